@@ -1,0 +1,167 @@
+/* eslint-disable */
+/**
+ * Generated `api` utility.
+ *
+ * THIS CODE IS AUTOMATICALLY GENERATED.
+ *
+ * To regenerate, run `npx convex dev`.
+ * @module
+ */
+
+import type * as chat_agents from "../chat/agents.js";
+import type * as chat_http from "../chat/http.js";
+import type * as chat_replies from "../chat/replies.js";
+import type * as crons from "../crons.js";
+import type * as http from "../http.js";
+import type * as lib_crypto from "../lib/crypto.js";
+import type * as lib_deadlines from "../lib/deadlines.js";
+import type * as lib_env from "../lib/env.js";
+import type * as lib_errors from "../lib/errors.js";
+import type * as lib_http from "../lib/http.js";
+import type * as lib_input from "../lib/input.js";
+import type * as lib_json from "../lib/json.js";
+import type * as lib_keyRequests from "../lib/keyRequests.js";
+import type * as lib_limits from "../lib/limits.js";
+import type * as lib_log from "../lib/log.js";
+import type * as lib_pools from "../lib/pools.js";
+import type * as lib_refreshes from "../lib/refreshes.js";
+import type * as lib_request from "../lib/request.js";
+import type * as lib_sealing from "../lib/sealing.js";
+import type * as lib_shapes from "../lib/shapes.js";
+import type * as lib_tables from "../lib/tables.js";
+import type * as lib_time from "../lib/time.js";
+import type * as market_http from "../market/http.js";
+import type * as market_model from "../market/model.js";
+import type * as market_prompts from "../market/prompts.js";
+import type * as market_snapshots from "../market/snapshots.js";
+import type * as market_tables from "../market/tables.js";
+import type * as market_tokens from "../market/tokens.js";
+import type * as messenger_delivery from "../messenger/delivery.js";
+import type * as messenger_format from "../messenger/format.js";
+import type * as messenger_http from "../messenger/http.js";
+import type * as messenger_model from "../messenger/model.js";
+import type * as messenger_outbox from "../messenger/outbox.js";
+import type * as messenger_seals from "../messenger/seals.js";
+import type * as messenger_settings from "../messenger/settings.js";
+import type * as messenger_tables from "../messenger/tables.js";
+import type * as ops_http from "../ops/http.js";
+import type * as providers_call from "../providers/call.js";
+import type * as providers_llm from "../providers/llm.js";
+import type * as providers_messenger from "../providers/messenger.js";
+import type * as providers_sentiment from "../providers/sentiment.js";
+import type * as research_cards from "../research/cards.js";
+import type * as research_checkpoints from "../research/checkpoints.js";
+import type * as research_evidence from "../research/evidence.js";
+import type * as research_http from "../research/http.js";
+import type * as research_model from "../research/model.js";
+import type * as research_observations from "../research/observations.js";
+import type * as research_onDemand from "../research/onDemand.js";
+import type * as research_prompts from "../research/prompts.js";
+import type * as research_publishing from "../research/publishing.js";
+import type * as research_result from "../research/result.js";
+import type * as research_shifts from "../research/shifts.js";
+import type * as research_sources from "../research/sources.js";
+import type * as research_syntheses from "../research/syntheses.js";
+import type * as research_tables from "../research/tables.js";
+import type * as research_writing from "../research/writing.js";
+import type * as runs_model from "../runs/model.js";
+import type * as runs_tables from "../runs/tables.js";
+
+import type {
+  ApiFromModules,
+  FilterApi,
+  FunctionReference,
+} from "convex/server";
+
+declare const fullApi: ApiFromModules<{
+  "chat/agents": typeof chat_agents;
+  "chat/http": typeof chat_http;
+  "chat/replies": typeof chat_replies;
+  crons: typeof crons;
+  http: typeof http;
+  "lib/crypto": typeof lib_crypto;
+  "lib/deadlines": typeof lib_deadlines;
+  "lib/env": typeof lib_env;
+  "lib/errors": typeof lib_errors;
+  "lib/http": typeof lib_http;
+  "lib/input": typeof lib_input;
+  "lib/json": typeof lib_json;
+  "lib/keyRequests": typeof lib_keyRequests;
+  "lib/limits": typeof lib_limits;
+  "lib/log": typeof lib_log;
+  "lib/pools": typeof lib_pools;
+  "lib/refreshes": typeof lib_refreshes;
+  "lib/request": typeof lib_request;
+  "lib/sealing": typeof lib_sealing;
+  "lib/shapes": typeof lib_shapes;
+  "lib/tables": typeof lib_tables;
+  "lib/time": typeof lib_time;
+  "market/http": typeof market_http;
+  "market/model": typeof market_model;
+  "market/prompts": typeof market_prompts;
+  "market/snapshots": typeof market_snapshots;
+  "market/tables": typeof market_tables;
+  "market/tokens": typeof market_tokens;
+  "messenger/delivery": typeof messenger_delivery;
+  "messenger/format": typeof messenger_format;
+  "messenger/http": typeof messenger_http;
+  "messenger/model": typeof messenger_model;
+  "messenger/outbox": typeof messenger_outbox;
+  "messenger/seals": typeof messenger_seals;
+  "messenger/settings": typeof messenger_settings;
+  "messenger/tables": typeof messenger_tables;
+  "ops/http": typeof ops_http;
+  "providers/call": typeof providers_call;
+  "providers/llm": typeof providers_llm;
+  "providers/messenger": typeof providers_messenger;
+  "providers/sentiment": typeof providers_sentiment;
+  "research/cards": typeof research_cards;
+  "research/checkpoints": typeof research_checkpoints;
+  "research/evidence": typeof research_evidence;
+  "research/http": typeof research_http;
+  "research/model": typeof research_model;
+  "research/observations": typeof research_observations;
+  "research/onDemand": typeof research_onDemand;
+  "research/prompts": typeof research_prompts;
+  "research/publishing": typeof research_publishing;
+  "research/result": typeof research_result;
+  "research/shifts": typeof research_shifts;
+  "research/sources": typeof research_sources;
+  "research/syntheses": typeof research_syntheses;
+  "research/tables": typeof research_tables;
+  "research/writing": typeof research_writing;
+  "runs/model": typeof runs_model;
+  "runs/tables": typeof runs_tables;
+}>;
+
+/**
+ * A utility for referencing Convex functions in your app's public API.
+ *
+ * Usage:
+ * ```js
+ * const myFunctionReference = api.myModule.myFunction;
+ * ```
+ */
+export declare const api: FilterApi<
+  typeof fullApi,
+  FunctionReference<any, "public">
+>;
+
+/**
+ * A utility for referencing Convex functions in your app's internal API.
+ *
+ * Usage:
+ * ```js
+ * const myFunctionReference = internal.myModule.myFunction;
+ * ```
+ */
+export declare const internal: FilterApi<
+  typeof fullApi,
+  FunctionReference<any, "internal">
+>;
+
+export declare const components: {
+  researchPool: import("@convex-dev/workpool/_generated/component.js").ComponentApi<"researchPool">;
+  deliveryPool: import("@convex-dev/workpool/_generated/component.js").ComponentApi<"deliveryPool">;
+  rateLimiter: import("@convex-dev/rate-limiter/_generated/component.js").ComponentApi<"rateLimiter">;
+};

@@ -1,0 +1,78 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction, internalQuery, type ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { failureOf } from "../lib/errors";
+import { vCaller, type Caller } from "../lib/limits";
+import { awaitRefresh } from "../lib/refreshes";
+import { iso, MINUTE } from "../lib/time";
+import { describeMarket, latestSnapshot } from "../market/model";
+import { vMarketFigures } from "../market/tables";
+import { complete, type Message } from "../providers/llm";
+import { describeResearch } from "../research/model";
+import { isAgent, systemPrompt } from "./agents";
+
+/** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
+const MARKET_FRESH_MS = 5 * MINUTE;
+
+const vTurn = v.object({ role: v.union(v.literal("user"), v.literal("assistant")), content: v.string() });
+
+/** Answers one question of a conversation with live context. */
+export const answer = internalAction({
+  args: {
+    agentId: v.string(),
+    question: v.string(),
+    /** Earlier turns, oldest first. */
+    messages: v.array(vTurn),
+    caller: vCaller,
+  },
+  returns: v.object({ answer: v.string(), model: v.string() }),
+  handler: async (ctx, { agentId, question, messages, caller }): Promise<{ answer: string; model: string }> => {
+    if (!isAgent(agentId)) throw new Error("The caller checks the agent's id");
+    const startedAt = performance.now();
+    await freshenMarket(ctx, caller);
+    const context = await ctx.runQuery(internal.chat.replies.context, { userId: caller.userId ?? null });
+    const system = systemPrompt(agentId, {
+      nowIso: iso(Date.now()),
+      market: context.market === null ? null : describeMarket(context.market),
+      research: context.research,
+    });
+    const turns: Message[] = [
+      { role: "system", content: system },
+      ...messages,
+      { role: "user", content: question },
+    ];
+    // What the context took is taken off the model's time: the caller's deadline is one.
+    const timeoutMs = Math.max(1_000, deadlines.llmInteractive - (performance.now() - startedAt));
+    const { text, model } = await complete({ messages: turns, maxTokens: 1_000, timeoutMs, attempts: 1 });
+    return { answer: text.trim(), model };
+  },
+});
+
+/** What an answer is grounded in: the market as last stored, and the user's own research. */
+export const context = internalQuery({
+  args: { userId: v.union(v.string(), v.null()) },
+  returns: v.object({
+    market: v.union(v.object({ fetchedAt: v.number(), figures: vMarketFigures }), v.null()),
+    research: v.union(v.string(), v.null()),
+  }),
+  handler: async (ctx, { userId }) => {
+    const snapshot = await latestSnapshot(ctx, "");
+    return {
+      market: snapshot === null ? null : { fetchedAt: snapshot.fetchedAt, figures: snapshot.figures },
+      research: userId === null ? null : await describeResearch(ctx, userId),
+    };
+  },
+});
+
+/** Refreshes the market when it has aged, and waits for it a moment. Chat goes on without it, whatever happens. */
+async function freshenMarket(ctx: ActionCtx, caller: Caller): Promise<void> {
+  const stored = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
+  if (stored !== null && Date.now() - stored.fetchedAt < MARKET_FRESH_MS) return;
+  try {
+    const ticket = await ctx.runMutation(internal.market.snapshots.begin, { focus: "", caller });
+    await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.chatContext));
+  } catch (error) {
+    if (failureOf(error) === null) throw error;
+  }
+}

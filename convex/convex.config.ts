@@ -1,0 +1,31 @@
+import rateLimiter from "@convex-dev/rate-limiter/convex.config.js";
+import workpool from "@convex-dev/workpool/convex.config.js";
+import { defineApp } from "convex/server";
+import { v } from "convex/values";
+
+/**
+ * Every variable is optional here: an absent one fails the endpoint that needs it (500 naming the variable),
+ * not the deployment. `lib/env.ts` reads and validates them; `.env.local.example` explains each.
+ */
+const app = defineApp({
+  env: {
+    LLM_GATEWAY_API_KEY: v.optional(v.string()),
+    LLM_ENDPOINT: v.optional(v.string()),
+    LLM_MODEL: v.optional(v.string()),
+    SENTIMENT_API_KEY: v.optional(v.string()),
+    SENTIMENT_ENDPOINT: v.optional(v.string()),
+    SENTIMENT_MODEL: v.optional(v.string()),
+    MESSENGER_BOT_TOKEN: v.optional(v.string()),
+    MESSENGER_CHAT_ID: v.optional(v.string()),
+    MESSENGER_API_URL: v.optional(v.string()),
+    WALLET_ENCRYPTION_KEY: v.optional(v.string()),
+  },
+});
+
+// Work of the research desk (LLM and sentiment calls of a minute and more) and message delivery wait in pools of
+// their own, so that slow models never hold back a card and neither takes all the deployment's scheduled-job slots.
+app.use(workpool, { name: "researchPool" });
+app.use(workpool, { name: "deliveryPool" });
+app.use(rateLimiter);
+
+export default app;

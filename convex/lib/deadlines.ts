@@ -1,0 +1,23 @@
+import { SECOND } from "./time";
+
+/**
+ * How long the service waits for the outside and for its own work, in milliseconds of real time.
+ * They become `AbortSignal.timeout`s, which run on real time even where the application's clock is accelerated
+ * or simulated. One mutable object, so that a test of slowness can shorten it.
+ */
+export const deadlines = {
+  /** An HTTP caller's wait for work that goes on behind. Clients give up after 30 s, so answers leave by 28 s. */
+  caller: 27 * SECOND,
+  /** A language-model call whose caller is waiting on the line. */
+  llmInteractive: 25 * SECOND,
+  /** A language-model call of scheduled work. */
+  llmScheduled: 60 * SECOND,
+  /** The sentiment model searches while it answers: 45 s is usual, and its documentation asks for 120 s. */
+  sentiment: 120 * SECOND,
+  /** How long on-demand research waits for sources that are being asked before it uses their last observation. */
+  researchSources: 11 * SECOND,
+  /** How long chat waits for a market refresh before it answers with older figures. */
+  chatContext: 5 * SECOND,
+  /** One message to the messenger. */
+  messenger: 15 * SECOND,
+};

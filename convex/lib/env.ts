@@ -1,0 +1,69 @@
+import * as z from "zod";
+import { env } from "../_generated/server";
+import { AppError } from "./errors";
+
+const secret = z.string().min(8, "is too short to be a key");
+const address = z.url({ protocol: /^https?$/, error: "must be an http(s) address" }).transform(trimSlashes);
+
+/** 64 hex digits, or base64 of 32 bytes. */
+const encryptionKey = z
+  .string()
+  .regex(/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/, "must be 64 hex digits or base64 of 32 bytes");
+
+/** Every environment variable the service reads, with its shape. An empty one counts as absent. */
+const shapes = {
+  LLM_GATEWAY_API_KEY: secret,
+  LLM_ENDPOINT: address,
+  LLM_MODEL: z.string(),
+  SENTIMENT_API_KEY: secret,
+  SENTIMENT_ENDPOINT: address,
+  SENTIMENT_MODEL: z.string(),
+  MESSENGER_BOT_TOKEN: secret,
+  MESSENGER_CHAT_ID: z.string(),
+  MESSENGER_API_URL: address,
+  WALLET_ENCRYPTION_KEY: encryptionKey,
+} satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, z.ZodType<string>>;
+
+export type Variable = keyof typeof shapes;
+
+/** Where the providers really are; the local stack points these elsewhere. Sources: the providers' own documentation. */
+const defaults = {
+  LLM_ENDPOINT: "https://llm.bankr.bot",
+  LLM_MODEL: "claude-haiku-4.5",
+  SENTIMENT_ENDPOINT: "https://api.x.ai/v1",
+  SENTIMENT_MODEL: "grok-4.3",
+  MESSENGER_API_URL: "https://api.telegram.org",
+} as const satisfies Partial<Record<Variable, string>>;
+
+/**
+ * The variable's value, or `undefined` when it is not set. Read when needed, never at import.
+ * @throws AppError `not_configured` naming the variable (never its value) when it is set but malformed.
+ */
+export function optional(name: Variable): string | undefined {
+  const raw = env[name]?.trim();
+  if (raw === undefined || raw === "") return undefined;
+  const parsed = shapes[name].safeParse(raw);
+  if (!parsed.success) {
+    const reason = parsed.error.issues[0]?.message ?? "is malformed";
+    throw new AppError("not_configured", `${name} is not configured correctly: it ${reason}`);
+  }
+  return parsed.data;
+}
+
+/** @throws AppError `not_configured`, "<VARIABLE> is not configured", when it is absent. */
+export function required(name: Variable): string {
+  const value = optional(name);
+  if (value === undefined) throw new AppError("not_configured", `${name} is not configured`);
+  return value;
+}
+
+/** The variable's value, or the real provider's address or model. */
+export function setting(name: keyof typeof defaults): string {
+  return optional(name) ?? defaults[name];
+}
+
+function trimSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === "/") end--;
+  return url.slice(0, end);
+}

@@ -1,0 +1,72 @@
+import { ConvexError } from "convex/values";
+
+/** Every failure a caller can be told about, and its HTTP status. */
+export const STATUS = {
+  invalid_request: 400,
+  unauthorized: 401,
+  payment_required: 402,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  rate_limited: 429,
+  internal: 500,
+  not_configured: 500,
+  upstream: 502,
+  paused: 503,
+} as const;
+
+export type ErrorCode = keyof typeof STATUS;
+
+type ErrorData = {
+  code: ErrorCode;
+  /** Shown to the caller: says what was wrong, never a secret, a stack or an upstream body. */
+  message: string;
+  /** For `rate_limited`: when to come back, in ms. */
+  retryAfterMs?: number;
+};
+
+/**
+ * An expected failure. Thrown anywhere, turned into a status and `{ error }` by `lib/http.ts` alone.
+ * Across `ctx.run*` only `data` survives, so read it with `failureOf`, never with `instanceof`.
+ */
+export class AppError extends ConvexError<ErrorData> {
+  override name = "AppError";
+
+  constructor(code: ErrorCode, message: string, extra: { retryAfterMs?: number } = {}) {
+    super({ code, message, ...extra });
+    this.message = message;
+  }
+}
+
+/** The error data of an `AppError` on either side of a function boundary; `null` for anything unexpected. */
+export function failureOf(error: unknown): ErrorData | null {
+  if (!(error instanceof ConvexError)) return null;
+  // A nested function's data may arrive serialised, depending on the runtime.
+  const data: unknown = typeof error.data === "string" ? parseJson(error.data) : error.data;
+  if (typeof data !== "object" || data === null || !("code" in data) || !("message" in data)) return null;
+  const { code, message } = data;
+  if (typeof code !== "string" || !isErrorCode(code) || typeof message !== "string") return null;
+  const retryAfterMs = "retryAfterMs" in data ? data.retryAfterMs : undefined;
+  return typeof retryAfterMs === "number" ? { code, message, retryAfterMs } : { code, message };
+}
+
+/** What to write on a row or in a log line about any failure; an unexpected one keeps only its first line. */
+export function messageOf(error: unknown): string {
+  const failure = failureOf(error);
+  if (failure !== null) return failure.message;
+  return error instanceof Error ? (error.message.split("\n")[0] ?? error.name) : String(error);
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(STATUS, code);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,172 @@
+import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
+import type * as z from "zod";
+import { httpAction, type ActionCtx } from "../_generated/server";
+import { required, type Variable } from "./env";
+import { AppError, failureOf, messageOf, STATUS } from "./errors";
+import { charge, type Caller, type LimitName } from "./limits";
+import { log } from "./log";
+import { parseInput, rawInput, readBody } from "./request";
+
+/** What a handler knows of the request besides its input. */
+export type Call = {
+  requestId: string;
+  /** The `Idempotency-Key` header, when one was sent (1 to 200 characters). */
+  idempotencyKey: string | undefined;
+  /** Who is asking, for limits that are charged further in because a cached read is free. */
+  caller: Caller;
+};
+
+type Method = "GET" | "POST";
+
+/** One endpoint as data: the router, the API document and the proxy's tests are made from these. */
+export type Endpoint<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> = {
+  methods: readonly Method[];
+  path: `/${string}`;
+  summary: string;
+  /** Server variables without which it answers 500 before anything happens. */
+  needs: readonly Variable[];
+  /** Counted once per request, before the handler. Leave out where only some requests cost something. */
+  limit?: LimitName;
+  /** The query of a GET and the JSON body of a POST alike. */
+  input: Input;
+  returns: Output;
+  handler: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<z.input<Output>>;
+};
+
+/** An endpoint whose schemas' types no longer matter: `handle` closes over them. */
+export type MountedEndpoint = Pick<
+  Endpoint,
+  "methods" | "path" | "summary" | "needs" | "input" | "returns"
+> & { handle: (ctx: ActionCtx, request: Request, requestId: string) => Promise<Response> };
+
+/**
+ * Declares an endpoint. The one wrapper does, in this order: request id, size, JSON and schema, rate limit, required
+ * server keys, handler, answer's schema, headers. A handler returns a value or throws an `AppError`; it never builds
+ * a Response.
+ */
+export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
+  definition: Endpoint<Input, Output>,
+): MountedEndpoint {
+  const { methods, path, summary, needs, input, returns } = definition;
+  return {
+    methods,
+    path,
+    summary,
+    needs,
+    input,
+    returns,
+    handle: async (ctx, request, requestId) => {
+      const parsed = parseInput(input, rawInput(request, await readBody(request)));
+      const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx) };
+      const idempotencyKey = idempotencyKeyOf(request);
+      if (definition.limit !== undefined) await charge(ctx, definition.limit, caller);
+      for (const name of needs) required(name);
+      const value = await definition.handler(ctx, parsed, { requestId, idempotencyKey, caller });
+      return json(200, returns.parse(value), requestId);
+    },
+  };
+}
+
+/** Mounts the endpoints, the preflight of every path, and the JSON answers for unknown paths and methods. */
+export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[]): void {
+  const methodsOf = new Map<string, Method[]>();
+  for (const { path, methods } of endpoints) {
+    methodsOf.set(path, [...(methodsOf.get(path) ?? []), ...methods]);
+  }
+  for (const one of endpoints) {
+    for (const method of one.methods) {
+      const handler = httpAction((ctx: ActionCtx, request) => answer(request, (requestId) => one.handle(ctx, request, requestId)));
+      router.route({ path: one.path, method, handler });
+    }
+  }
+
+  const preflight = httpActionGeneric((_ctx, request) => {
+    const methods = methodsOf.get(new URL(request.url).pathname) ?? ["GET", "POST"];
+    return Promise.resolve(new Response(null, { status: 204, headers: preflightHeaders(methods) }));
+  });
+  router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
+
+  const unmatched = httpActionGeneric((_ctx, request) =>
+    answer(request, (requestId) => Promise.resolve(refuse(request, requestId, methodsOf))),
+  );
+  const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+  for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });
+}
+
+/** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
+async function answer(request: Request, run: (requestId: string) => Promise<Response>): Promise<Response> {
+  const requestId = crypto.randomUUID();
+  const startedAt = performance.now();
+  const response = await run(requestId).catch((error: unknown) => failureResponse(error, requestId));
+  log.info("http", {
+    requestId,
+    method: request.method,
+    path: new URL(request.url).pathname,
+    status: response.status,
+    ms: Math.round(performance.now() - startedAt),
+  });
+  return response;
+}
+
+function failureResponse(error: unknown, requestId: string): Response {
+  const failure = failureOf(error);
+  if (failure === null) {
+    log.error("http.unexpected", { requestId, message: messageOf(error) });
+    return json(500, { error: "Internal error" }, requestId);
+  }
+  const headers: Record<string, string> = {};
+  if (failure.retryAfterMs !== undefined) {
+    headers["Retry-After"] = String(Math.max(1, Math.ceil(failure.retryAfterMs / 1000)));
+  }
+  return json(STATUS[failure.code], { error: failure.message }, requestId, headers);
+}
+
+function refuse(request: Request, requestId: string, methodsOf: Map<string, Method[]>): Response {
+  const path = new URL(request.url).pathname;
+  const allowed = methodsOf.get(path);
+  if (allowed === undefined) throw new AppError("not_found", `There is no endpoint at ${path}`);
+  const error = `${request.method} is not allowed at ${path}`;
+  return json(405, { error }, requestId, { Allow: [...allowed, "OPTIONS"].join(", ") });
+}
+
+const CORS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers":
+    "X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
+};
+
+function preflightHeaders(methods: readonly Method[]): Record<string, string> {
+  return {
+    ...CORS,
+    "Access-Control-Allow-Methods": [...methods, "OPTIONS"].join(", "),
+    // x402 clients send the last one as a request header.
+    "Access-Control-Allow-Headers":
+      "Content-Type, Authorization, X-Payment, Payment-Signature, Idempotency-Key, Access-Control-Expose-Headers",
+    "Access-Control-Max-Age": "86400",
+    "X-Request-Id": crypto.randomUUID(),
+  };
+}
+
+function json(status: number, body: unknown, requestId: string, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { "Content-Type": "application/json", ...CORS, "X-Request-Id": requestId, ...headers },
+  });
+}
+
+function idempotencyKeyOf(request: Request): string | undefined {
+  const key = request.headers.get("idempotency-key")?.trim();
+  if (key === undefined || key === "") return undefined;
+  if (key.length > 200) throw new AppError("invalid_request", "Idempotency-Key must be at most 200 characters");
+  return key;
+}
+
+function userIdOf(input: unknown): { userId?: string } {
+  if (typeof input !== "object" || input === null || !("userId" in input)) return {};
+  return typeof input.userId === "string" ? { userId: input.userId } : {};
+}
+
+async function addressOf(ctx: ActionCtx): Promise<string | null> {
+  const { ip } = await ctx.meta.getRequestMetadata();
+  return ip;
+}

@@ -1,0 +1,53 @@
+/** How many opening brackets are tried: prose full of them is no answer worth finding. */
+const MAX_CANDIDATES = 50;
+
+/**
+ * The JSON value in a language model's answer: the whole text, or the longest balanced object or array in it, whatever
+ * fence and prose (and citations such as "[1]") stand around it.
+ * @returns The parsed value, or `undefined` when there is none (a truncated one is none).
+ */
+export function extractJson(text: string): unknown {
+  const whole = tryParse(text);
+  if (whole !== undefined) return whole;
+  let best: { value: unknown; length: number } | undefined;
+  let candidates = 0;
+  for (let start = 0; start < text.length && candidates < MAX_CANDIDATES; start++) {
+    if (text[start] !== "{" && text[start] !== "[") continue;
+    candidates++;
+    const end = endOfValue(text, start);
+    if (end === -1) continue;
+    const value = tryParse(text.slice(start, end));
+    if (value === undefined) continue;
+    if (best === undefined || end - start > best.length) best = { value, length: end - start };
+    start = end - 1;
+  }
+  return best?.value;
+}
+
+/** The index behind the bracket that closes the one at `start`, or -1. Brackets inside strings do not count. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  let inString = false;
+  for (let i = start; i < text.length; i++) {
+    const char = text[i];
+    if (inString) {
+      if (char === "\\") i++;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") {
+      depth--;
+      if (depth === 0) return i + 1;
+    }
+  }
+  return -1;
+}
+
+function tryParse(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,45 @@
+import { MINUTE, HOUR, RateLimiter } from "@convex-dev/rate-limiter";
+import { v, type Infer } from "convex/values";
+import { components } from "../_generated/api";
+import type { ActionCtx, MutationCtx } from "../_generated/server";
+import { sha256Hex } from "./crypto";
+import { AppError } from "./errors";
+
+/**
+ * What a caller may cost the service. Each name guards something that costs an upstream call, a message or a guess,
+ * once per user and once per network address; generous, because an address may be an office or a proxy.
+ */
+const limits = {
+  chatUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
+  chatAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  refreshUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
+  refreshAddress: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 240 },
+  shiftUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
+  shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000 },
+  settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
+  settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+} as const;
+
+const rateLimiter = new RateLimiter(components.rateLimiter, limits);
+
+export type LimitName = "chat" | "refresh" | "shift" | "settings";
+
+/** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
+export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });
+export type Caller = Infer<typeof vCaller>;
+
+/**
+ * Counts one use against the caller's limits. Keys are hashes: a `userId` is a credential and stays out of the table.
+ * @throws AppError `rate_limited` with `retryAfterMs`.
+ */
+export async function charge(ctx: ActionCtx | MutationCtx, name: LimitName, caller: Caller): Promise<void> {
+  if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`);
+  if (caller.address !== null) await take(ctx, `${name}Address`, `address:${caller.address}`);
+}
+
+async function take(ctx: ActionCtx | MutationCtx, limit: keyof typeof limits, subject: string): Promise<void> {
+  const status = await rateLimiter.limit(ctx, limit, { key: sha256Hex(subject) });
+  if (!status.ok) {
+    throw new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs: status.retryAfter });
+  }
+}

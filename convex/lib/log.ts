@@ -1,0 +1,15 @@
+type Fields = Record<string, string | number | boolean | null | undefined>;
+
+/**
+ * One structured log line: `{"level","event",...fields}`. Pass ids of rows and of requests, never a `userId`
+ * (it is its owner's credential), a token, a key or an upstream body.
+ */
+export const log = {
+  info: (event: string, fields: Fields = {}) => console.log(line("info", event, fields)),
+  warn: (event: string, fields: Fields = {}) => console.warn(line("warn", event, fields)),
+  error: (event: string, fields: Fields = {}) => console.error(line("error", event, fields)),
+};
+
+function line(level: string, event: string, fields: Fields): string {
+  return JSON.stringify({ level, event, ...fields });
+}

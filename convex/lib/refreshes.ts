@@ -1,0 +1,125 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { deadlines } from "./deadlines";
+import { AppError } from "./errors";
+import { charge, type Caller } from "./limits";
+import { sleep } from "./time";
+
+/**
+ * One owner per refresh of a cached thing. The first caller's mutation claims the key and schedules the work, which
+ * then outlives the caller; everybody who comes while it runs waits for the same attempt.
+ *
+ * Usage: a domain's `begin` mutation calls `beginRefresh`, its action does the work and ends in a mutation that calls
+ * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
+ */
+
+/** An attempt at a key, to wait for. */
+export const vTicket = v.object({ key: v.string(), attempt: v.number() });
+export type Ticket = Infer<typeof vTicket>;
+
+/**
+ * Claims the key, or joins the attempt under way. Only who begins an attempt is charged for it.
+ * @param leaseMs After this long a silent attempt counts as lost and the next caller begins another.
+ * @param start Schedules the work; called inside this transaction only when a new attempt begins.
+ * @throws AppError `rate_limited`
+ */
+export async function beginRefresh(
+  ctx: MutationCtx,
+  { key, leaseMs, caller }: { key: string; leaseMs: number; caller: Caller },
+  start: (attempt: number) => Promise<unknown>,
+): Promise<Ticket> {
+  const now = Date.now();
+  const row = await find(ctx, key);
+  if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
+  await charge(ctx, "refresh", caller);
+  const attempt = (row?.attempt ?? 0) + 1;
+  if (row === null) await ctx.db.insert("refreshes", { key, attempt, leaseUntil: now + leaseMs });
+  else await ctx.db.replace("refreshes", row._id, { key, attempt, leaseUntil: now + leaseMs });
+  await start(attempt);
+  return { key, attempt };
+}
+
+/**
+ * Ends an attempt. Call it in the mutation that stores the result, and store nothing when it returns `false`:
+ * the attempt was overtaken by a later one.
+ */
+export async function finishRefresh(
+  ctx: MutationCtx,
+  key: string,
+  attempt: number,
+  failure: string | null,
+): Promise<boolean> {
+  const row = await find(ctx, key);
+  if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return false;
+  await ctx.db.replace("refreshes", row._id, {
+    key,
+    attempt,
+    leaseUntil: 0,
+    ...(failure === null ? {} : { failure }),
+  });
+  return true;
+}
+
+/**
+ * Waits until the attempt has ended, at most until the caller's deadline.
+ * @returns `done`, or `late` when the deadline came first (the work goes on).
+ * @throws AppError `upstream` when the attempt failed.
+ */
+export async function awaitRefresh(
+  ctx: ActionCtx,
+  { key, attempt }: Ticket,
+  signal: AbortSignal,
+): Promise<"done" | "late"> {
+  let pause = 50;
+  while (!signal.aborted) {
+    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, { key, attempt });
+    if (outcome.state === "done") return "done";
+    if (outcome.state === "failed") throw new AppError("upstream", outcome.failure);
+    await sleep(pause);
+    pause = Math.min(pause * 1.5, 500);
+  }
+  return "late";
+}
+
+/**
+ * Reads something cached, making it anew when it has aged.
+ * @param freshMs Up to this age the stored value is returned as it is, and nothing is written.
+ * @returns The fresh value; when making it takes longer than a caller waits, the last one, however old.
+ * @throws AppError `upstream` when making it failed, or took too long with no earlier value to give.
+ */
+export async function readThrough<Value extends { fetchedAt: number }>(
+  ctx: ActionCtx,
+  steps: { freshMs: number; read: () => Promise<Value | null>; begin: () => Promise<Ticket> },
+): Promise<Value> {
+  const signal = AbortSignal.timeout(deadlines.caller);
+  const stored = await steps.read();
+  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs) return stored;
+  await awaitRefresh(ctx, await steps.begin(), signal);
+  const value = await steps.read();
+  if (value === null) throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");
+  return value;
+}
+
+/** How the given attempt at a key stands; a later attempt's end counts as its own. */
+export const outcome = internalQuery({
+  args: { key: v.string(), attempt: v.number() },
+  returns: v.union(
+    v.object({ state: v.literal("running") }),
+    v.object({ state: v.literal("done") }),
+    v.object({ state: v.literal("failed"), failure: v.string() }),
+  ),
+  handler: async (ctx, { key, attempt }) => {
+    const row = await find(ctx, key);
+    if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" as const };
+    if (row.failure !== undefined) return { state: "failed" as const, failure: row.failure };
+    return { state: "done" as const };
+  },
+});
+
+async function find(ctx: QueryCtx, key: string) {
+  return ctx.db
+    .query("refreshes")
+    .withIndex("by_key", (q) => q.eq("key", key))
+    .unique();
+}

@@ -1,0 +1,56 @@
+import type { Doc } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { iso } from "../lib/time";
+import { completeStructured } from "../providers/llm";
+import { marketShape, SNAPSHOT_SCHEMA_NAME, snapshotMessages } from "./prompts";
+import type { MarketFigures } from "./tables";
+
+/** The stored snapshot of a focus ("" for the whole market), however old. */
+export async function latestSnapshot(ctx: QueryCtx, focus: string): Promise<Doc<"marketSnapshots"> | null> {
+  return ctx.db
+    .query("marketSnapshots")
+    .withIndex("by_focus", (q) => q.eq("focus", focus))
+    .unique();
+}
+
+/**
+ * Asks the LLM gateway for the market: the one place where a snapshot is made.
+ * @param focus Token symbol, or "" for the whole market.
+ * @throws AppError `upstream`
+ */
+export async function askForMarket(
+  focus: string,
+): Promise<{ figures: MarketFigures; model: string; raw: string; tokensUsed: number }> {
+  const answer = await completeStructured({
+    messages: snapshotMessages(focus, iso(Date.now())),
+    maxTokens: 4_000,
+    timeoutMs: deadlines.llmScheduled,
+    attempts: 2,
+    name: SNAPSHOT_SCHEMA_NAME,
+    shape: marketShape(focus),
+  });
+  return { figures: answer.value, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
+}
+
+/** A snapshot in a few lines, for a prompt. */
+export function describeMarket(snapshot: { fetchedAt: number; figures: MarketFigures }): string {
+  const { trending, top20 } = snapshot.figures;
+  return [
+    `As of ${iso(snapshot.fetchedAt)}: ${describeKeyPrices(snapshot.figures)}`,
+    `Trending: ${trending.map((coin) => `${coin.symbol} (${signed(coin.change24h)} %)`).join(", ")}`,
+    `Largest: ${top20.map((coin) => `${coin.symbol} $${coin.price} (${signed(coin.change24h)} %)`).join(", ")}`,
+  ].join("\n");
+}
+
+export function describeKeyPrices({ keyPrices }: MarketFigures): string {
+  const price = (name: string, { usd, usd_24h_change }: { usd: number; usd_24h_change: number }) =>
+    `${name} $${usd} (${signed(usd_24h_change)} %)`;
+  const { bitcoin, ethereum, solana } = keyPrices;
+  return [price("Bitcoin", bitcoin), price("Ethereum", ethereum), price("Solana", solana)].join(", ");
+}
+
+/** A percentage with its sign: `+1.5`, `-0.2`, `0`. */
+export function signed(value: number): string {
+  return `${value > 0 ? "+" : ""}${value}`;
+}

@@ -1,0 +1,74 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { messageOf } from "../lib/errors";
+import { vCaller } from "../lib/limits";
+import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { MINUTE } from "../lib/time";
+import { askForMarket, latestSnapshot } from "./model";
+import { vMarketFigures } from "./tables";
+
+/** Two calls of a minute (the second is the repair turn) and a margin. */
+const LEASE_MS = 2.5 * MINUTE;
+
+const vStored = v.object({ fetchedAt: v.number(), figures: vMarketFigures });
+
+const refreshKey = (focus: string) => `market:${focus}`;
+
+/** The stored snapshot of a focus, however old. */
+export const current = internalQuery({
+  args: { focus: v.string() },
+  returns: v.union(vStored, v.null()),
+  handler: async (ctx, { focus }) => {
+    const row = await latestSnapshot(ctx, focus);
+    return row === null ? null : { fetchedAt: row.fetchedAt, figures: row.figures };
+  },
+});
+
+/** Starts a refresh of a focus, or joins the one under way. */
+export const begin = internalMutation({
+  args: { focus: v.string(), caller: vCaller },
+  returns: vTicket,
+  handler: async (ctx, { focus, caller }): Promise<Ticket> =>
+    beginRefresh(ctx, { key: refreshKey(focus), leaseMs: LEASE_MS, caller }, (attempt) =>
+      ctx.scheduler.runAfter(0, internal.market.snapshots.refresh, { focus, attempt }),
+    ),
+});
+
+/** Asks the gateway and stores what it said. */
+export const refresh = internalAction({
+  args: { focus: v.string(), attempt: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { focus, attempt }) => {
+    try {
+      const { figures, model } = await askForMarket(focus);
+      await ctx.runMutation(internal.market.snapshots.store, { focus, attempt, model, figures });
+    } catch (error) {
+      const failure = messageOf(error);
+      await ctx.runMutation(internal.market.snapshots.fail, { focus, attempt, failure });
+    }
+    return null;
+  },
+});
+
+export const store = internalMutation({
+  args: { focus: v.string(), attempt: v.number(), model: v.string(), figures: vMarketFigures },
+  returns: v.null(),
+  handler: async (ctx, { focus, attempt, model, figures }) => {
+    if (!(await finishRefresh(ctx, refreshKey(focus), attempt, null))) return null;
+    const snapshot = { focus, fetchedAt: Date.now(), model, figures };
+    const row = await latestSnapshot(ctx, focus);
+    if (row === null) await ctx.db.insert("marketSnapshots", snapshot);
+    else await ctx.db.replace("marketSnapshots", row._id, snapshot);
+    return null;
+  },
+});
+
+export const fail = internalMutation({
+  args: { focus: v.string(), attempt: v.number(), failure: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { focus, attempt, failure }) => {
+    await finishRefresh(ctx, refreshKey(focus), attempt, failure);
+    return null;
+  },
+});

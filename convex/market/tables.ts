@@ -1,0 +1,65 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+
+export const vCoin = v.object({
+  name: v.string(),
+  symbol: v.string(),
+  /** 1 is first. */
+  rank: v.number(),
+  /** Percent over 24 hours. */
+  change24h: v.number(),
+});
+
+export const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number() });
+
+export const vTokenFigures = v.object({
+  symbol: v.string(),
+  name: v.string(),
+  /** USD. */
+  price: v.number(),
+  change24h: v.number(),
+  marketCap: v.union(v.number(), v.null()),
+  volume24h: v.union(v.number(), v.null()),
+});
+
+export const vMarketFigures = v.object({
+  keyPrices: v.object({ bitcoin: vKeyPrice, ethereum: vKeyPrice, solana: vKeyPrice }),
+  trending: v.array(vCoin),
+  top20: v.array(
+    v.object({
+      rank: v.number(),
+      name: v.string(),
+      symbol: v.string(),
+      price: v.number(),
+      change24h: v.number(),
+      marketCap: v.number(),
+    }),
+  ),
+  /** The focus token's own figures; `null` when the model knows none, absent without a focus. */
+  focus: v.optional(v.union(vTokenFigures, v.null())),
+});
+
+export type Coin = Infer<typeof vCoin>;
+export type TokenFigures = Infer<typeof vTokenFigures>;
+export type MarketFigures = Infer<typeof vMarketFigures>;
+
+export const marketTables = {
+  /** The latest market snapshot of each focus. Written by `market/snapshots`; replaced at each refresh, kept. */
+  marketSnapshots: defineTable({
+    /** Token symbol, or "" for the whole market. */
+    focus: v.string(),
+    fetchedAt: v.number(),
+    model: v.string(),
+    figures: vMarketFigures,
+  }).index("by_focus", ["focus"]),
+
+  /** The latest answer to each token question. Written by `market/tokens`; replaced at each refresh, kept. */
+  tokenAnswers: defineTable({
+    /** SHA-256 of the question, lower-cased. */
+    questionHash: v.string(),
+    fetchedAt: v.number(),
+    model: v.string(),
+    token: v.union(vTokenFigures, v.null()),
+    answer: v.string(),
+  }).index("by_questionHash", ["questionHash"]),
+};

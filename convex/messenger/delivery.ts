@@ -1,0 +1,69 @@
+import type { Doc } from "../_generated/dataModel";
+import { MINUTE, SECOND } from "../lib/time";
+import type { SendOutcome } from "../providers/messenger";
+
+/**
+ * The state machine of one card's delivery. Pure.
+ *
+ * The messenger has no idempotency key, so a part whose outcome is unknown (a time-out, a broken connection, a server
+ * error, a try cut off between sending and marking) may be sent once more and never a third time. Waiting costs
+ * nothing: the second sending is kept until the messenger answers a harmless probe.
+ */
+
+type Row = Pick<
+  Doc<"messages">,
+  "parts" | "partsSent" | "state" | "dueAt" | "claim" | "doubts" | "postponements" | "plain" | "chatId"
+>;
+export type Change = Partial<Row & Pick<Doc<"messages">, "error" | "sentAt">>;
+
+/** How long a try may take before it counts as cut off. */
+export const TRY_LEASE_MS = 3 * MINUTE;
+const MAX_POSTPONEMENTS = 10;
+
+/** Begins a try at a card that is due; `null` when there is nothing to do. */
+export function beginTry(row: Row, now: number): Change | null {
+  if (row.dueAt > now) return null;
+  if (row.state === "queued") return { state: "sending", claim: row.claim + 1, dueAt: now + TRY_LEASE_MS };
+  if (row.state !== "sending") return null;
+  // The last try never reported back: what it was sending may have arrived.
+  if (row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
+  return { state: "sending", claim: row.claim + 1, doubts: row.doubts + 1, dueAt: now + TRY_LEASE_MS };
+}
+
+/** Moves a card on by what became of its next part. */
+export function afterPart(row: Row, outcome: SendOutcome, now: number): Change {
+  switch (outcome.kind) {
+    case "sent": {
+      const partsSent = row.partsSent + 1;
+      const moved = { partsSent, doubts: 0, dueAt: now + TRY_LEASE_MS };
+      return partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
+    }
+    case "wait":
+      return postpone(row, outcome.retryAfterMs, outcome.reason, now);
+    case "uncertain":
+      if (row.doubts >= 1) return { state: "failed", error: outcome.reason };
+      return { ...postpone(row, backoff(row), outcome.reason, now), doubts: row.doubts + 1 };
+    case "migrated":
+      return { chatId: outcome.chatId, ...postpone(row, 0, "The chat has moved", now) };
+    case "unparsable":
+      if (row.plain === true) return { state: "failed", error: outcome.reason };
+      return { plain: true, ...postpone(row, 0, outcome.reason, now) };
+    case "refused":
+      return { state: "failed", error: outcome.reason };
+  }
+}
+
+/** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */
+export function afterFailedProbe(row: Row, now: number): Change {
+  return postpone(row, backoff(row), "The messenger cannot be reached", now);
+}
+
+function postpone(row: Row, delayMs: number, reason: string, now: number): Change {
+  if (row.postponements >= MAX_POSTPONEMENTS) return { state: "failed", error: reason };
+  return { state: "queued", dueAt: now + delayMs, postponements: row.postponements + 1, error: reason };
+}
+
+/** 30 s, 1 min, 2 min, … one hour. */
+function backoff({ postponements }: Row): number {
+  return Math.min(30 * SECOND * 2 ** postponements, 60 * MINUTE);
+}

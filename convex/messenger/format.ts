@@ -1,0 +1,92 @@
+/**
+ * Message cards: paragraphs of plain text with bold spans, rendered to the messenger's HTML and packed into parts.
+ * Everything is escaped here and only here; the only tag is <b>, so parts never cut through one.
+ */
+
+export type Span = string | { bold: string };
+
+/** Spans in a row; a paragraph of several lines has "\n" in its text. */
+export type Paragraph = readonly Span[];
+
+/** The messenger refuses longer messages. It counts the text without tags, so counting the HTML is on the safe side. */
+export const PART_LIMIT = 4_096;
+
+const BOLD_TAGS = "<b></b>".length;
+const GAP = "\n\n";
+
+/** @returns The card as messages of at most 4,096 characters, cut between paragraphs wherever they fit into one. */
+export function renderCard(paragraphs: readonly Paragraph[]): string[] {
+  const parts: string[] = [];
+  let part = "";
+  for (const html of paragraphs.flatMap(fittingPieces)) {
+    if (part === "") part = html;
+    else if (part.length + GAP.length + html.length <= PART_LIMIT) part += GAP + html;
+    else {
+      parts.push(part);
+      part = html;
+    }
+  }
+  return part === "" ? parts : [...parts, part];
+}
+
+/** What a part says without its markup, for a client that refused the HTML. */
+export function plainText(html: string): string {
+  return html
+    .replace(/<\/?b>/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}
+
+function fittingPieces(paragraph: Paragraph): string[] {
+  const html = paragraph.map(renderSpan).join("").trim();
+  if (html === "") return [];
+  if (html.length <= PART_LIMIT) return [html];
+  return paragraph
+    .flatMap((span): Span[] => {
+      if (typeof span === "string") return chunks(span, PART_LIMIT);
+      return chunks(span.bold, PART_LIMIT - BOLD_TAGS).map((bold) => ({ bold }));
+    })
+    .map((span) => renderSpan(span).trim())
+    .filter((piece) => piece !== "");
+}
+
+function renderSpan(span: Span): string {
+  if (typeof span === "string") return escape(span);
+  return span.bold === "" ? "" : `<b>${escape(span.bold)}</b>`;
+}
+
+function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Cuts a text into pieces whose HTML fits the limit: behind a sentence, else at a space, else anywhere. */
+function chunks(text: string, limit: number): string[] {
+  const pieces: string[] = [];
+  let start = 0;
+  let length = 0;
+  let sentenceEnd = -1;
+  let space = -1;
+  let at = 0;
+  while (at < text.length) {
+    const char = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    const width = escape(char).length;
+    if (length + width > limit) {
+      const cut = sentenceEnd > start ? sentenceEnd : space > start ? space : at;
+      pieces.push(text.slice(start, cut));
+      start = cut;
+      at = cut;
+      length = 0;
+      sentenceEnd = -1;
+      space = -1;
+      continue;
+    }
+    length += width;
+    at += char.length;
+    if (/\s/.test(char)) {
+      space = at;
+      if (/[.!?]\s$/.test(text.slice(Math.max(start, at - 2), at))) sentenceEnd = at;
+    }
+  }
+  return [...pieces, text.slice(start)];
+}

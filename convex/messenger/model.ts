@@ -1,0 +1,65 @@
+import type { Doc, Id } from "../_generated/dataModel";
+import { internal } from "../_generated/api";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { deliveryPool } from "../lib/pools";
+import { renderCard, type Paragraph } from "./format";
+
+/** A card to send. */
+export type Card = {
+  userId: string;
+  /** Send it here rather than to the user's own chat. */
+  chatId?: string | undefined;
+  /** What it is, for the operator. */
+  kind: string;
+  /** What it belongs to, so that it can be called off: `shift:<id>`. */
+  topic?: string;
+  paragraphs: readonly Paragraph[];
+  /** Told `{ subject, sent, error? }` once the card is settled; `handle` comes from `createFunctionHandle`. */
+  onSettled?: { handle: string; subject: string };
+};
+
+/** Puts a card into the outbox, in the transaction that decides to send it. */
+export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
+  const messageId = await ctx.db.insert("messages", {
+    userId: card.userId,
+    ...(card.chatId === undefined ? {} : { chatId: card.chatId }),
+    kind: card.kind,
+    ...(card.topic === undefined ? {} : { topic: card.topic }),
+    parts: renderCard(card.paragraphs),
+    partsSent: 0,
+    state: "queued",
+    dueAt: Date.now(),
+    claim: 0,
+    doubts: 0,
+    postponements: 0,
+    ...(card.onSettled === undefined
+      ? {}
+      : { onSettled: card.onSettled.handle, subject: card.onSettled.subject }),
+  });
+  await scheduleDelivery(ctx, messageId);
+  return messageId;
+}
+
+/** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops behind that part. */
+export async function callOffCards(ctx: MutationCtx, topic: string): Promise<void> {
+  for (const state of ["queued", "sending"] as const) {
+    const open = await ctx.db
+      .query("messages")
+      .withIndex("by_topic_and_state", (q) => q.eq("topic", topic).eq("state", state))
+      .take(20);
+    for (const { _id } of open) await ctx.db.patch("messages", _id, { state: "skipped", error: "called off" });
+  }
+}
+
+/** Queues a try at `runAt` (epoch ms). Too many tries do no harm: each begins by claiming the row. */
+export async function scheduleDelivery(ctx: MutationCtx, messageId: Id<"messages">, runAt?: number): Promise<void> {
+  const when = runAt === undefined ? {} : { runAt };
+  await deliveryPool.enqueueAction(ctx, internal.messenger.outbox.deliver, { messageId }, { retry: false, ...when });
+}
+
+export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
+  return ctx.db
+    .query("messengerConfigs")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .unique();
+}

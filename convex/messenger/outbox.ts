@@ -1,0 +1,201 @@
+import type { FunctionHandle } from "convex/server";
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { optional } from "../lib/env";
+import { messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { open } from "../lib/sealing";
+import { MINUTE } from "../lib/time";
+import { isReachable, sendMessage } from "../providers/messenger";
+import { afterFailedProbe, afterPart, beginTry, type Change } from "./delivery";
+import { plainText } from "./format";
+import { configOf, scheduleDelivery } from "./model";
+import { botTokenSeal } from "./seals";
+
+const vOutcome = v.union(
+  v.object({ kind: v.literal("sent") }),
+  v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
+  v.object({ kind: v.literal("migrated"), chatId: v.string() }),
+  v.object({ kind: v.literal("unparsable"), reason: v.string() }),
+  v.object({ kind: v.literal("refused"), reason: v.string() }),
+  v.object({ kind: v.literal("uncertain"), reason: v.string() }),
+);
+
+const vTry = v.object({
+  claim: v.number(),
+  userId: v.string(),
+  /** The next part, and how many have arrived before it. */
+  part: v.string(),
+  plain: v.boolean(),
+  /** Its last sending has an unknown outcome: probe before sending it again. */
+  doubtful: v.boolean(),
+  sealedBotToken: v.union(v.string(), v.null()),
+  chatId: v.union(v.string(), v.null()),
+});
+
+/** Delivers one card as far as the messenger lets it: claims it, sends part after part, marks each. */
+export const deliver = internalAction({
+  args: { messageId: v.id("messages") },
+  returns: v.null(),
+  handler: async (ctx, { messageId }) => {
+    let next = await ctx.runMutation(internal.messenger.outbox.claim, { messageId });
+    while (next !== null) {
+      const { claim } = next;
+      const route = await routeOf(next);
+      if (route.kind !== "ready") {
+        const { kind, reason } = route;
+        await ctx.runMutation(internal.messenger.outbox.close, { messageId, claim, state: kind, reason });
+        return null;
+      }
+      if (next.doubtful && !(await isReachable(route.botToken))) {
+        await ctx.runMutation(internal.messenger.outbox.postpone, { messageId, claim });
+        return null;
+      }
+      const text = next.plain ? plainText(next.part) : next.part;
+      const outcome = await sendMessage(route.botToken, { chatId: route.chatId, text, html: !next.plain });
+      next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, claim, outcome });
+    }
+    return null;
+  },
+});
+
+type Route =
+  | { kind: "ready"; botToken: string; chatId: string }
+  | { kind: "skipped" | "failed"; reason: string };
+
+/** The user's own bot, else the default one; the default chat only ever with the default bot. */
+async function routeOf(work: {
+  userId: string;
+  sealedBotToken: string | null;
+  chatId: string | null;
+}): Promise<Route> {
+  try {
+    const own = work.sealedBotToken === null ? null : await open(work.sealedBotToken, botTokenSeal(work.userId));
+    const botToken = own ?? optional("MESSENGER_BOT_TOKEN");
+    const chatId = work.chatId ?? (own === null ? optional("MESSENGER_CHAT_ID") : undefined);
+    if (botToken === undefined) return { kind: "skipped", reason: "No bot is configured" };
+    if (chatId === undefined) return { kind: "skipped", reason: "No chat is configured" };
+    return { kind: "ready", botToken, chatId };
+  } catch (error) {
+    return { kind: "failed", reason: messageOf(error) };
+  }
+}
+
+/** Takes the card for one try; `null` when it is not due, settled, or somebody else's. */
+export const claim = internalMutation({
+  args: { messageId: v.id("messages") },
+  returns: v.union(vTry, v.null()),
+  handler: async (ctx, { messageId }) => {
+    const row = await ctx.db.get("messages", messageId);
+    if (row === null) return null;
+    const change = beginTry(row, Date.now());
+    return change === null ? null : apply(ctx, row, change);
+  },
+});
+
+/** Marks what became of the part under way; returns the next one to send, if any. */
+export const mark = internalMutation({
+  args: { messageId: v.id("messages"), claim: v.number(), outcome: vOutcome },
+  returns: v.union(vTry, v.null()),
+  handler: async (ctx, { messageId, claim, outcome }) => {
+    const row = await claimed(ctx, messageId, claim);
+    if (row === null) return null;
+    if (outcome.kind === "migrated") await followMigration(ctx, row, outcome.chatId);
+    return apply(ctx, row, afterPart(row, outcome, Date.now()));
+  },
+});
+
+export const postpone = internalMutation({
+  args: { messageId: v.id("messages"), claim: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { messageId, claim }) => {
+    const row = await claimed(ctx, messageId, claim);
+    if (row !== null) await apply(ctx, row, afterFailedProbe(row, Date.now()));
+    return null;
+  },
+});
+
+/** Ends a card that has nowhere to go. */
+export const close = internalMutation({
+  args: {
+    messageId: v.id("messages"),
+    claim: v.number(),
+    state: v.union(v.literal("skipped"), v.literal("failed")),
+    reason: v.string(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { messageId, claim, state, reason }) => {
+    const row = await claimed(ctx, messageId, claim);
+    if (row !== null) await apply(ctx, row, { state, error: reason });
+    return null;
+  },
+});
+
+/** Puts cards whose try was lost back on the way. For the cron: everything due a minute ago and not under way. */
+export const sweep = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    for (const state of ["queued", "sending"] as const) {
+      const lost = await ctx.db
+        .query("messages")
+        .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", Date.now() - MINUTE))
+        .take(100);
+      for (const { _id } of lost) await scheduleDelivery(ctx, _id);
+    }
+    return null;
+  },
+});
+
+async function claimed(ctx: MutationCtx, messageId: Doc<"messages">["_id"], claim: number) {
+  const row = await ctx.db.get("messages", messageId);
+  return row !== null && row.state === "sending" && row.claim === claim ? row : null;
+}
+
+async function apply(ctx: MutationCtx, row: Doc<"messages">, change: Change) {
+  await ctx.db.patch("messages", row._id, change);
+  const after: Doc<"messages"> = { ...row, ...change };
+  switch (after.state) {
+    case "sending":
+      return nextTry(ctx, after);
+    case "queued":
+      await scheduleDelivery(ctx, row._id, after.dueAt);
+      return null;
+    case "sent":
+    case "failed":
+    case "skipped":
+      await settle(ctx, after);
+      return null;
+  }
+}
+
+/** A group that became a supergroup has a new id: the user's setting follows. */
+async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: string): Promise<void> {
+  const config = await configOf(ctx, row.userId);
+  if (config === null || row.chatId !== undefined) return;
+  await ctx.db.patch("messengerConfigs", config._id, { chatId, updatedAt: Date.now() });
+}
+
+async function nextTry(ctx: MutationCtx, row: Doc<"messages">) {
+  const config = await configOf(ctx, row.userId);
+  return {
+    claim: row.claim,
+    userId: row.userId,
+    part: row.parts[row.partsSent] ?? "",
+    plain: row.plain ?? false,
+    doubtful: row.doubts > 0,
+    sealedBotToken: config?.sealedBotToken ?? null,
+    chatId: row.chatId ?? config?.chatId ?? null,
+  };
+}
+
+async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
+  const sent = row.state === "sent";
+  if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, reason: row.error });
+  if (row.onSettled === undefined || row.subject === undefined) return;
+  const handle = row.onSettled as FunctionHandle<"mutation", { subject: string; sent: boolean; error?: string }>;
+  const error = sent || row.error === undefined ? {} : { error: row.error };
+  await ctx.runMutation(handle, { subject: row.subject, sent, ...error });
+}

@@ -1,0 +1,57 @@
+import { defineTable } from "convex/server";
+import { v } from "convex/values";
+
+export const messengerTables = {
+  /** A user's own messenger settings. Written by `messenger/settings`; kept until the user clears them. */
+  messengerConfigs: defineTable({
+    userId: v.string(),
+    /** The user's own bot, sealed (`lib/sealing`); absent: the default bot. */
+    sealedBotToken: v.optional(v.string()),
+    chatId: v.optional(v.string()),
+    updatedAt: v.number(),
+  }).index("by_userId", ["userId"]),
+
+  /**
+   * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
+   * `messenger/outbox` (everything after). Kept as the delivery record.
+   */
+  messages: defineTable({
+    /** Whose bot and chat settings apply. */
+    userId: v.string(),
+    /** A chat given for this card alone, before the user's own. */
+    chatId: v.optional(v.string()),
+    /** What the card is, for the operator: `shift started`, `final report`, … */
+    kind: v.string(),
+    /** What the card belongs to, so that it can be called off: `shift:<id>`. */
+    topic: v.optional(v.string()),
+    /** HTML, at most 4,096 characters each, sent in order. */
+    parts: v.array(v.string()),
+    /** How many parts have arrived. */
+    partsSent: v.number(),
+    /** `skipped`: no bot or no chat is configured, or the card was called off. */
+    state: v.union(
+      v.literal("queued"),
+      v.literal("sending"),
+      v.literal("sent"),
+      v.literal("failed"),
+      v.literal("skipped"),
+    ),
+    /** Queued: when to try. Sending: when the try counts as cut off. */
+    dueAt: v.number(),
+    /** Names the current try; a word from an earlier one is ignored. */
+    claim: v.number(),
+    /** How often the next part was sent with an unknown outcome. Once it is sent again, twice is a failure. */
+    doubts: v.number(),
+    /** How often a try was put off. */
+    postponements: v.number(),
+    /** The messenger refused our HTML: the rest goes as plain text. */
+    plain: v.optional(v.boolean()),
+    error: v.optional(v.string()),
+    sentAt: v.optional(v.number()),
+    /** A function handle told `{ subject, sent, error? }` when the card is settled. */
+    onSettled: v.optional(v.string()),
+    subject: v.optional(v.string()),
+  })
+    .index("by_state_and_dueAt", ["state", "dueAt"])
+    .index("by_topic_and_state", ["topic", "state"]),
+};

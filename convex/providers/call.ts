@@ -1,0 +1,67 @@
+import { AppError } from "../lib/errors";
+
+/** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
+export type Exchange =
+  | { kind: "answer"; status: number; body: unknown }
+  | { kind: "timeout" }
+  | { kind: "unreachable" };
+
+/**
+ * One request to a provider, with a deadline in real time.
+ * @returns The status and the JSON body (`undefined` when the body is no JSON). Never throws for the network's sake.
+ */
+export async function exchange(url: string, init: RequestInit, timeoutMs: number): Promise<Exchange> {
+  try {
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    const text = await response.text();
+    return { kind: "answer", status: response.status, body: parseBody(text) };
+  } catch (error) {
+    return { kind: isAbort(error) ? "timeout" : "unreachable" };
+  }
+}
+
+/** A JSON POST, ready for `exchange`. */
+export function postJson(body: unknown, headers: Record<string, string> = {}): RequestInit {
+  return { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
+}
+
+/** The upstream failure for a status that is no success: says who and what kind, never the upstream's own words. */
+export function statusFailure(upstream: string, status: number): AppError {
+  const reasons: Record<number, string> = {
+    401: "refused this service's key",
+    402: "reports that this service's credits are used up",
+    403: "refused this service's key",
+    429: "is limiting this service's requests",
+  };
+  return new AppError("upstream", `${upstream} ${reasons[status] ?? `answered with status ${status}`}`);
+}
+
+export function timeoutFailure(upstream: string): AppError {
+  return new AppError("upstream", `${upstream} did not answer in time`);
+}
+
+export function unreachableFailure(upstream: string): AppError {
+  return new AppError("upstream", `${upstream} could not be reached`);
+}
+
+export function unusableFailure(upstream: string): AppError {
+  return new AppError("upstream", `${upstream} sent an unusable answer`);
+}
+
+/** Whether a status says "not now", so that the same request may succeed later. */
+export function isTransient(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || status >= 500;
+}
+
+/** The platform reports an expired `AbortSignal.timeout` as AbortError, other runtimes as TimeoutError. */
+export function isAbort(error: unknown): boolean {
+  return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
+}
+
+function parseBody(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

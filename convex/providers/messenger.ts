@@ -1,0 +1,70 @@
+import * as z from "zod";
+import { deadlines } from "../lib/deadlines";
+import { setting } from "../lib/env";
+import { SECOND } from "../lib/time";
+import { exchange, postJson } from "./call";
+
+/**
+ * The messenger's Bot API (core.telegram.org/bots/api). The bot token is part of the address, so addresses are never
+ * logged and never part of an error.
+ */
+
+/** What became of one message. Only `uncertain` leaves open whether it arrived. */
+export type SendOutcome =
+  | { kind: "sent" }
+  | { kind: "wait"; retryAfterMs: number; reason: string }
+  | { kind: "migrated"; chatId: string }
+  | { kind: "unparsable"; reason: string }
+  | { kind: "refused"; reason: string }
+  | { kind: "uncertain"; reason: string };
+
+const answerShape = z.union([
+  z.object({ ok: z.literal(true) }),
+  z.object({
+    ok: z.literal(false),
+    description: z.string().optional(),
+    parameters: z
+      .object({ retry_after: z.number().optional(), migrate_to_chat_id: z.union([z.number(), z.string()]).optional() })
+      .nullish(),
+  }),
+]);
+
+/**
+ * Sends one message.
+ * @param text At most 4,096 characters after parsing; HTML when `html` is true, else plain text.
+ */
+export async function sendMessage(
+  botToken: string,
+  message: { chatId: string; text: string; html: boolean },
+): Promise<SendOutcome> {
+  const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/sendMessage`;
+  const body = {
+    chat_id: message.chatId,
+    text: message.text,
+    link_preview_options: { is_disabled: true },
+    ...(message.html ? { parse_mode: "HTML" } : {}),
+  };
+  const result = await exchange(url, postJson(body), deadlines.messenger);
+  if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
+  if (result.kind === "unreachable") return { kind: "uncertain", reason: "The messenger could not be reached" };
+
+  const parsed = answerShape.safeParse(result.body);
+  if (parsed.success && parsed.data.ok) return { kind: "sent" };
+  const failure = parsed.success && !parsed.data.ok ? parsed.data : undefined;
+  const reason = failure?.description?.slice(0, 200) ?? `The messenger answered with status ${result.status}`;
+  if (result.status === 429) {
+    return { kind: "wait", retryAfterMs: (failure?.parameters?.retry_after ?? 5) * SECOND, reason };
+  }
+  if (result.status >= 500 || result.status < 400) return { kind: "uncertain", reason };
+  const migratedTo = failure?.parameters?.migrate_to_chat_id;
+  if (migratedTo !== undefined) return { kind: "migrated", chatId: String(migratedTo) };
+  if (/can't parse entities/i.test(reason)) return { kind: "unparsable", reason };
+  return { kind: "refused", reason };
+}
+
+/** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
+export async function isReachable(botToken: string): Promise<boolean> {
+  const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
+  const result = await exchange(url, { method: "GET" }, deadlines.messenger);
+  return result.kind === "answer" && result.status < 500;
+}

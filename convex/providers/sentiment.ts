@@ -1,0 +1,69 @@
+import * as z from "zod";
+import { deadlines } from "../lib/deadlines";
+import { required, setting } from "../lib/env";
+import { DAY, iso } from "../lib/time";
+import {
+  exchange,
+  postJson,
+  statusFailure,
+  timeoutFailure,
+  unreachableFailure,
+  unusableFailure,
+} from "./call";
+
+/** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
+const UPSTREAM = "The sentiment model";
+
+const partShape = z.object({ type: z.string(), text: z.string().optional(), annotations: z.array(z.unknown()).nullish() });
+
+const responseShape = z.object({
+  model: z.string().min(1),
+  output: z.array(z.object({ type: z.string(), content: z.array(partShape).nullish() })),
+  citations: z.array(z.unknown()).nullish(),
+  usage: z.object({ total_tokens: z.number().int().nonnegative() }).nullish(),
+});
+
+export type SentimentAnswer = {
+  text: string;
+  model: string;
+  tokensUsed: number;
+  /** No search was made and no source cited: the answer comes from training data and describes no present mood. */
+  degraded: boolean;
+};
+
+/**
+ * Asks what people on the social network have been saying over the last day. One attempt: the call is slow and billed
+ * by search.
+ * @param now Epoch ms; the search covers the day before.
+ * @throws AppError `upstream` for every failure of the model.
+ */
+export async function askSentiment(system: string, question: string, now: number): Promise<SentimentAnswer> {
+  const key = required("SENTIMENT_API_KEY");
+  const day = (moment: number) => iso(moment).slice(0, "2026-01-01".length);
+  const body = {
+    model: setting("SENTIMENT_MODEL"),
+    store: false,
+    max_output_tokens: 1_500,
+    input: [
+      { role: "system", content: system },
+      { role: "user", content: question },
+    ],
+    tools: [{ type: "x_search", from_date: day(now - DAY), to_date: day(now) }],
+  };
+  const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
+  const headers = { Authorization: `Bearer ${key}` };
+  const result = await exchange(url, postJson(body, headers), deadlines.sentiment);
+  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
+  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
+  if (result.status < 200 || result.status > 299) throw statusFailure(UPSTREAM, result.status);
+
+  const parsed = responseShape.safeParse(result.body);
+  if (!parsed.success) throw unusableFailure(UPSTREAM);
+  const { model, output, citations, usage } = parsed.data;
+  const parts = output.flatMap((item) => (item.type === "message" ? (item.content ?? []) : []));
+  const text = parts.map((part) => (part.type === "output_text" ? (part.text ?? "") : "")).join("");
+  if (text.trim() === "") throw unusableFailure(UPSTREAM);
+  const searched = output.some((item) => item.type === "x_search_call" || item.type === "custom_tool_call");
+  const cited = (citations?.length ?? 0) > 0 || parts.some((part) => (part.annotations?.length ?? 0) > 0);
+  return { text, model, tokensUsed: usage?.total_tokens ?? 0, degraded: !searched && !cited };
+}

@@ -1,0 +1,66 @@
+import { HOUR, MINUTE } from "../lib/time";
+import type { Paragraph } from "../messenger/format";
+import { dueAfterMs } from "./checkpoints";
+import { MARKS } from "./result";
+import type { ReportKind, Result } from "./tables";
+
+/** The messenger's cards of a shift. */
+
+export function startCard({ token, startedAt }: { token: string | null; startedAt: number }): Paragraph[] {
+  return [
+    [{ bold: "🔬 Research shift started" }, `\n${dateTime(startedAt)}`],
+    [`Tracking: `, { bold: token ?? "the whole market" }],
+    ["Duration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h"],
+  ];
+}
+
+const TITLES: Record<ReportKind, string> = {
+  interim1: "📊 Interim report 1 of 2",
+  interim2: "📊 Interim report 2 of 2",
+  final: "🏁 Final report",
+};
+
+export function reportCard(report: {
+  kind: ReportKind;
+  token: string | null;
+  startedAt: number;
+  generatedAt: number;
+  result: Result;
+}): Paragraph[] {
+  const { kind, token, startedAt, generatedAt, result } = report;
+  const elapsed = duration(generatedAt - startedAt);
+  const checkpoint = `${dueAfterMs[kind] / HOUR}h checkpoint`;
+  return [
+    [
+      { bold: `${TITLES[kind]} · ${token ?? "Market"}` },
+      `\n${checkpoint} · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
+    ],
+    [`${MARKS[result.marketOutlook]} Outlook: `, { bold: result.marketOutlook }],
+    [result.shortSummary],
+    [{ bold: "Key signals" }, ...result.impacts.flatMap(impactLine)],
+    [{ bold: "Full analysis" }],
+    ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph): Paragraph => [paragraph]),
+  ];
+}
+
+function impactLine(impact: Result["impacts"][number]): Paragraph {
+  const percent = Math.round(impact.confidence * 100);
+  return [`\n${MARKS[impact.sentiment]} `, { bold: impact.title }, ` · ${percent}% · ${impact.detail}`];
+}
+
+/** `2h 30min`, `8h`. */
+function duration(ms: number): string {
+  const minutes = Math.floor(ms / MINUTE);
+  const rest = minutes % 60;
+  return rest === 0 ? `${minutes / 60}h` : `${Math.floor(minutes / 60)}h ${rest}min`;
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `20 Nov 2026, 15:30 UTC`. */
+function dateTime(epochMs: number): string {
+  const date = new Date(epochMs);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()] ?? ""} ${date.getUTCFullYear()}`;
+  return `${day}, ${two(date.getUTCHours())}:${two(date.getUTCMinutes())} UTC`;
+}

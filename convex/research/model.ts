@@ -1,0 +1,35 @@
+import type { Doc, Id } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
+import { iso } from "../lib/time";
+
+/** What a shift's cards belong to. */
+export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
+
+/** What chat tells the model about a user's research: the running shift and the last reports, in a few lines. */
+export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
+  const shift = await ctx.db
+    .query("shifts")
+    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
+    .order("desc")
+    .first();
+  const reports = await ctx.db
+    .query("reports")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .order("desc")
+    .take(3);
+  const lines = [...(shift === null ? [] : [describeShift(shift)]), ...reports.map(describeReport)];
+  return lines.length === 0 ? null : lines.join("\n");
+}
+
+function describeShift({ token, startedAt, stopsAt, interimReportsCount }: Doc<"shifts">): string {
+  const subject = token === undefined ? "the whole market" : token;
+  return (
+    `Running research shift on ${subject}, ${iso(startedAt)} to ` +
+    `${iso(stopsAt)}, interim reports so far: ${interimReportsCount}.`
+  );
+}
+
+function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">): string {
+  const subject = jobToken === "" ? "the whole market" : jobToken;
+  return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
+}

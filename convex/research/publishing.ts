@@ -1,0 +1,166 @@
+import { createFunctionHandle } from "convex/server";
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { enqueueCard } from "../messenger/model";
+import { recordRun } from "../runs/model";
+import { reportCard } from "./cards";
+import { NEVER, nextCheckpoint } from "./checkpoints";
+import { shiftTopic } from "./model";
+import { vResult, type ReportKind, type Result } from "./tables";
+
+/** Shifts per transaction: each gets a report, a run, a card and its own next step. */
+const BATCH = 50;
+
+/** The agent in whose name reports are written. */
+const AGENT_ID = "research-default";
+
+type Written = { result: Result; model: string; tokensUsed: number };
+
+/** Gives a finished synthesis to every shift that waits for it, batch after batch. */
+export const publish = internalMutation({
+  args: { synthesisId: v.id("syntheses") },
+  returns: v.null(),
+  handler: async (ctx, { synthesisId }) => {
+    const synthesis = await ctx.db.get("syntheses", synthesisId);
+    if (synthesis === null || synthesis.state === "writing") return null;
+    const waiting = await ctx.db
+      .query("shifts")
+      .withIndex("by_synthesisId", (q) => q.eq("synthesisId", synthesisId))
+      .take(BATCH);
+    const { result, model, tokensUsed } = synthesis;
+    const handle: string = await createFunctionHandle(internal.research.publishing.delivered);
+    for (const shift of waiting) {
+      if (result === undefined || model === undefined || tokensUsed === undefined) {
+        await advance(ctx, shift, synthesis.kind, { error: synthesis.error ?? "The report could not be written" });
+      } else {
+        await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
+        await advance(ctx, shift, synthesis.kind, "reported");
+      }
+    }
+    if (waiting.length === BATCH) {
+      await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
+    }
+    return null;
+  },
+});
+
+/** Report, agent run and card, in one transaction. */
+async function storeReport(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  synthesis: Doc<"syntheses">,
+  { result, model, tokensUsed }: Written,
+  handle: string,
+): Promise<void> {
+  const now = Date.now();
+  const { kind } = synthesis;
+  const type = kind === "final" ? "final" : "interim";
+  const runId = await recordRun(ctx, {
+    userId: shift.userId,
+    agentId: AGENT_ID,
+    title: `${type === "final" ? "Final" : "Interim"} report on ${shift.token ?? "the whole market"}`,
+    status: "completed",
+    model,
+    tokensUsed,
+    startedAt: synthesis.startedAt,
+    finishedAt: now,
+  });
+  const reportId = await ctx.db.insert("reports", {
+    jobId: shift._id,
+    userId: shift.userId,
+    type,
+    generatedAt: now,
+    result,
+    messengerSent: false,
+    jobToken: shift.focus,
+    jobStartedAt: shift.startedAt,
+    synthesisId: synthesis._id,
+    runId,
+  });
+  await enqueueCard(ctx, {
+    userId: shift.userId,
+    chatId: shift.messengerChatId,
+    kind: `${type} report`,
+    topic: shiftTopic(shift._id),
+    paragraphs: reportCard({
+      kind,
+      token: shift.token ?? null,
+      startedAt: shift.startedAt,
+      generatedAt: now,
+      result,
+    }),
+    onSettled: { handle, subject: reportId },
+  });
+}
+
+/** Moves a shift past a report, whether it was written or given up. */
+async function advance(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  kind: ReportKind,
+  outcome: "reported" | { error: string },
+): Promise<void> {
+  const reported = outcome === "reported";
+  const next = nextCheckpoint(kind, shift.startedAt);
+  const ending = {
+    status: "completed" as const,
+    endedAt: Date.now(),
+    finalReportSent: reported,
+    nextCollectionAt: NEVER,
+    nextReportAt: NEVER,
+  };
+  await ctx.db.patch("shifts", shift._id, {
+    synthesisId: undefined,
+    ...(reported ? {} : { error: outcome.error }),
+    ...(next === null
+      ? ending
+      : {
+          nextReport: next.kind,
+          nextReportAt: next.at,
+          interimReportsCount: shift.interimReportsCount + (reported ? 1 : 0),
+        }),
+  });
+}
+
+/** The outbox's word about a report's card. */
+export const delivered = internalMutation({
+  args: { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
+  returns: v.null(),
+  handler: async (ctx, { subject, sent, error }) => {
+    const reportId = ctx.db.normalizeId("reports", subject);
+    if (reportId === null || (await ctx.db.get("reports", reportId)) === null) return null;
+    await ctx.db.patch("reports", reportId, { messengerSent: sent, messengerError: error });
+    return null;
+  },
+});
+
+/** The latest report on a token, whoever's shift it comes from. */
+export const latest = internalQuery({
+  args: { token: v.string() },
+  returns: v.union(
+    v.object({
+      _id: v.id("reports"),
+      jobId: v.id("shifts"),
+      userId: v.string(),
+      type: v.union(v.literal("interim"), v.literal("final")),
+      generatedAt: v.number(),
+      result: vResult,
+      messengerSent: v.boolean(),
+      jobToken: v.string(),
+      jobStartedAt: v.number(),
+    }),
+    v.null(),
+  ),
+  handler: async (ctx, { token }) => {
+    const row = await ctx.db
+      .query("reports")
+      .withIndex("by_jobToken", (q) => q.eq("jobToken", token))
+      .order("desc")
+      .first();
+    if (row === null) return null;
+    const { _id, jobId, userId, type, generatedAt, result, messengerSent, jobToken, jobStartedAt } = row;
+    return { _id, jobId, userId, type, generatedAt, result, messengerSent, jobToken, jobStartedAt };
+  },
+});

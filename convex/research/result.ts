@@ -1,0 +1,100 @@
+import * as z from "zod";
+import { looseNumber, text, word } from "../lib/shapes";
+import type { Outlook, Result } from "./tables";
+
+/** The contract of a ResearchResult: what is asked of the model, what is demanded, and what is mended by rule. */
+
+export const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
+
+export const MIN_WORDS = 400;
+export const MAX_WORDS = 600;
+const SUMMARY_LIMIT = 100;
+
+const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
+
+export const RESULT_SCHEMA_NAME = "research_result";
+
+/** The shape the model sends; confidences and lengths outside the contract are demands, so that they can be mended. */
+export const resultShape = z.object({
+  fullAnalysis: z.string().trim().min(1).describe(`${MIN_WORDS} to ${MAX_WORDS} words`),
+  shortSummary: z
+    .string()
+    .trim()
+    .min(1)
+    .describe(`At most ${SUMMARY_LIMIT} characters, first 🟢 (bullish), 🔴 (bearish) or 🟡 (neutral)`),
+  marketOutlook: word(OUTLOOKS),
+  impacts: z
+    .array(
+      z.object({
+        title: text(120).describe("Token or theme"),
+        detail: text(600).describe("One or two sentences"),
+        sentiment: word(OUTLOOKS),
+        confidence: looseNumber.describe("0 to 1"),
+      }),
+    )
+    .transform((impacts) => impacts.slice(0, 12)),
+});
+
+/** What is wrong with a result, for the repair turn; `null` when it keeps the contract. */
+export function demands(result: Result): string | null {
+  const problems: string[] = [];
+  const words = countWords(result.fullAnalysis);
+  if (words < MIN_WORDS || words > MAX_WORDS) {
+    problems.push(`fullAnalysis has ${words} words and must have ${MIN_WORDS} to ${MAX_WORDS}`);
+  }
+  const mark = MARKS[result.marketOutlook];
+  if (!result.shortSummary.startsWith(mark)) problems.push(`shortSummary must start with ${mark}`);
+  if ([...result.shortSummary].length > SUMMARY_LIMIT) {
+    problems.push(`shortSummary must have at most ${SUMMARY_LIMIT} characters`);
+  }
+  if (result.impacts.length === 0) problems.push("impacts must not be empty");
+  if (result.impacts.some(({ confidence }) => confidence < 0 || confidence > 1)) {
+    problems.push("every confidence must lie between 0 and 1");
+  }
+  return problems.length === 0 ? null : problems.join("; ");
+}
+
+/**
+ * Brings a result as near to the contract as a rule can: the summary's mark and length, too long an analysis (cut at a
+ * sentence end), confidences. Too short an analysis stays as it is.
+ * @returns `null` without impacts: nothing can be made up.
+ */
+export function mend(result: Result): Result | null {
+  if (result.impacts.length === 0) return null;
+  return {
+    fullAnalysis: cutWords(result.fullAnalysis, MAX_WORDS),
+    shortSummary: markedSummary(result.shortSummary, result.marketOutlook),
+    marketOutlook: result.marketOutlook,
+    impacts: result.impacts.map((impact) => ({ ...impact, confidence: asFraction(impact.confidence) })),
+  };
+}
+
+export function countWords(prose: string): number {
+  return prose.split(/\s+/).filter((word) => word !== "").length;
+}
+
+/** Whether the analysis misses the contract's lower bound: accepted for shift and on-demand reports. */
+export function isShort(result: Result): boolean {
+  return countWords(result.fullAnalysis) < MIN_WORDS;
+}
+
+function markedSummary(summary: string, outlook: Outlook): string {
+  const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
+  const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
+  return points.length <= SUMMARY_LIMIT ? points.join("") : `${points.slice(0, SUMMARY_LIMIT - 1).join("").trimEnd()}…`;
+}
+
+/** At most `limit` words, ending with a sentence where the text has one in its second half. */
+function cutWords(prose: string, limit: number): string {
+  if (countWords(prose) <= limit) return prose;
+  const kept = new RegExp(`^\\s*(?:\\S+\\s+){${limit - 1}}\\S+`).exec(prose)?.[0] ?? prose;
+  const end = Math.max(...[". ", "! ", "? ", ".\n", "!\n", "?\n"].map((stop) => kept.lastIndexOf(stop)));
+  if (/[.!?]$/.test(kept)) return kept;
+  return end > kept.length / 2 ? kept.slice(0, end + 1) : `${kept}…`;
+}
+
+/** 85 means 85 %. */
+function asFraction(confidence: number): number {
+  const fraction = confidence > 1 && confidence <= 100 ? confidence / 100 : confidence;
+  return Math.min(1, Math.max(0, fraction));
+}

@@ -1,0 +1,216 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { sha256Hex } from "../lib/crypto";
+import { AppError } from "../lib/errors";
+import { callOffCards, enqueueCard } from "../messenger/model";
+import { startCard } from "./cards";
+import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
+import { shiftTopic } from "./model";
+import { resumeLostCollections, shareObservation } from "./observations";
+import { vOutlook } from "./tables";
+
+const MAX_ACTIVE_PER_USER = 10;
+/** Due shifts per transaction; a full batch is followed by another. */
+const BATCH = 100;
+const RECENT_REPORTS = 3;
+
+/**
+ * Starts a shift: the job, its first data point and the start notice in one transaction.
+ * @throws AppError `rate_limited` when the user already runs 10.
+ */
+export const start = internalMutation({
+  args: {
+    userId: v.string(),
+    token: v.optional(v.string()),
+    messengerChatId: v.optional(v.string()),
+    idempotencyKey: v.optional(v.string()),
+  },
+  returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
+  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }) => {
+    const earlier = await startedWith(ctx, userId, idempotencyKey);
+    if (earlier !== null) {
+      return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
+    }
+    const now = Date.now();
+    const active = await activeShifts(ctx, userId);
+    if (active.length >= MAX_ACTIVE_PER_USER) {
+      const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
+      throw new AppError("rate_limited", `At most ${MAX_ACTIVE_PER_USER} research shifts can be active at once`, {
+        retryAfterMs: Math.max(0, freeAt - now),
+      });
+    }
+    const jobId = await ctx.db.insert("shifts", {
+      userId,
+      ...(token === undefined ? {} : { token }),
+      focus: token ?? "",
+      ...(messengerChatId === undefined ? {} : { messengerChatId }),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      startedAt: now,
+      stopsAt: now + SHIFT_MS,
+      status: "active",
+      nextCollectionAt: now,
+      collectionsCount: 0,
+      evidence: "",
+      nextReport: FIRST_CHECKPOINT.kind,
+      nextReportAt: now + FIRST_CHECKPOINT.afterMs,
+      interimReportsCount: 0,
+      finalReportSent: false,
+    });
+    const shift = await ctx.db.get("shifts", jobId);
+    if (shift !== null) await addDataPoint(ctx, shift, now);
+    await enqueueCard(ctx, {
+      userId,
+      chatId: messengerChatId,
+      kind: "shift started",
+      topic: shiftTopic(jobId),
+      paragraphs: startCard({ token: token ?? null, startedAt: now }),
+    });
+    return { jobId, startedAt: now, stopsAt: now + SHIFT_MS };
+  },
+});
+
+/** Stops all of the user's active shifts. What is under way for them is dropped, and nothing more is sent. */
+export const stop = internalMutation({
+  args: { userId: v.string() },
+  returns: v.number(),
+  handler: async (ctx, { userId }) => {
+    const active = await activeShifts(ctx, userId);
+    for (const shift of active) {
+      await dropUnfinishedDataPoint(ctx, shift);
+      await callOffCards(ctx, shiftTopic(shift._id));
+      await ctx.db.patch("shifts", shift._id, {
+        status: "stopped",
+        endedAt: Date.now(),
+        nextCollectionAt: NEVER,
+        nextReportAt: NEVER,
+        synthesisId: undefined,
+      });
+    }
+    return active.length;
+  },
+});
+
+/** The collection check: a data point for every shift that is due, from one observation per focus. */
+export const collectDue = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const now = Date.now();
+    await resumeLostCollections(ctx);
+    const due = await ctx.db
+      .query("shifts")
+      .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active").lte("nextCollectionAt", now))
+      .take(BATCH);
+    for (const shift of due) await addDataPoint(ctx, shift, now);
+    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.shifts.collectDue, {});
+    return null;
+  },
+});
+
+/** A user's newest active shift and latest reports. */
+export const status = internalQuery({
+  args: { userId: v.string() },
+  returns: v.object({
+    activeJob: v.union(
+      v.object({
+        jobId: v.id("shifts"),
+        status: v.string(),
+        startedAt: v.number(),
+        stopsAt: v.number(),
+        interimReportsCount: v.number(),
+        finalReportSent: v.boolean(),
+      }),
+      v.null(),
+    ),
+    recentReports: v.array(
+      v.object({
+        type: v.union(v.literal("interim"), v.literal("final")),
+        generatedAt: v.number(),
+        outlook: vOutlook,
+        summary: v.string(),
+        messengerSent: v.boolean(),
+      }),
+    ),
+  }),
+  handler: async (ctx, { userId }) => {
+    const shift = await ctx.db
+      .query("shifts")
+      .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
+      .order("desc")
+      .first();
+    const reports = await ctx.db
+      .query("reports")
+      .withIndex("by_userId", (q) => q.eq("userId", userId))
+      .order("desc")
+      .take(RECENT_REPORTS);
+    return {
+      activeJob:
+        shift === null
+          ? null
+          : {
+              jobId: shift._id,
+              status: shift.status,
+              startedAt: shift.startedAt,
+              stopsAt: shift.stopsAt,
+              interimReportsCount: shift.interimReportsCount,
+              finalReportSent: shift.finalReportSent,
+            },
+      recentReports: reports.map(({ type, generatedAt, result, messengerSent }) => ({
+        type,
+        generatedAt,
+        outlook: result.marketOutlook,
+        summary: result.shortSummary,
+        messengerSent,
+      })),
+    };
+  },
+});
+
+/** One more data point for a shift, and when the next is due. Behind the shift's end there are none. */
+async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
+  if (now >= shift.stopsAt) {
+    await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
+    return;
+  }
+  const observationId = await shareObservation(ctx, shift.focus, { urgent: false });
+  const sequence = shift.collectionsCount + 1;
+  await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
+  await ctx.db.patch("shifts", shift._id, {
+    collectionsCount: sequence,
+    evidence: sha256Hex(`${shift.evidence}:${observationId}`),
+    nextCollectionAt: nextCollection(shift.startedAt, now),
+  });
+}
+
+/** The data point of a collection still in flight goes: its late result is not the stopped shift's. */
+async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): Promise<void> {
+  const latest = await ctx.db
+    .query("dataPoints")
+    .withIndex("by_shiftId", (q) => q.eq("shiftId", shift._id))
+    .order("desc")
+    .first();
+  if (latest === null) return;
+  const observation = await ctx.db.get("observations", latest.observationId);
+  if (observation?.state === "collecting") await ctx.db.delete("dataPoints", latest._id);
+}
+
+async function activeShifts(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
+  return ctx.db
+    .query("shifts")
+    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
+    .take(MAX_ACTIVE_PER_USER);
+}
+
+async function startedWith(
+  ctx: QueryCtx,
+  userId: string,
+  idempotencyKey: string | undefined,
+): Promise<Doc<"shifts"> | null> {
+  if (idempotencyKey === undefined) return null;
+  return ctx.db
+    .query("shifts")
+    .withIndex("by_userId_and_idempotencyKey", (q) => q.eq("userId", userId).eq("idempotencyKey", idempotencyKey))
+    .unique();
+}

@@ -1,0 +1,92 @@
+import { deadlines } from "../lib/deadlines";
+import { iso } from "../lib/time";
+import { extractJson } from "../lib/json";
+import { AppError, messageOf } from "../lib/errors";
+import { askForMarket, describeKeyPrices, signed } from "../market/model";
+import type { MarketFigures } from "../market/tables";
+import { completeStructured } from "../providers/llm";
+import { askSentiment } from "../providers/sentiment";
+import {
+  ONCHAIN_SCHEMA_NAME,
+  onchainMessages,
+  onchainShape,
+  SENTIMENT_SYSTEM,
+  sentimentQuestion,
+  sentimentShape,
+} from "./prompts";
+import type { MarketOutput, Settled, Sources } from "./tables";
+
+/** The three sources of the research desk. Each answers with its reading or with why it has none; none throws. */
+
+const RAW_LIMIT = 60_000;
+const STORED_MOVERS = 10;
+
+export function collectSource(source: keyof Sources, focus: string): Promise<Settled> {
+  switch (source) {
+    case "market":
+      return settle("market", () => collectMarket(focus));
+    case "sentiment":
+      return settle("sentiment", () => collectSentiment(focus));
+    case "onchain":
+      return settle("onchain", () => collectOnchain(focus));
+  }
+}
+
+type Good<Source extends keyof Sources> = Omit<Extract<Sources[Source], { state: "ok" }>, "state" | "at">;
+
+async function settle<Source extends keyof Sources>(
+  source: Source,
+  collect: () => Promise<Good<Source>>,
+): Promise<{ source: Source; reading: { state: "ok"; at: number } & Good<Source> } | Failed<Source>> {
+  try {
+    const good = await collect();
+    return { source, reading: { state: "ok", at: Date.now(), ...good } };
+  } catch (error) {
+    return { source, reading: { state: "failed", at: Date.now(), error: messageOf(error) } };
+  }
+}
+
+type Failed<Source> = { source: Source; reading: { state: "failed"; at: number; error: string } };
+
+async function collectMarket(focus: string): Promise<Good<"market">> {
+  const { figures, model, raw, tokensUsed } = await askForMarket(focus);
+  return { model, tokensUsed, output: marketOutput(figures, raw) };
+}
+
+function marketOutput(figures: MarketFigures, raw: string): MarketOutput {
+  const { focus } = figures;
+  return {
+    trending: figures.trending,
+    movers: figures.top20
+      .map(({ symbol, price, change24h }) => ({ symbol, price, change24h }))
+      .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
+      .slice(0, STORED_MOVERS),
+    keyPrices: describeKeyPrices(figures),
+    focus: focus ? `${focus.name} (${focus.symbol}) $${focus.price} (${signed(focus.change24h)} %)` : null,
+    marketDataRaw: raw.slice(0, RAW_LIMIT),
+  };
+}
+
+async function collectSentiment(focus: string): Promise<Good<"sentiment">> {
+  const now = Date.now();
+  const answer = await askSentiment(SENTIMENT_SYSTEM, sentimentQuestion(focus, iso(now)), now);
+  const parsed = sentimentShape.safeParse(extractJson(answer.text));
+  if (!parsed.success) throw new AppError("upstream", "The sentiment model sent an unusable answer");
+  return {
+    model: answer.model,
+    tokensUsed: answer.tokensUsed,
+    output: { ...parsed.data, degraded: answer.degraded },
+  };
+}
+
+async function collectOnchain(focus: string): Promise<Good<"onchain">> {
+  const answer = await completeStructured({
+    messages: onchainMessages(focus, iso(Date.now())),
+    maxTokens: 1_500,
+    timeoutMs: deadlines.llmScheduled,
+    attempts: 2,
+    name: ONCHAIN_SCHEMA_NAME,
+    shape: onchainShape,
+  });
+  return { model: answer.model, tokensUsed: answer.tokensUsed, output: answer.value };
+}

@@ -1,0 +1,198 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc, Id } from "../_generated/dataModel";
+import { internalAction, internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { AppError, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { researchPool } from "../lib/pools";
+import { iso, MINUTE } from "../lib/time";
+import { dueReport } from "./checkpoints";
+import { describeEvidence, gatherEvidence, isEmpty } from "./evidence";
+import { synthesisMessages } from "./prompts";
+import { vReportKind, vResult, vSources, type ReportKind } from "./tables";
+import { writeResult } from "./writing";
+
+/** Due shifts per transaction; a full batch is followed by another. */
+const BATCH = 100;
+/** Longer than two calls of a minute with their retries. */
+const LEASE_MS = 3 * MINUTE;
+const ATTEMPTS = 4;
+/** A shift whose report is being written is looked at again after this long, in case the writing was lost. */
+const RECHECK_MS = 5 * MINUTE;
+/** More than the 16 data points of a shift. */
+const MAX_DATA_POINTS = 20;
+
+const OCCASIONS: Record<ReportKind, string> = {
+  interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",
+  interim2: "Interim report 2 of an 8-hour research shift, 5 hours in",
+  final: "Final report of an 8-hour research shift",
+};
+
+/** The report check: every shift that owes a report gets the synthesis of its evidence, shared where that is equal. */
+export const claimDue = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const now = Date.now();
+    const due = await ctx.db
+      .query("shifts")
+      .withIndex("by_status_and_nextReportAt", (q) => q.eq("status", "active").lte("nextReportAt", now))
+      .take(BATCH);
+    const seen = new Map<string, Id<"syntheses">>();
+    for (const shift of due) {
+      const kind = dueReport(shift.nextReport, shift.startedAt, now);
+      const key = await keyOf(ctx, shift, kind);
+      const synthesisId = seen.get(key) ?? (await ensureSynthesis(ctx, key, kind, shift, now));
+      seen.set(key, synthesisId);
+      await ctx.db.patch("shifts", shift._id, { nextReport: kind, synthesisId, nextReportAt: now + RECHECK_MS });
+    }
+    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.syntheses.claimDue, {});
+    return null;
+  },
+});
+
+/** A shift that waits for a synthesis of the report it owes goes on waiting for that one. */
+async function keyOf(ctx: MutationCtx, shift: Doc<"shifts">, kind: ReportKind): Promise<string> {
+  if (shift.synthesisId !== undefined && shift.nextReport === kind) {
+    const waitingFor = await ctx.db.get("syntheses", shift.synthesisId);
+    if (waitingFor !== null) return waitingFor.key;
+  }
+  return `${kind}:${shift.focus}:${shift.evidence}`;
+}
+
+async function ensureSynthesis(
+  ctx: MutationCtx,
+  key: string,
+  kind: ReportKind,
+  shift: Doc<"shifts">,
+  now: number,
+): Promise<Id<"syntheses">> {
+  const row = await ctx.db
+    .query("syntheses")
+    .withIndex("by_key", (q) => q.eq("key", key))
+    .unique();
+  if (row === null) {
+    const synthesisId = await ctx.db.insert("syntheses", {
+      key,
+      kind,
+      focus: shift.focus,
+      shiftId: shift._id,
+      state: "writing",
+      attempt: 1,
+      startedAt: now,
+      leaseUntil: now + LEASE_MS,
+    });
+    await enqueue(ctx, synthesisId, 1);
+    return synthesisId;
+  }
+  if (row.state !== "writing") {
+    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId: row._id });
+  } else if (row.leaseUntil <= now) {
+    await nextAttempt(ctx, row, "The writing was interrupted", 0);
+  }
+  return row._id;
+}
+
+/** Another attempt after `delayMs`, or the end of trying. */
+async function nextAttempt(ctx: MutationCtx, row: Doc<"syntheses">, error: string, delayMs: number) {
+  if (row.attempt >= ATTEMPTS) {
+    await ctx.db.patch("syntheses", row._id, { state: "failed", error });
+    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId: row._id });
+    return;
+  }
+  const attempt = row.attempt + 1;
+  await ctx.db.patch("syntheses", row._id, { attempt, error, leaseUntil: Date.now() + delayMs + LEASE_MS });
+  await enqueue(ctx, row._id, attempt, delayMs);
+}
+
+async function enqueue(ctx: MutationCtx, synthesisId: Id<"syntheses">, attempt: number, delayMs = 0) {
+  const work = { synthesisId, attempt };
+  await researchPool.enqueueAction(ctx, internal.research.syntheses.write, work, {
+    retry: false,
+    runAfter: delayMs,
+  });
+}
+
+/** Writes the report from its evidence. */
+export const write = internalAction({
+  args: { synthesisId: v.id("syntheses"), attempt: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { synthesisId, attempt }) => {
+    const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId, attempt });
+    if (task === null) return null;
+    try {
+      const evidence = gatherEvidence(task.observations);
+      if (isEmpty(evidence)) throw new AppError("upstream", "No source could be collected");
+      const written = await writeResult(
+        synthesisMessages({
+          occasion: OCCASIONS[task.kind],
+          focus: task.focus,
+          nowIso: iso(Date.now()),
+          evidence: describeEvidence(evidence),
+        }),
+        deadlines.llmScheduled,
+      );
+      await ctx.runMutation(internal.research.syntheses.store, { synthesisId, attempt, ...written });
+    } catch (error) {
+      const reason = messageOf(error);
+      log.warn("research.report failed", { synthesisId, attempt, error: reason });
+      await ctx.runMutation(internal.research.syntheses.fail, { synthesisId, attempt, reason });
+    }
+    return null;
+  },
+});
+
+/** What an attempt writes from; `null` when it was overtaken. */
+export const task = internalQuery({
+  args: { synthesisId: v.id("syntheses"), attempt: v.number() },
+  returns: v.union(
+    v.object({ kind: vReportKind, focus: v.string(), observations: v.array(vSources) }),
+    v.null(),
+  ),
+  handler: async (ctx, { synthesisId, attempt }) => {
+    const row = await ctx.db.get("syntheses", synthesisId);
+    if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
+    const points = await ctx.db
+      .query("dataPoints")
+      .withIndex("by_shiftId", (q) => q.eq("shiftId", row.shiftId))
+      .take(MAX_DATA_POINTS);
+    const observations = await Promise.all(
+      points.map(({ observationId }) => ctx.db.get("observations", observationId)),
+    );
+    return {
+      kind: row.kind,
+      focus: row.focus,
+      observations: observations.flatMap((observation) => (observation === null ? [] : [observation.sources])),
+    };
+  },
+});
+
+export const store = internalMutation({
+  args: {
+    synthesisId: v.id("syntheses"),
+    attempt: v.number(),
+    result: vResult,
+    model: v.string(),
+    tokensUsed: v.number(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { synthesisId, attempt, result, model, tokensUsed }) => {
+    const row = await ctx.db.get("syntheses", synthesisId);
+    if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
+    await ctx.db.patch("syntheses", synthesisId, { state: "done", result, model, tokensUsed, error: undefined });
+    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
+    return null;
+  },
+});
+
+export const fail = internalMutation({
+  args: { synthesisId: v.id("syntheses"), attempt: v.number(), reason: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { synthesisId, attempt, reason }) => {
+    const row = await ctx.db.get("syntheses", synthesisId);
+    if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
+    await nextAttempt(ctx, row, reason, attempt * attempt * MINUTE);
+    return null;
+  },
+});

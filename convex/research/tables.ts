@@ -1,0 +1,216 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { vCoin } from "../market/tables";
+
+export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
+
+export const vImpact = v.object({
+  title: v.string(),
+  detail: v.string(),
+  sentiment: vOutlook,
+  /** 0 to 1. */
+  confidence: v.number(),
+});
+
+export const vResult = v.object({
+  fullAnalysis: v.string(),
+  shortSummary: v.string(),
+  marketOutlook: vOutlook,
+  impacts: v.array(vImpact),
+});
+
+export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
+
+export const vMarketOutput = v.object({
+  trending: v.array(vCoin),
+  /** The largest moves by 24-hour change, in either direction, largest first. */
+  movers: v.array(v.object({ symbol: v.string(), price: v.number(), change24h: v.number() })),
+  keyPrices: v.string(),
+  focus: v.union(v.string(), v.null()),
+  /** The gateway's answer as it came. */
+  marketDataRaw: v.string(),
+});
+
+export const vSentimentOutput = v.object({
+  overall: v.string(),
+  tokens: v.array(
+    v.object({
+      token: v.string(),
+      sentiment: vOutlook,
+      /** 1 (silent) to 10 (everybody talks about it). */
+      buzz: v.number(),
+      narrative: v.string(),
+    }),
+  ),
+  /** The answer came without a live search: it says nothing about the present. */
+  degraded: v.boolean(),
+});
+
+export const vOnchainOutput = v.object({
+  summary: v.string(),
+  signals: v.array(
+    v.object({
+      token: v.string(),
+      kind: v.union(v.literal("whale_movement"), v.literal("unusual_volume"), v.literal("smart_money")),
+      direction: vOutlook,
+      detail: v.string(),
+      /** USD. */
+      amountUsd: v.union(v.number(), v.null()),
+    }),
+  ),
+});
+
+const vPending = v.object({ state: v.literal("pending") });
+const vFailed = v.object({ state: v.literal("failed"), at: v.number(), error: v.string() });
+const vGood = <Output extends ReturnType<typeof v.object>>(output: Output) =>
+  v.object({ state: v.literal("ok"), at: v.number(), model: v.string(), tokensUsed: v.number(), output });
+
+export const vSources = v.object({
+  market: v.union(vPending, vFailed, vGood(vMarketOutput)),
+  sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput)),
+  onchain: v.union(vPending, vFailed, vGood(vOnchainOutput)),
+});
+
+/** One source's outcome, as its collector reports it. */
+export const vSettled = v.union(
+  v.object({ source: v.literal("market"), reading: v.union(vFailed, vGood(vMarketOutput)) }),
+  v.object({ source: v.literal("sentiment"), reading: v.union(vFailed, vGood(vSentimentOutput)) }),
+  v.object({ source: v.literal("onchain"), reading: v.union(vFailed, vGood(vOnchainOutput)) }),
+);
+
+export const vSourceState = v.object({
+  /** `live`: asked for this result; `earlier`: the last stored observation; `missing`: none to be had. */
+  state: v.union(v.literal("live"), v.literal("earlier"), v.literal("missing")),
+  asOf: v.union(v.number(), v.null()),
+});
+
+export const vSourceStates = v.object({ market: vSourceState, sentiment: vSourceState, onchain: vSourceState });
+
+export type Result = Infer<typeof vResult>;
+export type Outlook = Infer<typeof vOutlook>;
+export type ReportKind = Infer<typeof vReportKind>;
+export type Sources = Infer<typeof vSources>;
+export type Settled = Infer<typeof vSettled>;
+export type SourceStates = Infer<typeof vSourceStates>;
+export type MarketOutput = Infer<typeof vMarketOutput>;
+export type SentimentOutput = Infer<typeof vSentimentOutput>;
+export type OnchainOutput = Infer<typeof vOnchainOutput>;
+
+export const researchTables = {
+  /**
+   * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts` and, where a report
+   * moves one on, by `research/publishing`. Kept as the user's history.
+   */
+  shifts: defineTable({
+    userId: v.string(),
+    token: v.optional(v.string()),
+    /** The token, or "" for the whole market: what observations are shared by. */
+    focus: v.string(),
+    messengerChatId: v.optional(v.string()),
+    idempotencyKey: v.optional(v.string()),
+    startedAt: v.number(),
+    stopsAt: v.number(),
+    status: v.union(v.literal("active"), v.literal("completed"), v.literal("stopped")),
+    endedAt: v.optional(v.number()),
+    /** When the next data point is due; `NEVER` when none is. */
+    nextCollectionAt: v.number(),
+    collectionsCount: v.number(),
+    /** Stands for the exact sequence of observations so far: shifts that saw the same share a synthesis. */
+    evidence: v.string(),
+    /** The report that is due next, and when to look after it. */
+    nextReport: vReportKind,
+    nextReportAt: v.number(),
+    /** The synthesis that the due report waits for. */
+    synthesisId: v.optional(v.id("syntheses")),
+    interimReportsCount: v.number(),
+    finalReportSent: v.boolean(),
+    error: v.optional(v.string()),
+  })
+    .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
+    .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
+    .index("by_userId_and_status", ["userId", "status", "startedAt"])
+    .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
+    .index("by_synthesisId", ["synthesisId"]),
+
+  /**
+   * What the three sources said about one focus at one time; shared by every shift and snapshot that needs it.
+   * Written by `research/observations`. Kept while data points refer to it.
+   */
+  observations: defineTable({
+    focus: v.string(),
+    /** `collecting` until all three sources have answered or failed. */
+    state: v.union(v.literal("collecting"), v.literal("settled")),
+    requestedAt: v.number(),
+    /** When it settled. */
+    collectedAt: v.optional(v.number()),
+    /** While collecting: after this moment the attempt counts as lost. */
+    leaseUntil: v.number(),
+    attempt: v.number(),
+    sources: vSources,
+  })
+    .index("by_focus", ["focus", "requestedAt"])
+    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+
+  /**
+   * A shift's data points, one per 30 minutes: each refers to the observation that holds its trending coins, movers,
+   * sentiment, on-chain signals and raw market data. Written by `research/shifts`; dies with its shift.
+   */
+  dataPoints: defineTable({
+    shiftId: v.id("shifts"),
+    observationId: v.id("observations"),
+    /** 1 is the collection at the start. */
+    sequence: v.number(),
+    claimedAt: v.number(),
+  }).index("by_shiftId", ["shiftId", "sequence"]),
+
+  /**
+   * One writing of a report from one body of evidence; every shift with the same evidence takes its report from it.
+   * Written by `research/syntheses`; kept beside the reports.
+   */
+  syntheses: defineTable({
+    /** Report kind, focus and evidence. */
+    key: v.string(),
+    kind: vReportKind,
+    focus: v.string(),
+    /** A shift whose data points are the evidence. */
+    shiftId: v.id("shifts"),
+    state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
+    attempt: v.number(),
+    startedAt: v.number(),
+    /** While writing: after this moment the attempt counts as lost. */
+    leaseUntil: v.number(),
+    result: v.optional(vResult),
+    model: v.optional(v.string()),
+    tokensUsed: v.optional(v.number()),
+    error: v.optional(v.string()),
+  }).index("by_key", ["key"]),
+
+  /** Reports of shifts (the spec's ResearchReport). Written by `research/publishing`. Kept as the user's history. */
+  reports: defineTable({
+    jobId: v.id("shifts"),
+    userId: v.string(),
+    type: v.union(v.literal("interim"), v.literal("final")),
+    generatedAt: v.number(),
+    result: vResult,
+    messengerSent: v.boolean(),
+    /** Why the messenger did not take it. */
+    messengerError: v.optional(v.string()),
+    /** "" for a shift over the whole market. */
+    jobToken: v.string(),
+    jobStartedAt: v.number(),
+    synthesisId: v.id("syntheses"),
+    runId: v.id("agentRuns"),
+  })
+    .index("by_userId", ["userId", "generatedAt"])
+    .index("by_jobToken", ["jobToken", "generatedAt"])
+    .index("by_jobId", ["jobId", "generatedAt"]),
+
+  /** The latest on-demand result of each focus. Written by `research/onDemand`; replaced at each refresh, kept. */
+  researchResults: defineTable({
+    focus: v.string(),
+    generatedAt: v.number(),
+    model: v.string(),
+    result: vResult,
+    sources: vSourceStates,
+  }).index("by_focus", ["focus"]),
+};

@@ -1,0 +1,38 @@
+import convexPlugin from "@convex-dev/eslint-plugin";
+import js from "@eslint/js";
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["node_modules/", ".local/", "convex/_generated/"] },
+  js.configs.recommended,
+  ...tseslint.configs.recommendedTypeChecked,
+  ...convexPlugin.configs.recommended,
+  {
+    languageOptions: {
+      parserOptions: {
+        projectService: { allowDefaultProject: ["eslint.config.js", "scripts/*.mjs"] },
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
+    rules: {
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/no-non-null-assertion": "error",
+      "@typescript-eslint/no-explicit-any": "error",
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
+    },
+  },
+  {
+    files: ["convex/**/*.ts"],
+    rules: {
+      "@convex-dev/no-collect-in-query": "error",
+      "@convex-dev/import-wrong-runtime": "error",
+    },
+  },
+  {
+    files: ["**/*.mjs", "eslint.config.js"],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: {
+      globals: { process: "readonly", console: "readonly", Buffer: "readonly", URL: "readonly" },
+    },
+  },
+);

@@ -1,0 +1,71 @@
+import { jsonToConvex } from "convex/values";
+import * as z from "zod";
+import type { Application, FunctionArgs } from "./application.ts";
+import type { Clock } from "./clock.ts";
+import { nextDue, scheduleShape } from "./crontab.ts";
+
+/** When each cron is due next, by its identifier. */
+export type DueTimes = Record<string, number>;
+
+export type Crons = { dueTimes: () => DueTimes; stop: () => void };
+
+const args = z.record(z.string(), z.json()).transform((json): FunctionArgs => {
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, jsonToConvex(value)]));
+});
+
+/** What `convex/crons.ts` exports. */
+const cronsShape = z.object({
+  crons: z.record(z.string(), z.object({ name: z.string(), args: z.tuple([args]), schedule: scheduleShape })),
+});
+type Cron = z.infer<typeof cronsShape>["crons"][string];
+
+/**
+ * Runs the application's crons on its clock, as the platform does: one run of a cron at a time, an interval's first
+ * run at the first start ever, and after a pause one late run and no more.
+ * @param saved Due times from before a restart, without which every start would be a first one.
+ */
+export async function startCrons(application: Application, clock: Clock, saved: DueTimes): Promise<Crons> {
+  const exported = await application.defaultExport("crons");
+  const crons = exported === undefined ? {} : cronsShape.parse(exported).crons;
+  const due = new Map<string, number>();
+  const timers = new Map<string, () => void>();
+  let stopped = false;
+
+  const arm = (id: string, cron: Cron, time: number) => {
+    due.set(id, time);
+    timers.set(id, clock.after(Math.max(0, time - clock.now()), () => void fire(id, cron, time)));
+  };
+  const fire = async (id: string, cron: Cron, time: number) => {
+    await run(application, id, cron);
+    if (stopped) return;
+    let next = nextDue(cron.schedule, time);
+    let skipped = 0;
+    for (; next <= clock.now(); next = nextDue(cron.schedule, next)) skipped++;
+    // An accelerated clock is late by design: it does not wait for a run that is under way.
+    if (skipped > 0 && clock.speed === 1) console.warn(`Cron "${id}" was late: ${skipped} of its runs were skipped`);
+    arm(id, cron, next);
+  };
+
+  for (const [id, cron] of Object.entries(crons)) {
+    const first = cron.schedule.kind === "interval" ? clock.now() : nextDue(cron.schedule, clock.now());
+    arm(id, cron, saved[id] ?? first);
+  }
+  return {
+    dueTimes: () => Object.fromEntries(due),
+    stop: () => {
+      stopped = true;
+      for (const cancel of timers.values()) cancel();
+    },
+  };
+}
+
+async function run(application: Application, id: string, cron: Cron): Promise<void> {
+  try {
+    const described = await application.describe(cron.name);
+    if (described?.kind === "mutation") await application.runMutation(cron.name, cron.args[0]);
+    else if (described?.kind === "action") await application.runAction(cron.name, cron.args[0]);
+    else throw new Error(`There is no mutation or action ${cron.name}`);
+  } catch (error) {
+    console.error(`Cron "${id}" failed`, error);
+  }
+}

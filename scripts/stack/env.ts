@@ -1,0 +1,79 @@
+import { readFile } from "node:fs/promises";
+import { parseEnv } from "node:util";
+import type { Keys } from "./keys.ts";
+
+export type Variables = Record<string, string | undefined>;
+
+/** The providers the application calls. Its own key makes a provider a real one; so does an address of its own. */
+const providers = {
+  "LLM gateway": { key: "LLM_GATEWAY_API_KEY", settings: ["LLM_ENDPOINT", "AGENT_API_URL"] },
+  "sentiment model": { key: "SENTIMENT_API_KEY", settings: ["SENTIMENT_ENDPOINT"] },
+  messenger: { key: "MESSENGER_BOT_TOKEN", settings: ["MESSENGER_API_URL", "MESSENGER_CHAT_ID"] },
+} as const;
+
+export type Provider = keyof typeof providers;
+const providerNames = ["LLM gateway", "sentiment model", "messenger"] as const satisfies Provider[];
+
+/** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, else `.local`. */
+export function stateDirectory(variables: Variables): string {
+  return variables.LOCAL_STATE_DIR || ".local";
+}
+
+/** The operator's settings: `file` (when there is one), under the variables of the environment itself. */
+export async function operatorSettings(file: string | null): Promise<Variables> {
+  const text = file === null ? "" : await readFile(file, "utf8").catch(() => "");
+  return { ...parseEnv(text), ...process.env };
+}
+
+/** The providers the operator has set up, which are called for real. */
+export function realProviders(settings: Variables): Provider[] {
+  return providerNames.filter((name) => {
+    const { key, settings: others } = providers[name];
+    return [key, ...others].some((variable) => Boolean(settings[variable]));
+  });
+}
+
+/**
+ * All variables the application is to see: the operator's, the stack's own keys where the operator has none, and
+ * the stand-ins' for each provider that is not a real one.
+ */
+export function applicationVariables(
+  settings: Variables,
+  context: { standins: Variables; keys: Keys; siteUrl: string; apiUrl: string },
+): Variables {
+  const variables: Variables = {
+    WALLET_ENCRYPTION_KEY: context.keys.walletEncryptionKey,
+    MESSENGER_WEBHOOK_SECRET: context.keys.messengerWebhookSecret,
+    ...withValue(settings),
+    CONVEX_SITE_URL: context.siteUrl,
+    CONVEX_CLOUD_URL: context.apiUrl,
+    // A component would take the machine's own LOG_LEVEL for its, and fail on a value it does not know.
+    LOG_LEVEL: "REPORT",
+  };
+  const outside = realProviders(settings);
+  for (const name of providerNames) {
+    if (outside.includes(name)) continue;
+    const { key, settings: others } = providers[name];
+    for (const variable of [key, ...others]) variables[variable] = context.standins[variable];
+  }
+  return variables;
+}
+
+/** Sets the process's variables, where the application reads them; the answer puts the old ones back. */
+export function applyVariables(variables: Variables): () => void {
+  const before = { ...process.env };
+  assign(variables);
+  return () => assign(Object.fromEntries(Object.keys(variables).map((name) => [name, before[name]])));
+}
+
+function assign(variables: Variables): void {
+  for (const [name, value] of Object.entries(variables)) {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+}
+
+/** An empty variable, as a copied example file has many, counts as absent. */
+function withValue(variables: Variables): Variables {
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== undefined && value !== ""));
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { ConvexError, convexToJson } from "convex/values";
+import type { Application } from "./application.ts";
+import { bearerToken, type Issuer } from "./issuer.ts";
+import { bodyOf, sendJson, type Handler } from "./listener.ts";
+
+const MAX_BODY_BYTES = 20 * 1024 * 1024;
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const WITHOUT_BODY = ["GET", "HEAD", "OPTIONS"];
+
+/** Headers that belong to one connection, not to the message. */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "host",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect",
+  "content-length",
+]);
+
+/** Serves the application's HTTP actions as a deployment's site does. */
+export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handler {
+  return async (request, response) => {
+    const { method = "GET", url = "/" } = request;
+    if (!METHODS.includes(method) || !url.startsWith("/")) {
+      response.writeHead(METHODS.includes(method) ? 400 : 405).end();
+      return;
+    }
+    const body = await bodyOf(request, MAX_BODY_BYTES);
+    if (body === null) {
+      sendJson(response, 413, { code: "RequestTooLarge", message: "The request body is larger than 20 MiB" });
+      return;
+    }
+    const application = await ready;
+    const token = bearerToken(request.headers.authorization);
+    const init: RequestInit = { method, headers: headersOf(request) };
+    if (!WITHOUT_BODY.includes(method) && body.byteLength > 0) init.body = body;
+    let answer: Response;
+    try {
+      answer = await application.fetch(url, init, {
+        ip: request.socket.remoteAddress ?? null,
+        userAgent: request.headers["user-agent"] ?? null,
+        // A header that is no token of the local issuer may be a key of the application's own: its to judge.
+        identity: token === null ? null : await issuer.verify(token),
+      });
+    } catch (error) {
+      sendFailure(response, error);
+      return;
+    }
+    await send(response, answer, method === "HEAD");
+  };
+}
+
+function headersOf(request: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(request.headersDistinct)) {
+    if (HOP_BY_HOP.has(name)) continue;
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  return headers;
+}
+
+async function send(response: ServerResponse, answer: Response, headOnly: boolean): Promise<void> {
+  for (const [name, value] of answer.headers) {
+    if (!HOP_BY_HOP.has(name) && name !== "set-cookie") response.setHeader(name, value);
+  }
+  const cookies = answer.headers.getSetCookie();
+  if (cookies.length > 0) response.setHeader("set-cookie", cookies);
+  response.writeHead(answer.status);
+  if (answer.body === null || headOnly) {
+    await answer.body?.cancel();
+    response.end();
+    return;
+  }
+  // A body that breaks off, or a client that goes away, ends the response; there is no status left to change.
+  await pipeline(Readable.fromWeb(answer.body), response).catch(() => response.destroy());
+}
+
+/** What the platform answers when an HTTP action throws. */
+function sendFailure(response: ServerResponse, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  const trace = error instanceof Error ? error.stack : undefined;
+  const data = error instanceof ConvexError ? { data: convexToJson(error.data) } : {};
+  console.error("An HTTP action failed", error);
+  sendJson(response, 500, { code: `[Request ID: ${randomUUID()}] Server Error: ${message}`, trace, ...data });
+}

@@ -1,0 +1,111 @@
+import * as z from "zod";
+
+/** Part of the stand-ins for local use: the faults a stand-in can be told to show, and which request gets which. */
+
+export const PROVIDERS = ["llm", "agent", "sentiment", "messenger"] as const;
+export type Provider = (typeof PROVIDERS)[number];
+
+/** The `schema` that means: chat completions that ask for prose. */
+export const CHAT = "chat";
+
+const limits = {
+  /** How many requests the fault applies to; all until cleared when absent. */
+  times: z.int().positive().optional(),
+  /** Gateway only: apply to requests with this schema name alone, or to prose with "chat". */
+  schema: z.string().min(1).optional(),
+};
+
+const faultShape = z.discriminatedUnion("mode", [
+  /** The request is refused and has no effect. `body` replaces the provider's usual error body. */
+  z.strictObject({
+    mode: z.literal("status"),
+    status: z.int().min(400).max(599),
+    retryAfter: z.number().nonnegative().optional(),
+    body: z.unknown().optional(),
+    ...limits,
+  }),
+  /** No answer and no effect until the caller gives up; the connection is lost after `ms` (default ten minutes). */
+  z.strictObject({ mode: z.literal("hang"), ms: z.number().nonnegative().optional(), ...limits }),
+  /** The right answer after `ms` of real time. */
+  z.strictObject({ mode: z.literal("slow"), ms: z.number().nonnegative(), ...limits }),
+  /** The request takes effect, the answer is status 200 and no JSON. */
+  z.strictObject({ mode: z.literal("garbage"), ...limits }),
+  /** The request takes effect, the answer is a web page. */
+  z.strictObject({ mode: z.literal("html"), ...limits }),
+  /** The request takes effect, the answer holds nothing. */
+  z.strictObject({ mode: z.literal("empty"), ...limits }),
+  /** The model's content is cut half-way. */
+  z.strictObject({ mode: z.literal("truncated"), ...limits }),
+  /** The request takes effect, the answer's body breaks off in the middle. */
+  z.strictObject({ mode: z.literal("half"), ...limits }),
+  /** The request takes effect, then the connection is lost. */
+  z.strictObject({ mode: z.literal("drop"), ...limits }),
+  /** The model's content is this text. */
+  z.strictObject({ mode: z.literal("reply"), content: z.string(), ...limits }),
+  /** The sentiment model answers without a search. */
+  z.strictObject({ mode: z.literal("uncited"), ...limits }),
+]);
+
+export type Fault = z.infer<typeof faultShape>;
+
+const MODELS: readonly Provider[] = ["llm", "sentiment"];
+/** Modes that only some providers can show. */
+const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
+  truncated: MODELS,
+  reply: MODELS,
+  uncited: ["sentiment"],
+};
+
+export type Faults = {
+  /** @throws TypeError for a fault this provider cannot show. */
+  add(provider: Provider, fault: Fault): void;
+  clear(provider?: Provider): void;
+  /** The fault the next request gets, counted as used. `schema`: what a gateway request asked for. */
+  take(provider: Provider, schema?: string): Fault | undefined;
+};
+
+export function createFaults(): Faults {
+  const queues = new Map<Provider, { fault: Fault; left: number }[]>();
+  return {
+    add: (provider, fault) => {
+      if (ONLY[fault.mode]?.includes(provider) === false) {
+        throw new TypeError(`the ${provider} stand-in has no mode "${fault.mode}"`);
+      }
+      if (fault.schema !== undefined && provider !== "llm") {
+        throw new TypeError(`the ${provider} stand-in's requests have no schema`);
+      }
+      const queue = queues.get(provider) ?? [];
+      queue.push({ fault, left: fault.times ?? Infinity });
+      queues.set(provider, queue);
+    },
+    clear: (provider) => {
+      if (provider === undefined) queues.clear();
+      else queues.delete(provider);
+    },
+    take: (provider, schema) => {
+      const found = queues
+        .get(provider)
+        ?.find(({ fault, left }) => left > 0 && (fault.schema === undefined || fault.schema === schema));
+      if (found === undefined) return undefined;
+      found.left--;
+      return found.fault;
+    },
+  };
+}
+
+const provider = z.enum(PROVIDERS);
+const clearShape = z.strictObject({ provider: provider.optional(), clear: z.literal(true) });
+
+/**
+ * Carries out one control message: `{ provider, ...fault }`, `{ provider, clear: true }` or `{ clear: true }`.
+ * @throws z.ZodError or TypeError when it is none.
+ */
+export function control(faults: Faults, message: unknown): void {
+  const clearing = clearShape.safeParse(message);
+  if (clearing.success) {
+    faults.clear(clearing.data.provider);
+    return;
+  }
+  const { provider: target, ...fault } = z.looseObject({ provider }).parse(message);
+  faults.add(target, faultShape.parse(fault));
+}

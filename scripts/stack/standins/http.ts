@@ -1,0 +1,51 @@
+import * as z from "zod";
+
+/** Part of the stand-ins for local use: the HTTP pieces all of them share. */
+
+/** One request to a stand-in, with the prefix that named the stand-in taken off its path. */
+export type Call = {
+  method: string;
+  /** Without the query. */
+  path: string;
+  query: URLSearchParams;
+  headers: Headers;
+  /** As sent; empty without a body. */
+  body: string;
+};
+
+/** The connection fails instead of an answer: what `fetch` reports as a TypeError. */
+export class ConnectionLost extends TypeError {}
+
+export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { "Content-Type": "application/json", ...headers },
+  });
+}
+
+/** `undefined` when the text is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The bearer token of a request, or `null`. */
+export function bearer(headers: Headers): string | null {
+  return /^Bearer\s+(\S+)$/i.exec(headers.get("Authorization") ?? "")?.[1] ?? null;
+}
+
+/** The first problem of a rejected body, in one line. */
+export function problemOf(error: z.ZodError): string {
+  const issue = error.issues[0];
+  if (issue === undefined) return "invalid body";
+  return `${issue.path.join(".") || "body"}: ${issue.message}`;
+}
+
+/** Language models are billed by tokens of about four characters. */
+export function tokensOf(text: string): number {
+  return Math.ceil(text.length / 4);
+}

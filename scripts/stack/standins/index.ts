@@ -1,0 +1,146 @@
+import * as z from "zod";
+import { createAgentApi } from "./agentApi";
+import { CHAT, control, createFaults, PROVIDERS, type Fault, type Provider } from "./control";
+import { json, parseJson, problemOf, type Call } from "./http";
+import { createLlm, schemaOf } from "./llm";
+import { createMarket } from "./market";
+import { createMessenger } from "./messenger";
+import { createRecords, type Records } from "./records";
+import { refusal } from "./refusals";
+import { createSentiment } from "./sentiment";
+import { delay, spoil } from "./spoil";
+
+/**
+ * Stand-ins for the outside providers, for local use and for tests: they speak the providers' wire protocols, tell of a
+ * simulated market, record what they were sent, and fail when told to.
+ */
+
+export type { Fault, Provider } from "./control";
+export type { SentMessage, SentRequest } from "./records";
+
+export type Standins = {
+  /** Answers a request as the network would; rejects where a connection would fail. */
+  handle(request: Request): Promise<Response>;
+  /** Queues a fault: a provider's first fault that fits a request applies to it. @throws TypeError where it cannot. */
+  fail(provider: Provider, fault: Fault): void;
+  /** Takes back the faults of one provider, or of all. */
+  clear(provider?: Provider): void;
+  /** What a provider was sent, oldest first; of the messenger, the messages it accepted. */
+  sent: Records["sent"];
+  forget(): void;
+  /** The environment variables that point the application at stand-ins served at `base`. */
+  env(base: string): Record<string, string>;
+};
+
+const PREFIXES = new Map<string, Provider>([
+  ["llm", "llm"],
+  ["agent-api", "agent"],
+  ["sentiment", "sentiment"],
+  ["messenger", "messenger"],
+]);
+
+/** @param options.now The stand-ins' clock, in epoch ms; faults keep to real time. */
+export function createStandins(options: { seed?: string; now?: () => number } = {}): Standins {
+  const seed = options.seed ?? "local";
+  const now = options.now ?? (() => Date.now());
+  const market = createMarket({ seed, now });
+  const faults = createFaults();
+  const records = createRecords();
+
+  const llm = createLlm({ seed, now, market });
+  const agent = createAgentApi({ seed, now, market });
+  const sentiment = createSentiment({ seed, now, market });
+  const messenger = createMessenger({
+    now,
+    accepted: (message) => {
+      records.message(message);
+    },
+  });
+
+  const answer = (provider: Provider, call: Call, fault: Fault | undefined): Response => {
+    switch (provider) {
+      case "llm":
+        return llm.handle(call, fault);
+      case "agent":
+        return agent.handle(call);
+      case "sentiment":
+        return sentiment.handle(call, fault);
+      case "messenger":
+        return messenger.handle(call);
+    }
+  };
+
+  const serve = async (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {
+    const body = call.body === "" ? null : (parseJson(call.body) ?? call.body);
+    const schema = provider === "llm" ? schemaOf(body) : undefined;
+    if (provider !== "messenger") {
+      const named = typeof schema === "string" ? { schema } : {};
+      records.request(provider, { method: call.method, path: call.path, body, at: now(), ...named });
+    }
+    const fault = faults.take(provider, schema === null ? CHAT : schema);
+    if (fault?.mode === "status") return refusal(provider, fault);
+    await delay(fault, signal);
+    const right = answer(provider, call, fault);
+    const empty = fault?.mode === "empty" && (provider === "agent" || provider === "messenger");
+    return empty ? json({}) : spoil(fault, right);
+  };
+
+  const own = (area: string, rest: string, call: Call): Response => {
+    if (area === "_market" && call.method === "GET") return json(market.coins());
+    if (area === "_control" && call.method === "POST")
+      return controlled(() => control(faults, parseJson(call.body)));
+    const provider = PROVIDERS.find((one) => `/${one}` === rest);
+    if (area === "_sent" && call.method === "GET" && provider !== undefined)
+      return json(records.sent(provider));
+    return json({ error: `The stand-ins have nothing at ${call.method} ${call.path}` }, 404);
+  };
+
+  return {
+    handle: async (request) => {
+      request.signal.throwIfAborted();
+      const url = new URL(request.url);
+      const [, area = "", rest = ""] = /^\/([^/]*)(.*)$/.exec(url.pathname) ?? [];
+      const { method, headers } = request;
+      const call = { method, query: url.searchParams, headers, body: await request.text() };
+      const provider = PREFIXES.get(area);
+      if (provider === undefined) return own(area, rest, { ...call, path: url.pathname });
+      return serve(provider, { ...call, path: rest }, request.signal);
+    },
+    fail: (provider, fault) => {
+      faults.add(provider, fault);
+    },
+    clear: (provider) => {
+      faults.clear(provider);
+    },
+    sent: records.sent,
+    forget: () => {
+      records.forget();
+    },
+    env: standinEnv,
+  };
+}
+
+function controlled(work: () => void): Response {
+  try {
+    work();
+    return json({ ok: true });
+  } catch (error) {
+    if (error instanceof z.ZodError) return json({ error: problemOf(error) }, 400);
+    if (error instanceof TypeError) return json({ error: error.message }, 400);
+    throw error;
+  }
+}
+
+/** Keys that open nothing but the stand-ins. */
+function standinEnv(base: string): Record<string, string> {
+  return {
+    LLM_ENDPOINT: `${base}/llm`,
+    LLM_GATEWAY_API_KEY: "bk_simulated_local_only",
+    AGENT_API_URL: `${base}/agent-api`,
+    SENTIMENT_ENDPOINT: `${base}/sentiment/v1`,
+    SENTIMENT_API_KEY: "xai-simulated-local-only",
+    MESSENGER_API_URL: `${base}/messenger`,
+    MESSENGER_BOT_TOKEN: "123456:AAE-simulated-local-only-0000000000",
+    MESSENGER_CHAT_ID: "424242",
+  };
+}

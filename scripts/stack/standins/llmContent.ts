@@ -1,0 +1,143 @@
+import type { Coin, Market } from "./market";
+import { onchainSignals } from "./onchain";
+import { random } from "./random";
+import { researchResult } from "./research";
+import { minimalValue } from "./schemaValue";
+import { bigUsd, percent, usd } from "./words";
+
+/** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
+
+export type Prompted = {
+  messages: { role: string; content: string }[];
+  /** Whether JSON was asked for. */
+  json: boolean;
+  schemaName?: string;
+  schema?: Record<string, unknown>;
+};
+
+/** The moment and the market an answer is made from. */
+export type Scene = { seed: string; market: Market; at: number };
+
+export function contentFor(prompted: Prompted, scene: Scene): string {
+  if (!prompted.json) return chatAnswer(prompted, scene);
+  return JSON.stringify(valueFor(prompted, scene));
+}
+
+function valueFor(prompted: Prompted, scene: Scene): unknown {
+  switch (prompted.schemaName) {
+    case "market_snapshot":
+      return marketSnapshot(prompted, scene);
+    case "token_answer":
+      return tokenAnswer(userMessage(prompted, "Question:"), scene);
+    case "onchain_signals":
+      return onchainSignals(userMessage(prompted, "Focus token:"), scene);
+    case "research_result":
+      return researchResult(userMessage(prompted, "Evidence:"), scene);
+    case undefined:
+      return { answer: chatAnswer(prompted, scene) };
+    default:
+      return minimalValue(prompted.schema ?? {});
+  }
+}
+
+/** The first user message that holds the marker (a repair turn adds further ones), else the first of all. */
+function userMessage({ messages }: Prompted, marker: string): string {
+  const fromUser = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  return fromUser.find((content) => content.includes(marker)) ?? fromUser[0] ?? "";
+}
+
+function marketSnapshot(prompted: Prompted, { market, at }: Scene): unknown {
+  const coins = market.coins(at);
+  const keyPrice = (symbol: string) => {
+    const { price, change24h } = market.coin(symbol, at);
+    return { usd: price, usd_24h_change: change24h };
+  };
+  const snapshot = {
+    keyPrices: { bitcoin: keyPrice("BTC"), ethereum: keyPrice("ETH"), solana: keyPrice("SOL") },
+    trending: market.trending(at),
+    top20: coins.slice(0, 20).map(({ name, symbol, price, change24h, marketCap }, index) => ({
+      rank: index + 1,
+      name,
+      symbol,
+      price,
+      change24h,
+      marketCap,
+    })),
+  };
+  if (!hasProperty(prompted.schema, "focus")) return snapshot;
+  const named = /\bthe token \$?([A-Za-z0-9][A-Za-z0-9.$-]{0,23})/.exec(
+    userMessage(prompted, "the token "),
+  )?.[1];
+  return { ...snapshot, focus: named === undefined ? null : market.coin(named.replace(/\.+$/, ""), at) };
+}
+
+function hasProperty(schema: Record<string, unknown> | undefined, name: string): boolean {
+  const properties = schema?.["properties"];
+  return typeof properties === "object" && properties !== null && name in properties;
+}
+
+function tokenAnswer(prompt: string, { market, at }: Scene): unknown {
+  const question = prompt.slice(prompt.indexOf("Question:") + "Question:".length);
+  const token = mentioned(question, market.coins(at));
+  if (token === null) {
+    return {
+      token: null,
+      answer: "The question names no token that trades on the simulated market. Name one by its symbol.",
+    };
+  }
+  const { outlook, averageChange } = market.mood(at);
+  const against = token.change24h >= averageChange ? "ahead of" : "behind";
+  return {
+    token,
+    answer:
+      `${token.name} (${token.symbol}) trades at ${usd(token.price)}, ${percent(token.change24h)} over 24 hours. ` +
+      `Its market capitalisation is ${bigUsd(token.marketCap)} with ${bigUsd(token.volume24h)} traded in a day. ` +
+      `That is ${against} the ${outlook} market average of ${percent(averageChange)}.`,
+  };
+}
+
+/** Symbols that are everyday words or parts of speech: they count only in capitals or behind a dollar sign. */
+const EVERYDAY = new Set(["NEAR", "LINK", "DOT", "TON", "APT", "OP", "UNI", "SUI", "RENDER", "HYPE", "ICP"]);
+
+/** The first coin a text names, by symbol or name. */
+function mentioned(text: string, coins: readonly Coin[]): Coin | null {
+  const places = coins.map((coin) => {
+    const symbols = EVERYDAY.has(coin.symbol)
+      ? [coin.symbol, `\\$${coin.symbol.toLowerCase()}`]
+      : [coin.symbol, coin.symbol.toLowerCase()];
+    const name = escaped(coin.name);
+    const names = EVERYDAY.has(coin.name.toUpperCase()) ? [name] : [name, name.toLowerCase()];
+    const found = new RegExp(`(?<![A-Za-z0-9])(?:${[...symbols, ...names].join("|")})(?![A-Za-z0-9])`).exec(
+      text,
+    );
+    return { coin, place: found?.index ?? Infinity, length: found?.[0].length ?? 0 };
+  });
+  // At one place the longer name wins: "Bitcoin Cash" is not Bitcoin.
+  const first = places.sort((a, b) => a.place - b.place || b.length - a.length)[0];
+  return first === undefined || first.place === Infinity ? null : first.coin;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
+
+const CHAT_OPENINGS = [
+  "I am a simulated assistant for local use, so take this as a rehearsal.",
+  "This is the simulated assistant of the local stack.",
+  "Speaking as a simulated assistant, not a real analyst:",
+];
+
+function chatAnswer({ messages }: Prompted, { seed, market, at }: Scene): string {
+  const asked = (messages.findLast(({ role }) => role === "user")?.content ?? "").replace(/\s+/g, " ").trim();
+  const quoted = asked.length > 120 ? `${asked.slice(0, 119)}…` : asked;
+  const priced = ({ name, price, change24h }: Coin) =>
+    `${name} at ${usd(price)} (${percent(change24h)} in 24 hours)`;
+  const [bitcoin, ethereum] = [market.coin("BTC", at), market.coin("ETH", at)];
+  const about = mentioned(asked, market.coins(at));
+  const aside =
+    about === null || about.symbol === "BTC" || about.symbol === "ETH" ? "" : ` I also see ${priced(about)}.`;
+  return (
+    `${random(seed, "chat", asked).pick(CHAT_OPENINGS)} You asked: “${quoted}” ` +
+    `Right now I see ${priced(bitcoin)} and ${priced(ethereum)}.${aside}`
+  );
+}

@@ -1,0 +1,66 @@
+import { PROVIDERS, type Provider } from "./control";
+
+/** Part of the stand-ins for local use: what each of them was sent, without keys. */
+
+export type SentRequest = {
+  method: string;
+  path: string;
+  /** The JSON body; the text when it is no JSON; `null` without one. */
+  body: unknown;
+  /** Epoch ms of the stand-ins' clock. */
+  at: number;
+  /** Gateway only: the name of the schema that was asked for. */
+  schema?: string;
+};
+
+/** A message the messenger accepted. */
+export type SentMessage = {
+  botToken: string;
+  method: string;
+  chatId: string;
+  /** As sent, markup included. */
+  text: string;
+  at: number;
+};
+
+const KEPT = 5_000;
+
+export type Records = {
+  request(provider: Exclude<Provider, "messenger">, request: SentRequest): void;
+  message(message: SentMessage): void;
+  sent(provider: "messenger"): SentMessage[];
+  sent(provider: Exclude<Provider, "messenger">): SentRequest[];
+  sent(provider: Provider): SentMessage[] | SentRequest[];
+  forget(): void;
+};
+
+export function createRecords(): Records {
+  const messages: SentMessage[] = [];
+  const requests = new Map(PROVIDERS.map((provider) => [provider, new Array<SentRequest>()]));
+
+  function sent(provider: "messenger"): SentMessage[];
+  function sent(provider: Exclude<Provider, "messenger">): SentRequest[];
+  function sent(provider: Provider): SentMessage[] | SentRequest[];
+  function sent(provider: Provider) {
+    return provider === "messenger" ? [...messages] : [...(requests.get(provider) ?? [])];
+  }
+
+  return {
+    request: (provider, request) => {
+      keep(requests.get(provider), request);
+    },
+    message: (message) => {
+      keep(messages, message);
+    },
+    sent,
+    forget: () => {
+      messages.length = 0;
+      for (const list of requests.values()) list.length = 0;
+    },
+  };
+}
+
+function keep<Item>(list: Item[] | undefined, item: Item): void {
+  list?.push(item);
+  if (list !== undefined && list.length > KEPT) list.shift();
+}

@@ -1,0 +1,42 @@
+import { agentError } from "./agentApi";
+import type { Fault, Provider } from "./control";
+import { json } from "./http";
+import { llmError } from "./llm";
+import { messengerError } from "./messenger";
+import { sentimentError } from "./sentiment";
+
+/** Part of the stand-ins for local use: the answer to a request that was told to be refused, in each provider's form. */
+
+export function refusal(provider: Provider, fault: Extract<Fault, { mode: "status" }>): Response {
+  const body = fault.body === undefined ? usualBody(provider, fault.status, fault.retryAfter) : fault.body;
+  const headers = fault.retryAfter === undefined ? {} : { "Retry-After": String(fault.retryAfter) };
+  return json(body, fault.status, headers);
+}
+
+const REASONS: Record<number, string> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  402: "Payment Required",
+  403: "Forbidden",
+  404: "Not Found",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+};
+
+function usualBody(provider: Provider, status: number, retryAfter: number | undefined): unknown {
+  const reason = REASONS[status] ?? `Error ${status}`;
+  switch (provider) {
+    case "llm":
+      return llmError(reason);
+    case "agent":
+      return agentError(reason, `The stand-in was told to answer ${status}`);
+    case "sentiment":
+      return sentimentError(String(status), reason);
+    case "messenger":
+      return retryAfter === undefined
+        ? messengerError(status, reason)
+        : messengerError(status, `${reason}: retry after ${retryAfter}`, { retry_after: retryAfter });
+  }
+}

@@ -1,0 +1,72 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { afterFailedProbe, afterPart, beginTry } from "../../convex/messenger/delivery";
+import type { SendOutcome } from "../../convex/providers/messenger";
+
+const outcome: fc.Arbitrary<SendOutcome | "cut off" | "probe fails"> = fc.oneof(
+  fc.constant<SendOutcome>({ kind: "sent" }),
+  fc.constant<SendOutcome>({ kind: "wait", retryAfterMs: 7_000, reason: "429" }),
+  fc.constant<SendOutcome>({ kind: "uncertain", reason: "timeout" }),
+  fc.constant<SendOutcome>({ kind: "unparsable", reason: "entities" }),
+  fc.constant<SendOutcome>({ kind: "migrated", chatId: "-100" }),
+  fc.constant<SendOutcome>({ kind: "refused", reason: "blocked" }),
+  fc.constant("cut off" as const),
+  fc.constant("probe fails" as const),
+);
+
+const fresh = (parts: number) => ({
+  parts: Array.from({ length: parts }, (_, i) => `part ${i}`),
+  partsSent: 0,
+  state: "queued" as "queued" | "sending" | "sent" | "failed" | "skipped",
+  dueAt: 0,
+  claim: 0,
+  doubts: 0,
+  postponements: 0,
+});
+
+describe("the delivery of a card", () => {
+  test("ends whatever happens, and sends no part more than twice without knowing what became of it", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3 }), fc.infiniteStream(outcome), (parts, outcomes) => {
+        let row = fresh(parts);
+        let now = 1;
+        const unknown = new Map<number, number>();
+        for (let steps = 0; row.state === "queued" || row.state === "sending"; steps++) {
+          expect(steps).toBeLessThan(100);
+          if (row.state === "queued" || row.dueAt <= now) {
+            now = Math.max(now, row.dueAt);
+            const began = beginTry(row, now);
+            expect(began).not.toBeNull();
+            row = { ...row, ...began };
+            if (row.state === "failed") break;
+          }
+          const happened = outcomes.next().value;
+          if (happened === "probe fails") {
+            if (row.doubts > 0) row = { ...row, ...afterFailedProbe(row, now) };
+            continue;
+          }
+          if (happened === "cut off" || happened.kind === "uncertain") {
+            unknown.set(row.partsSent, (unknown.get(row.partsSent) ?? 0) + 1);
+            expect(unknown.get(row.partsSent)).toBeLessThanOrEqual(2);
+          }
+          if (happened === "cut off") now = row.dueAt;
+          else row = { ...row, ...afterPart(row, happened, now) };
+        }
+        expect(row.state === "sent").toBe(row.partsSent === parts);
+      }),
+    );
+  });
+
+  test("waits as long as the messenger says", () => {
+    const sending = { ...fresh(1), state: "sending" as const };
+    const change = afterPart(sending, { kind: "wait", retryAfterMs: 7_000, reason: "429" }, 1_000);
+    expect(change).toMatchObject({ state: "queued", dueAt: 8_000 });
+  });
+
+  test("does not begin before it is due, nor once it is settled", () => {
+    expect(beginTry({ ...fresh(1), dueAt: 10 }, 9)).toBeNull();
+    for (const state of ["sent", "failed", "skipped"] as const) {
+      expect(beginTry({ ...fresh(1), state }, 9)).toBeNull();
+    }
+  });
+});

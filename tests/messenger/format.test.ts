@@ -1,0 +1,50 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { PART_LIMIT, plainText, renderCard, type Paragraph } from "../../convex/messenger/format";
+
+const text = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 300 }),
+  fc.constantFrom("<b>&amp;", "a < b && c > d", "Fine. Then more. And on! ", " ", "\n"),
+  fc.integer({ min: 1, max: 900 }).map((n) => "Prices <moved> & held. ".repeat(n)),
+  fc.integer({ min: 1, max: 6_000 }).map((n) => "&".repeat(n)),
+  fc.integer({ min: 1, max: 3_000 }).map((n) => "🚀".repeat(n)),
+);
+const paragraph: fc.Arbitrary<Paragraph> = fc.array(fc.oneof(text, fc.record({ bold: text })), { maxLength: 4 });
+
+const said = (paragraphs: readonly Paragraph[]) =>
+  paragraphs.flat().map((span) => (typeof span === "string" ? span : span.bold)).join("");
+const squeezed = (all: string) => all.replace(/\s+/g, "");
+
+describe("a card's parts", () => {
+  test("say everything in order, each within the limit and well formed", () => {
+    fc.assert(
+      fc.property(fc.array(paragraph, { maxLength: 6 }), (paragraphs) => {
+        const parts = renderCard(paragraphs);
+        for (const part of parts) {
+          expect(part.length).toBeLessThanOrEqual(PART_LIMIT);
+          expect(part.trim()).not.toBe("");
+          const bare = part.replace(/<b>[^<>]*<\/b>/g, (bold) => bold.slice(3, -4));
+          expect(bare).not.toMatch(/[<>]/);
+          expect(bare.replace(/&(?:lt|gt|amp);/g, "")).not.toContain("&");
+          expect(part.isWellFormed()).toBe(true);
+        }
+        expect(squeezed(parts.map(plainText).join(""))).toBe(squeezed(said(paragraphs)));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("are cut between paragraphs when those fit", () => {
+    const paragraphs: Paragraph[] = Array.from({ length: 8 }, (_, i) => [`${i} ${"x".repeat(1_000)}`]);
+    const parts = renderCard(paragraphs);
+    expect(parts).toHaveLength(2);
+    expect(parts.flatMap((part) => part.split("\n\n"))).toEqual(paragraphs.flat());
+  });
+
+  test("cut an oversized paragraph behind a sentence", () => {
+    const parts = renderCard([["A sentence of words. ".repeat(300)]]);
+    for (const part of parts) expect(part.endsWith(".")).toBe(true);
+  });
+
+  test("an empty card has none", () => expect(renderCard([[], [""], [{ bold: "" }]])).toEqual([]));
+});

@@ -1,0 +1,83 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  dueAfterMs,
+  dueReport,
+  FIRST_CHECKPOINT,
+  NEVER,
+  nextCheckpoint,
+  nextCollection,
+  SHIFT_MS,
+} from "../../convex/research/checkpoints";
+import type { ReportKind } from "../../convex/research/tables";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** Walks a shift with checks at the given gaps; returns what happened when, in minutes of the shift. */
+function walk(startedAt: number, gaps: number[]): { collections: number[]; reports: [ReportKind, number][] } {
+  const collections = [0];
+  const reports: [ReportKind, number][] = [];
+  let collectAt = nextCollection(startedAt, startedAt);
+  let waiting: { kind: ReportKind; at: number } | null = {
+    kind: FIRST_CHECKPOINT.kind,
+    at: startedAt + FIRST_CHECKPOINT.afterMs,
+  };
+  let now = startedAt;
+  for (const gap of gaps) {
+    now += gap;
+    if (collectAt <= now && now < startedAt + SHIFT_MS) {
+      collections.push((now - startedAt) / MINUTE);
+      collectAt = nextCollection(startedAt, now);
+    }
+    if (waiting !== null && waiting.at <= now) {
+      const kind = dueReport(waiting.kind, startedAt, now);
+      reports.push([kind, (now - startedAt) / MINUTE]);
+      waiting = nextCheckpoint(kind, startedAt);
+    }
+  }
+  return { collections, reports };
+}
+
+describe("a shift's timing", () => {
+  test("checked every five minutes: 16 collections, reports at 2.5, 5 and 8 hours", () => {
+    const { collections, reports } = walk(1_000_000, Array.from({ length: 100 }, () => 5 * MINUTE));
+    expect(collections).toEqual(Array.from({ length: 16 }, (_, i) => i * 30));
+    expect(reports).toEqual([
+      ["interim1", 150],
+      ["interim2", 300],
+      ["final", 480],
+    ]);
+  });
+
+  test("with checks at any times: never two collections within 25 minutes, each report at most once and in order", () => {
+    const gaps = fc.array(fc.integer({ min: 1, max: 200 }).map((minutes) => minutes * MINUTE), { maxLength: 200 });
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 2 ** 41 }), gaps, (startedAt, chosen) => {
+        const { collections, reports } = walk(startedAt, [...chosen, 8 * HOUR]);
+        for (const [i, at] of collections.entries()) {
+          if (i > 0) expect(at - (collections[i - 1] ?? 0)).toBeGreaterThanOrEqual(25);
+          expect(at).toBeLessThan(480);
+        }
+        const order: ReportKind[] = ["interim1", "interim2", "final"];
+        const kinds = reports.map(([kind]) => kind);
+        expect(kinds).toEqual(order.filter((kind) => kinds.includes(kind)));
+        expect(kinds.at(-1)).toBe("final");
+        for (const [kind, at] of reports) expect(at).toBeGreaterThanOrEqual(dueAfterMs[kind] / MINUTE);
+      }),
+    );
+  });
+
+  test("after an outage only what still makes sense is due", () => {
+    expect(dueReport("interim1", 0, 3 * HOUR)).toBe("interim1");
+    expect(dueReport("interim1", 0, 6 * HOUR)).toBe("interim2");
+    expect(dueReport("interim1", 0, 9 * HOUR)).toBe("final");
+    expect(dueReport("interim2", 0, 9 * HOUR)).toBe("final");
+  });
+
+  test("a collection that came late is followed by one a whole interval later", () => {
+    expect(nextCollection(0, 85 * MINUTE)).toBe(120 * MINUTE);
+    expect(nextCollection(0, 93 * MINUTE)).toBe(120 * MINUTE);
+    expect(nextCollection(0, 451 * MINUTE)).toBe(NEVER);
+  });
+});

@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { countWords, demands, MARKS, mend, resultShape } from "../../convex/research/result";
+import type { Outlook, Result } from "../../convex/research/tables";
+
+const IMPACT = { title: "BTC", detail: "Holds.", sentiment: "bullish", confidence: 0.5 } as const;
+
+const outlook = fc.constantFrom<Outlook>("bullish", "bearish", "neutral");
+const sentence = fc
+  .array(fc.stringMatching(/^[a-z🚀é]{1,9}$/u), { minLength: 3, maxLength: 25 })
+  .map((words) => `${words.join(" ")}.`);
+const impact = fc.record({
+  title: fc.string({ minLength: 1, maxLength: 40 }),
+  detail: fc.string({ minLength: 1, maxLength: 80 }),
+  sentiment: outlook,
+  confidence: fc.oneof(fc.double({ min: -10, max: 200, noNaN: true }), fc.constantFrom(0, 1, 85, 100)),
+});
+const anyResult: fc.Arbitrary<Result> = fc.record({
+  fullAnalysis: fc.array(sentence, { minLength: 1, maxLength: 120 }).map((all) => all.join(" ")),
+  shortSummary: fc.string({ unit: "grapheme", minLength: 1, maxLength: 200 }),
+  marketOutlook: outlook,
+  impacts: fc.array(impact, { maxLength: 6 }),
+});
+
+describe("mending a result", () => {
+  test("leaves nothing to demand but more words", () => {
+    fc.assert(
+      fc.property(anyResult, (result) => {
+        const mended = mend(result);
+        if (result.impacts.length === 0) {
+          expect(mended).toBeNull();
+          return;
+        }
+        const problem = mended === null ? "lost" : demands(mended);
+        if (countWords(result.fullAnalysis) < 400) expect(problem).toMatch(/^fullAnalysis has \d+ words[^;]*$/);
+        else if (problem !== null) {
+          // Cut at a sentence end, the analysis may only come out a little short of 600, never below half of it.
+          expect(problem).toMatch(/^fullAnalysis has [34]\d\d words/);
+        }
+      }),
+    );
+  });
+
+  test("does nothing to a result that keeps the contract", () => {
+    fc.assert(
+      fc.property(anyResult, (result) => {
+        const once = mend(result);
+        if (once !== null) expect(mend(once)).toEqual(once);
+      }),
+    );
+  });
+
+  test("counts a summary's limit in code points, mark included", () => {
+    const mended = mend({ ...base(), shortSummary: "😀".repeat(5) + "é".repeat(200) });
+    expect([...(mended?.shortSummary ?? "")]).toHaveLength(100);
+    expect(mended?.shortSummary.startsWith("🟢 é")).toBe(true);
+  });
+
+  test("replaces a mark that contradicts the outlook", () => {
+    expect(mend({ ...base(), shortSummary: "🔴 Up only" })?.shortSummary).toBe("🟢 Up only");
+  });
+
+  test("cuts a long analysis behind its last whole sentence", () => {
+    const mended = mend({ ...base(), fullAnalysis: `${"word ".repeat(580)}end. ${"tail ".repeat(100)}` });
+    expect(mended?.fullAnalysis.endsWith("end.")).toBe(true);
+  });
+
+  test("reads 85 as 85 %", () => {
+    const [first] = mend({ ...base(), impacts: [{ ...IMPACT, confidence: 85 }] })?.impacts ?? [];
+    expect(first?.confidence).toBe(0.85);
+  });
+});
+
+describe("the result's shape", () => {
+  test("takes words in any case and numbers as strings", () => {
+    const parsed = resultShape.parse({
+      fullAnalysis: "text",
+      shortSummary: "s",
+      marketOutlook: " Bullish ",
+      impacts: [{ title: "BTC", detail: "d", sentiment: "BEARISH", confidence: "70%" }],
+    });
+    expect(parsed.marketOutlook).toBe("bullish");
+    expect(parsed.impacts[0]?.confidence).toBe(70);
+  });
+
+  test.each(Object.entries(MARKS))("demands the %s mark", (word, mark) => {
+    const parsed = { ...base(), marketOutlook: word as Outlook, shortSummary: `${mark} fine` };
+    expect(demands(parsed)).toBeNull();
+    expect(demands({ ...parsed, shortSummary: "fine" })).toContain(mark);
+  });
+});
+
+function base(): Result {
+  return {
+    fullAnalysis: "word ".repeat(450).trim(),
+    shortSummary: "🟢 Fine",
+    marketOutlook: "bullish",
+    impacts: [IMPACT],
+  };
+}
