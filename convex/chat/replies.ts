@@ -43,7 +43,8 @@ export const answer = internalAction({
       { role: "user", content: question },
     ];
     // What the context took is taken off the model's time: the caller's deadline is one.
-    const timeoutMs = Math.max(1_000, deadlines.llmInteractive - (performance.now() - startedAt));
+    const taken = Math.round(performance.now() - startedAt);
+    const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
     const { text, model } = await complete({ messages: turns, maxTokens: 1_000, timeoutMs, attempts: 1 });
     return { answer: text.trim(), model };
   },

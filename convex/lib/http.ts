@@ -87,7 +87,7 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
 
   const unmatched = httpActionGeneric((_ctx, request) =>
-    answer(request, (requestId) => Promise.resolve(refuse(request, requestId, methodsOf))),
+    answer(request, async (requestId) => refuse(request, requestId, methodsOf)),
   );
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });

@@ -2,10 +2,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { convexTest } from "convex-test";
 import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
-import type { Clock } from "./clock.ts";
-import { installMetering } from "./metering.ts";
-import { loadSources, type Source } from "./modules.ts";
-import { hostFunctions, jobShape, JOBS, type JobFate, type Row } from "./rows.ts";
+import type { Clock } from "./clock";
+import { installMetering } from "./metering";
+import { loadSources, type Source } from "./modules";
+import { hostFunctions, jobShape, JOBS, type JobFate, type Row } from "./rows";
 
 /** Who calls, as far as the host can tell. */
 export type Caller = { ip?: string | null; userAgent?: string | null; identity?: UserIdentity | null };
@@ -20,9 +20,9 @@ export type Dump = Record<string, Row[]>;
 export type Application = {
   /** Runs the HTTP action at `path` (with its query). Throws what the action throws. */
   fetch: (path: string, init: RequestInit, caller?: Caller) => Promise<Response>;
-  runQuery: (name: string, args: FunctionArgs, caller?: Caller) => Promise<unknown>;
-  runMutation: (name: string, args: FunctionArgs, caller?: Caller) => Promise<unknown>;
-  runAction: (name: string, args: FunctionArgs, caller?: Caller) => Promise<unknown>;
+  runQuery: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
+  runMutation: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
+  runAction: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
   /** What kind of function has this name; null when none has. */
   describe: (name: string) => Promise<{ kind: FunctionKind; isPublic: boolean } | null>;
   /** The default export of one of the application's modules, if there is such a module. */
@@ -38,9 +38,9 @@ export type Application = {
 type FunctionPath = { componentPath: string; udfPath: string };
 /** What convex-test's accessors have at runtime beyond their types. */
 type ByPath = {
-  queryFromPath: (path: FunctionPath, args: FunctionArgs) => Promise<unknown>;
-  mutationFromPath: (path: FunctionPath, args: FunctionArgs) => Promise<unknown>;
-  actionFromPath: (path: FunctionPath, args: FunctionArgs) => Promise<unknown>;
+  queryFromPath: (path: FunctionPath, args: FunctionArgs) => Promise<Value>;
+  mutationFromPath: (path: FunctionPath, args: FunctionArgs) => Promise<Value>;
+  actionFromPath: (path: FunctionPath, args: FunctionArgs) => Promise<Value>;
 };
 
 /** The host's own functions live here; convex-test also finds the root of a module map by this folder's name. */
@@ -77,7 +77,7 @@ export async function createApplication(options: {
     (identity === null ? root : root.withIdentity(identity)).withRequestMetadata({ ip, userAgent });
   const run =
     (call: keyof ByPath) =>
-    (name: string, args: FunctionArgs, caller?: Caller): Promise<unknown> =>
+    (name: string, args: FunctionArgs, caller?: Caller): Promise<Value> =>
       clock.inside(() => byPath(as(caller))[call]({ componentPath: "", udfPath: name }, args));
   const describeIn = async (source: Source, name: string) => kindOf(await exported(source, name));
 

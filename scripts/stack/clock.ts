@@ -1,6 +1,6 @@
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { promisify } from "node:util";
-import { countingFetch } from "./outsideCalls.ts";
+import { countingFetch } from "./outsideCalls";
 
 /** Node's own clock and timers, whatever has been installed over them. */
 export const real = {

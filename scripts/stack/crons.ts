@@ -1,8 +1,8 @@
 import { jsonToConvex } from "convex/values";
 import * as z from "zod";
-import type { Application, FunctionArgs } from "./application.ts";
-import type { Clock } from "./clock.ts";
-import { nextDue, scheduleShape } from "./crontab.ts";
+import type { Application, FunctionArgs } from "./application";
+import type { Clock } from "./clock";
+import { nextDue, scheduleShape } from "./crontab";
 
 /** When each cron is due next, by its identifier. */
 export type DueTimes = Record<string, number>;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import type { Keys } from "./keys.ts";
+import type { Keys } from "./keys";
 
 export type Variables = Record<string, string | undefined>;
 

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { version } from "convex";
 import { ConvexError, convexToJson, jsonToConvex } from "convex/values";
 import * as z from "zod";
-import type { Application, Caller, FunctionArgs, FunctionKind } from "./application.ts";
-import { bearerToken, type Issuer } from "./issuer.ts";
-import { bodyOf, sendJson, type Handler } from "./listener.ts";
+import type { Application, Caller, FunctionArgs, FunctionKind } from "./application";
+import { bearerToken, type Issuer } from "./issuer";
+import { bodyOf, sendJson, type Handler } from "./listener";
 
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
 /** The status Convex's clients expect for a function that failed. */
@@ -77,7 +77,7 @@ async function call(
   try {
     const args = Object.fromEntries(Object.entries(parsed.data.args).map(([name, json]) => [name, jsonToConvex(json)]));
     const value = await runPublic(application, kind, parsed.data.path, args, caller);
-    sendJson(response, 200, { status: "success", value: convexToJson(value ?? null), logLines: [] });
+    sendJson(response, 200, { status: "success", value: convexToJson(value), logLines: [] });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     sendJson(response, FUNCTION_FAILED, {

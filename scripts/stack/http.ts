@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ConvexError, convexToJson } from "convex/values";
-import type { Application } from "./application.ts";
-import { bearerToken, type Issuer } from "./issuer.ts";
-import { bodyOf, sendJson, type Handler } from "./listener.ts";
+import type { Application } from "./application";
+import { bearerToken, type Issuer } from "./issuer";
+import { bodyOf, sendJson, type Handler } from "./listener";
 
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -81,7 +80,20 @@ async function send(response: ServerResponse, answer: Response, headOnly: boolea
     return;
   }
   // A body that breaks off, or a client that goes away, ends the response; there is no status left to change.
-  await pipeline(Readable.fromWeb(answer.body), response).catch(() => response.destroy());
+  await pipeline(chunksOf(answer.body), response).catch(() => response.destroy());
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel();
+  }
 }
 
 /** What the platform answers when an HTTP action throws. */

@@ -1,8 +1,8 @@
 import type { UserIdentity } from "convex/server";
 import { calculateJwkThumbprint, importJWK, jwtVerify, SignJWT } from "jose";
 import * as z from "zod";
-import { real } from "./clock.ts";
-import type { Keys } from "./keys.ts";
+import { real } from "./clock";
+import type { Keys } from "./keys";
 
 const ISSUER = "http://127.0.0.1:3210";
 const AUDIENCE = "local";

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { real } from "./clock.ts";
+import { real } from "./clock";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 export type Listener = { url: string; close: () => Promise<void> };
@@ -49,8 +49,12 @@ export async function listen(port: number, variable: string, handle: Handler): P
 
 /** The error for a port that could not be opened. */
 export function portError(error: unknown, port: number, variable: string): unknown {
-  const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-  return taken ? new PortInUseError(port, variable) : error;
+  return isTaken(error) ? new PortInUseError(port, variable) : error;
+}
+
+function isTaken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ("code" in error && error.code === "EADDRINUSE") || isTaken(error.cause);
 }
 
 /** The whole body, or null when it is larger than `limit` bytes. */

@@ -1,11 +1,11 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import type { Application } from "./application.ts";
-import { real } from "./clock.ts";
-import type { DueTimes } from "./crons.ts";
-import { writeCount } from "./metering.ts";
-import { rowShape } from "./rows.ts";
+import type { Application } from "./application";
+import { real } from "./clock";
+import type { DueTimes } from "./crons";
+import { writeCount } from "./metering";
+import { rowShape } from "./rows";
 
 const snapshotShape = z.object({
   version: z.literal(1),

@@ -1,6 +1,6 @@
-import { stateDirectory } from "./env.ts";
-import { createIssuer } from "./issuer.ts";
-import { keptKeys } from "./keys.ts";
+import { stateDirectory } from "./env";
+import { createIssuer } from "./issuer";
+import { keptKeys } from "./keys";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
 const [subject, ...rest] = process.argv.slice(2);

@@ -1,15 +1,165 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { closeApp, createApp } from "../support/app";
 
 afterEach(closeApp);
 
 describe("GET /mcp/market", () => {
-  test("answers a snapshot in the contract's shape", async () => {
+  test("answers the contract's snapshot, and the market moves", async () => {
     const app = createApp();
-    const { status, body, headers } = await app.get("/mcp/market");
-    console.info(body);
+    const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);
-    expect(headers.get("access-control-allow-origin")).toBe("*");
-    expect(body.top20).toHaveLength(20);
+    expect(body).toEqual({
+      fetchedAt: expect.stringMatching(/^2026-01-05T09:00:0\d\.\d{3}Z$/),
+      keyPrices: {
+        bitcoin: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
+        ethereum: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
+        solana: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
+      },
+      trending: Array.from({ length: 10 }, (_, i) => ({
+        name: expect.any(String),
+        symbol: expect.any(String),
+        rank: i + 1,
+        change24h: expect.any(Number),
+      })),
+      top20: Array.from({ length: 20 }, (_, i) => ({
+        rank: i + 1,
+        name: expect.any(String),
+        symbol: expect.any(String),
+        price: expect.any(Number),
+        change24h: expect.any(Number),
+        marketCap: expect.any(Number),
+      })),
+    });
+    await app.pass(61_000, { cronsRun: false });
+    const later = await app.get("/mcp/market");
+    expect(later.body.fetchedAt).not.toBe(body.fetchedAt);
+    expect(later.body.keyPrices).not.toEqual(body.keyPrices);
+  });
+
+  test("with a token adds that token's figures", async () => {
+    const app = createApp();
+    const { body } = await app.get("/mcp/market?token=doge");
+    expect(body.focus).toMatchObject({ symbol: "DOGE", price: expect.any(Number) });
+    expect((await app.get("/mcp/market?token=")).body).not.toHaveProperty("focus");
+  });
+
+  test("costs one upstream call for fifty callers at once, and none within the minute", async () => {
+    const app = createApp();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => app.get("/mcp/market")));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers[0]?.status).toBe(200);
+    await app.pass(30_000, { cronsRun: false });
+    await app.get("/mcp/market");
+    expect(app.standins.sent("llm")).toHaveLength(1);
+  });
+
+  test("reads fenced JSON with numbers as strings", async () => {
+    const app = createApp();
+    const content = `Here you are:\n\`\`\`json\n${JSON.stringify(loose())}\n\`\`\``;
+    app.standins.fail("llm", { mode: "reply", content });
+    const { status, body } = await app.get("/mcp/market");
+    expect(status).toBe(200);
+    expect(body.keyPrices).toMatchObject({ bitcoin: { usd: 65_000.5, usd_24h_change: -1.2 } });
+    expect(app.standins.sent("llm")).toHaveLength(1);
+  });
+
+  test("sends an unusable answer back once, with what was wrong", async () => {
+    const app = createApp();
+    const wrong = { ...loose(), top20: loose().top20.slice(0, 19) };
+    app.standins.fail("llm", { mode: "reply", content: JSON.stringify(wrong), times: 1 });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    const [, second] = app.standins.sent("llm");
+    expect(JSON.stringify(second?.body)).toContain("That answer cannot be used: top20");
   });
 });
+
+describe("an LLM gateway that fails", () => {
+  test.each([
+    ["limits requests", { mode: "status", status: 429 }, "The LLM gateway is limiting this service's requests"],
+    ["breaks", { mode: "status", status: 500 }, "The LLM gateway answered with status 500"],
+    ["refuses the key", { mode: "status", status: 401 }, "The LLM gateway refused this service's key"],
+    ["is out of credits", { mode: "status", status: 402 }, "The LLM gateway reports that this service's credits"],
+    ["answers HTML", { mode: "html" }, "The LLM gateway sent an unusable answer"],
+    ["answers garbage", { mode: "garbage" }, "The LLM gateway sent an unusable answer"],
+    ["answers no choices", { mode: "empty" }, "The LLM gateway sent an unusable answer"],
+    ["answers truncated JSON", { mode: "truncated" }, "The LLM gateway sent an unusable answer"],
+    ["breaks off", { mode: "half" }, "The LLM gateway"],
+    ["hangs up", { mode: "drop" }, "The LLM gateway could not be reached"],
+    ["answers prose", { mode: "reply", content: "I cannot know." }, "The LLM gateway sent an unusable answer"],
+    ["never answers", { mode: "hang" }, "The LLM gateway did not answer in time"],
+  ] as const)("and %s is a 502 that names it", async (_name, fault, error) => {
+    const app = createApp();
+    deadlines.llmScheduled = 60;
+    app.standins.fail("llm", fault);
+    const answer = await app.get("/mcp/market");
+    expect([answer.status, Object.keys(answer.body)]).toEqual([502, ["error"]]);
+    expect(answer.body.error).toContain(error);
+    expect(await app.rows("marketSnapshots")).toEqual([]);
+    app.standins.clear();
+    expect((await app.get("/mcp/market")).status).toBe(200);
+  });
+
+  test("too slowly for its caller goes on behind; a repeat joins it", async () => {
+    const app = createApp();
+    deadlines.caller = 30;
+    app.standins.fail("llm", { mode: "slow", ms: 150, times: 1 });
+    const first = await app.get("/mcp/market");
+    expect([first.status, first.body.error]).toEqual([502, expect.stringContaining("did not answer in time")]);
+    deadlines.caller = 10_000;
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(app.standins.sent("llm")).toHaveLength(1);
+  });
+
+  test("too slowly leaves the last good snapshot, marked by its own time", async () => {
+    const app = createApp();
+    const { body } = await app.get("/mcp/market");
+    await app.pass(120_000, { cronsRun: false });
+    deadlines.caller = 30;
+    app.standins.fail("llm", { mode: "slow", ms: 100 });
+    const stale = await app.get("/mcp/market");
+    expect([stale.status, stale.body]).toEqual([200, body]);
+  });
+});
+
+describe("/mcp/token", () => {
+  test("answers GET and POST alike and caches the answer", async () => {
+    const app = createApp();
+    const posted = await app.post("/mcp/token", { question: "How is Ethereum doing?" });
+    expect(posted.status).toBe(200);
+    expect(posted.body).toMatchObject({
+      question: "How is Ethereum doing?",
+      token: { symbol: "ETH", price: expect.any(Number), marketCap: expect.any(Number) },
+      answer: expect.any(String),
+      model: expect.stringContaining("simulated"),
+      fetchedAt: expect.stringMatching(/Z$/),
+    });
+    const got = await app.get(`/mcp/token?question=${encodeURIComponent("how is ethereum  doing?")}`);
+    expect(got.body.fetchedAt).toBe(posted.body.fetchedAt);
+    expect(app.standins.sent("llm")).toHaveLength(1);
+  });
+
+  test("says null for a token that does not trade", async () => {
+    const app = createApp();
+    const { status, body } = await app.get("/mcp/token?question=what%20a%20day");
+    expect([status, body.token]).toEqual([200, null]);
+  });
+
+  test("answers a request for a key itself", async () => {
+    const app = createApp();
+    const { status, body } = await app.post("/mcp/token", { question: "show me my private key" });
+    expect([status, body.answer, body.token]).toEqual([200, SECURITY_MESSAGE, null]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+});
+
+function loose() {
+  const coin = (rank: number) => ({ rank: `${rank}`, name: `Coin ${rank}`, symbol: `$c${rank}`, price: "1,000.5", change24h: "+2%", marketCap: "$1,000,000" });
+  const key = { usd: "$65,000.50", usd_24h_change: "-1.2 %" };
+  return {
+    keyPrices: { bitcoin: key, ethereum: key, solana: key },
+    trending: [{ name: "Pepe", symbol: "pepe", rank: "1", change24h: "3" }],
+    top20: Array.from({ length: 20 }, (_, i) => coin(20 - i)),
+  };
+}

@@ -1,28 +1,269 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { closeApp, createApp } from "../support/app";
+import { closeApp, createApp, START } from "../support/app";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+const ALICE = "alice-6f1c0a9e2b";
 
 afterEach(closeApp);
 
 describe("a research shift", () => {
-  test("walks its 8 hours", async () => {
+  test("walks its 8 hours: every row, every message", async () => {
     const app = createApp();
-    const started = await app.post("/mcp/research/start", { userId: "alice-secret-id", token: "btc", telegramChatId: 77 });
-    console.info(started.status, started.body);
-    await app.pass(8 * HOUR + 10 * MINUTE);
-    const out = {
-      shifts: await app.rows("shifts"),
-      points: (await app.rows("dataPoints")).length,
-      obs: (await app.rows("observations")).map((o) => [o.state, o.sources.market.state, o.sources.sentiment.state, o.sources.onchain.state, JSON.stringify(o.sources).slice(0,200)]),
-      reports: (await app.rows("reports")).map((r) => [r.type, r.messengerSent, r.messengerError, r.result.shortSummary]),
-      messages: (await app.rows("messages")).map((m) => [m.kind, m.state, m.error, m.parts.length]),
-      syn: (await app.rows("syntheses")).map((m) => [m.kind, m.state, m.error, m.attempt]),
-      llm: app.standins.sent("llm").length,
-    };
-    const { stdout } = await import("node:process").catch(() => ({ stdout: null }));
-    void stdout;
-    throw new Error(JSON.stringify(out, null, 1) + "\n" + app.cards().map((c) => "text" in c ? c.text : "").join("\n=======\n"));
+    const started = await app.post("/mcp/research/start", { userId: ALICE, token: "sol", telegramChatId: 77 });
+    const { jobId, startedAt } = started.body;
+    if (typeof startedAt !== "number") throw new Error("startedAt is a number");
+    expect([started.status, started.body]).toEqual([
+      200,
+      { success: true, jobId: expect.any(String), startedAt: expect.any(Number), stopsAt: startedAt + 8 * HOUR },
+    ]);
+    expect(startedAt - START).toBeLessThan(MINUTE);
+
+    const running = await app.get(`/mcp/research/status?userId=${ALICE}`);
+    expect(running.body).toEqual({
+      activeJob: {
+        jobId,
+        status: "active",
+        startedAt: new Date(startedAt).toISOString(),
+        stopsAt: new Date(startedAt + 8 * HOUR).toISOString(),
+        elapsedMinutes: 0,
+        remainingMinutes: 480,
+        interimReportsCount: 0,
+        finalReportSent: false,
+      },
+      recentReports: [],
+    });
+
+    await app.pass(4 * HOUR);
+    const half = (await app.get(`/mcp/research/status?userId=${ALICE}`)).body;
+    expect(half.activeJob).toMatchObject({ interimReportsCount: 1, elapsedMinutes: 240, remainingMinutes: 240 });
+    await app.pass(4 * HOUR + 6 * MINUTE);
+
+    const [shift, ...otherShifts] = await app.rows("shifts");
+    expect(otherShifts).toEqual([]);
+    expect(shift).toMatchObject({
+      _id: jobId,
+      userId: ALICE,
+      token: "SOL",
+      focus: "SOL",
+      messengerChatId: "77",
+      startedAt,
+      stopsAt: startedAt + 8 * HOUR,
+      status: "completed",
+      collectionsCount: 16,
+      interimReportsCount: 2,
+      finalReportSent: true,
+    });
+    expect(shift).not.toHaveProperty("error");
+    expect(shift).not.toHaveProperty("synthesisId");
+
+    const points = await app.rows("dataPoints");
+    expect(points.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 16 }, (_, i) => i + 1));
+    for (const { shiftId, sequence, claimedAt } of points) {
+      expect(shiftId).toBe(jobId);
+      const due = startedAt + (sequence - 1) * 30 * MINUTE;
+      expect(claimedAt - due).toBeGreaterThanOrEqual(0);
+      expect(claimedAt - due).toBeLessThanOrEqual(5 * MINUTE);
+    }
+    const observations = await app.rows("observations");
+    expect(observations.map(({ _id }) => _id)).toEqual(points.map(({ observationId }) => observationId));
+    for (const { state, focus, sources, attempt } of observations) {
+      expect([state, focus, attempt]).toEqual(["settled", "SOL", 1]);
+      expect(sources.market).toMatchObject({
+        state: "ok",
+        output: {
+          trending: expect.arrayContaining([expect.objectContaining({ rank: 1 })]),
+          movers: expect.any(Array),
+          focus: expect.stringContaining("(SOL)"),
+          marketDataRaw: expect.stringContaining('"top20"'),
+        },
+      });
+      expect(sources.sentiment).toMatchObject({ state: "ok", output: { degraded: false } });
+      if (sources.sentiment.state === "ok") {
+        for (const { buzz } of sources.sentiment.output.tokens) {
+          expect(buzz).toBeGreaterThanOrEqual(1);
+          expect(buzz).toBeLessThanOrEqual(10);
+        }
+      }
+      expect(sources.onchain).toMatchObject({ state: "ok", output: { signals: expect.any(Array) } });
+    }
+
+    const reports = await app.rows("reports");
+    expect(reports.map(({ type, generatedAt }) => [type, Math.floor((generatedAt - startedAt) / (5 * MINUTE))])).toEqual([
+      ["interim", 30],
+      ["interim", 60],
+      ["final", 96],
+    ]);
+    const runs = await app.rows("agentRuns");
+    for (const [i, report] of reports.entries()) {
+      expect(report).toMatchObject({ jobId, userId: ALICE, jobToken: "SOL", jobStartedAt: startedAt, messengerSent: true });
+      expect(report.result.fullAnalysis.split(/\s+/).length).toBeGreaterThanOrEqual(400);
+      expect(report.result.fullAnalysis.split(/\s+/).length).toBeLessThanOrEqual(600);
+      expect([...report.result.shortSummary].length).toBeLessThanOrEqual(100);
+      expect(runs[i]).toMatchObject({ _id: report.runId, userId: ALICE, status: "completed", tokensUsed: expect.any(Number) });
+      expect(runs[i]?.tokensUsed).toBeGreaterThan(0);
+    }
+    expect(runs.map(({ title }) => title)).toEqual([
+      "Interim report on SOL",
+      "Interim report on SOL",
+      "Final report on SOL",
+    ]);
+
+    const messages = await app.rows("messages");
+    expect(messages.map(({ kind, state }) => [kind, state])).toEqual([
+      ["shift started", "sent"],
+      ["interim report", "sent"],
+      ["interim report", "sent"],
+      ["final report", "sent"],
+    ]);
+    const cards = app.cards();
+    expect(cards.map(({ text }) => text)).toEqual(messages.flatMap(({ parts }) => parts));
+    expect(new Set(cards.map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
+    expect(cards[0]?.text).toMatch(
+      /Research shift started<\/b>\n5 Jan 2026, 09:00 UTC\n\nTracking: <b>SOL<\/b>\n\nDuration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h$/,
+    );
+    const titles = ["Interim report 1 of 2 · SOL</b>\n2.5h", "Interim report 2 of 2 · SOL</b>\n5h", "Final report · SOL</b>\n8h"];
+    for (const [i, report] of reports.entries()) {
+      const text = cards[i + 1]?.text;
+      expect(text).toContain(titles[i]);
+      expect(text).toContain(`Outlook: <b>${report.result.marketOutlook}</b>`);
+      expect(text).toContain(report.result.shortSummary.replaceAll("&", "&amp;"));
+      for (const { title, confidence } of report.result.impacts) {
+        expect(text).toContain(`<b>${title}</b> · ${Math.round(confidence * 100)}% · `);
+      }
+    }
+
+    // 16 collections of two gateway calls and one search, three reports: nothing was asked twice.
+    expect(app.standins.sent("llm")).toHaveLength(16 * 2 + 3);
+    expect(app.standins.sent("sentiment")).toHaveLength(16);
+    expect((await app.rows("syntheses")).map(({ kind, state, attempt }) => [kind, state, attempt])).toEqual([
+      ["interim1", "done", 1],
+      ["interim2", "done", 1],
+      ["final", "done", 1],
+    ]);
+
+    const after = await app.get(`/mcp/research/status?userId=${ALICE}`);
+    expect(after.body.activeJob).toBeNull();
+    expect(after.body.recentReports).toEqual(
+      reports.toReversed().map((report) => ({
+        type: report.type,
+        generatedAt: new Date(report.generatedAt).toISOString(),
+        outlook: report.result.marketOutlook,
+        summary: report.result.shortSummary,
+        messengerSent: true,
+      })),
+    );
+
+    const latest = await app.get("/mcp/research/report?token=sol");
+    expect(latest.status).toBe(200);
+    expect(latest.body).toMatchObject({ jobId, type: "final", messengerSent: true, jobToken: "SOL", jobStartedAt: startedAt });
+    expect(latest.body.result).toEqual(reports[2]?.result);
+    expect(latest.body.userId).toMatch(/^usr_[0-9a-f]{24}$/);
+    expect(latest.text).not.toContain(ALICE);
+
+    // Nothing goes on behind.
+    const before = [app.standins.sent("llm").length, app.cards().length];
+    await app.pass(2 * HOUR);
+    expect([app.standins.sent("llm").length, app.cards().length]).toEqual(before);
+  });
+
+  test("without a token is about the whole market", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE, token: "" });
+    await app.pass(2.6 * HOUR);
+    expect(app.cards().map(({ text }) => text.split("\n")[0])).toEqual([
+      "<b>🔬 Research shift started</b>",
+      "<b>📊 Interim report 1 of 2 · Market</b>",
+    ]);
+    const [report] = await app.rows("reports");
+    expect(report?.jobToken).toBe("");
+  });
+
+  test("an unknown token's report is 404", async () => {
+    const app = createApp();
+    const { status, body } = await app.get("/mcp/research/report?token=NOPE");
+    expect([status, body]).toEqual([404, { error: "There is no research report on NOPE yet" }]);
+  });
+});
+
+describe("starting", () => {
+  test("twice makes two shifts; with one Idempotency-Key, one", async () => {
+    const app = createApp();
+    const start = (key?: string) =>
+      app.post("/mcp/research/start", { userId: ALICE }, key === undefined ? {} : { headers: { "Idempotency-Key": key } });
+    const [a, b] = await Promise.all([start(), start()]);
+    const [c, d] = await Promise.all([start("k1"), start("k1")]);
+    expect(new Set([a.body.jobId, b.body.jobId, c.body.jobId]).size).toBe(3);
+    expect(d.body).toEqual(c.body);
+    expect((await app.post("/mcp/research/start", { userId: ALICE, idempotencyKey: "k1" })).body).toEqual(c.body);
+    expect((await app.post("/mcp/research/start", { userId: "bob", idempotencyKey: "k1" })).body.jobId).not.toBe(c.body.jobId);
+    await app.settle();
+    expect(await app.rows("shifts")).toHaveLength(4);
+    expect(app.cards()).toHaveLength(4);
+  });
+
+  test("an eleventh is 429 until one stops", async () => {
+    const app = createApp();
+    for (let i = 0; i < 10; i++) {
+      expect((await app.post("/mcp/research/start", { userId: ALICE })).status).toBe(200);
+    }
+    const refused = await app.post("/mcp/research/start", { userId: ALICE });
+    expect([refused.status, refused.body.error]).toEqual([429, "At most 10 research shifts can be active at once"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({ success: true, stopped: 10 });
+    expect((await app.post("/mcp/research/start", { userId: ALICE })).status).toBe(200);
+  });
+});
+
+describe("stopping", () => {
+  test("stops all of the user's shifts and nobody else's", async () => {
+    const app = createApp();
+    for (const userId of [ALICE, ALICE, "bob"]) await app.post("/mcp/research/start", { userId });
+    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({ success: true, stopped: 2 });
+    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({ success: true, stopped: 0 });
+    const statuses = (await app.rows("shifts")).map(({ userId, status }) => [userId, status]);
+    expect(statuses).toEqual([[ALICE, "stopped"], [ALICE, "stopped"], ["bob", "active"]]);
+    expect((await app.get(`/mcp/research/status?userId=${ALICE}`)).body.activeJob).toBeNull();
+  });
+
+  test("during a collection drops its late result and sends nothing more", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "slow", ms: 150 });
+    await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
+    await app.settle(2);
+    expect((await app.rows("observations"))[0]?.state).toBe("collecting");
+    await app.post("/mcp/research/stop", { userId: ALICE });
+    const sent = app.cards().length;
+    app.standins.clear();
+    await app.pass(8.2 * HOUR);
+    expect(await app.rows("dataPoints")).toEqual([]);
+    expect(await app.rows("reports")).toEqual([]);
+    expect(app.cards()).toHaveLength(sent);
+  });
+
+  test("during the writing of a report drops the report", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
+    await app.pass(2.4 * HOUR);
+    app.standins.fail("llm", { mode: "slow", ms: 800, schema: "research_result" });
+    while ((await app.rows("syntheses")).length === 0) await app.pass(MINUTE);
+    await app.post("/mcp/research/stop", { userId: ALICE });
+    while ((await app.rows("syntheses"))[0]?.state === "writing") await app.settle();
+    await app.pass(HOUR);
+    expect(await app.rows("reports")).toEqual([]);
+    expect(await app.rows("agentRuns")).toEqual([]);
+    expect(app.cards()).toHaveLength(1);
+  });
+
+  test("calls off a card that has not been sent", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 600, times: 1 });
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.settle();
+    expect((await app.rows("messages"))[0]).toMatchObject({ state: "queued", postponements: 1 });
+    await app.post("/mcp/research/stop", { userId: ALICE });
+    await app.pass(HOUR);
+    expect((await app.rows("messages"))[0]).toMatchObject({ state: "skipped", error: "called off" });
+    expect(app.cards()).toEqual([]);
   });
 });

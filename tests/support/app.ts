@@ -5,6 +5,7 @@ import { makeFunctionReference } from "convex/server";
 import { vi } from "vitest";
 import crons from "../../convex/crons";
 import type { Id, TableNames } from "../../convex/_generated/dataModel";
+import { deadlines } from "../../convex/lib/deadlines";
 import schema from "../../convex/schema";
 import { createStandins } from "../../scripts/stack/standins";
 
@@ -16,6 +17,7 @@ import { createStandins } from "../../scripts/stack/standins";
 const modules = import.meta.glob("../../convex/**/*.*s");
 const PROVIDERS = "http://providers.test";
 const MINUTE = 60_000;
+const usualDeadlines = { ...deadlines };
 
 // Taken before the clock is simulated: these go on in real time.
 const realSetTimeout = globalThis.setTimeout.bind(globalThis);
@@ -32,7 +34,7 @@ export function createApp(options: { now?: number; env?: Record<string, string |
     now: options.now ?? START,
     toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"],
   });
-  const standins = createStandins({ seed: 7, now: () => Date.now() });
+  const standins = createStandins({ seed: "tests", now: () => Date.now() });
   const env = { ...standins.env(PROVIDERS), WALLET_ENCRYPTION_KEY: "ab".repeat(32), ...options.env };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
@@ -52,7 +54,7 @@ export function createApp(options: { now?: number; env?: Record<string, string |
   async function settle(steps = 12): Promise<void> {
     for (let step = 0; step < steps; step++) {
       await vi.advanceTimersByTimeAsync(250);
-      await Promise.race([t.finishInProgressScheduledFunctions(), realSleep(20)]);
+      await Promise.race([t.finishInProgressScheduledFunctions(), realSleep(10)]);
     }
   }
 
@@ -114,6 +116,7 @@ export function createApp(options: { now?: number; env?: Record<string, string |
 
 /** Ends a test's world: real clock, real fetch, real environment. */
 export function closeApp(): void {
+  Object.assign(deadlines, usualDeadlines);
   vi.useRealTimers();
   vi.unstubAllEnvs();
   vi.unstubAllGlobals();

@@ -1,10 +1,10 @@
+/** A stand-in for the agent API's asynchronous jobs, for local use. Every job reports whale alerts. */
+
 import * as z from "zod";
 import { json, parseJson, type Call } from "./http";
 import type { Market, Outlook } from "./market";
 import { hash, random } from "./random";
 import { bigUsd, percent } from "./words";
-
-/** A stand-in for the agent API's asynchronous jobs, for local use. Every job reports whale alerts. */
 
 const PROMPT_LIMIT = 10_000;
 const JOBS_KEPT = 1_000;

@@ -1,6 +1,6 @@
-import * as z from "zod";
-
 /** Part of the stand-ins for local use: the faults a stand-in can be told to show, and which request gets which. */
+
+import * as z from "zod";
 
 export const PROVIDERS = ["llm", "agent", "sentiment", "messenger"] as const;
 export type Provider = (typeof PROVIDERS)[number];

@@ -1,6 +1,6 @@
-import * as z from "zod";
-
 /** Part of the stand-ins for local use: the HTTP pieces all of them share. */
+
+import * as z from "zod";
 
 /** One request to a stand-in, with the prefix that named the stand-in taken off its path. */
 export type Call = {

@@ -1,3 +1,8 @@
+/**
+ * Stand-ins for the outside providers, for local use and for tests: they speak the providers' wire protocols, tell of a
+ * simulated market, record what they were sent, and fail when told to.
+ */
+
 import * as z from "zod";
 import { createAgentApi } from "./agentApi";
 import { CHAT, control, createFaults, PROVIDERS, type Fault, type Provider } from "./control";
@@ -5,31 +10,27 @@ import { json, parseJson, problemOf, type Call } from "./http";
 import { createLlm, schemaOf } from "./llm";
 import { createMarket } from "./market";
 import { createMessenger } from "./messenger";
-import { createRecords, type Records } from "./records";
+import { createRecords, type Sent } from "./records";
 import { refusal } from "./refusals";
 import { createSentiment } from "./sentiment";
 import { delay, spoil } from "./spoil";
-
-/**
- * Stand-ins for the outside providers, for local use and for tests: they speak the providers' wire protocols, tell of a
- * simulated market, record what they were sent, and fail when told to.
- */
 
 export type { Fault, Provider } from "./control";
 export type { SentMessage, SentRequest } from "./records";
 
 export type Standins = {
   /** Answers a request as the network would; rejects where a connection would fail. */
-  handle(request: Request): Promise<Response>;
+  handle: (request: Request) => Promise<Response>;
   /** Queues a fault: a provider's first fault that fits a request applies to it. @throws TypeError where it cannot. */
-  fail(provider: Provider, fault: Fault): void;
+  fail: (provider: Provider, fault: Fault) => void;
   /** Takes back the faults of one provider, or of all. */
-  clear(provider?: Provider): void;
+  clear: (provider?: Provider) => void;
   /** What a provider was sent, oldest first; of the messenger, the messages it accepted. */
-  sent: Records["sent"];
-  forget(): void;
+  sent: Sent;
+  /** Empties the records. */
+  forget: () => void;
   /** The environment variables that point the application at stand-ins served at `base`. */
-  env(base: string): Record<string, string>;
+  env: (base: string) => Record<string, string>;
 };
 
 const PREFIXES = new Map<string, Provider>([

@@ -1,11 +1,11 @@
+/** A stand-in for the LLM gateway's OpenAI-compatible API, for local use. Its model names begin with "simulated". */
+
 import * as z from "zod";
 import type { Fault } from "./control";
 import { bearer, json, parseJson, problemOf, tokensOf, type Call } from "./http";
 import { contentFor, type Prompted } from "./llmContent";
 import type { Market } from "./market";
 import { hash } from "./random";
-
-/** A stand-in for the LLM gateway's OpenAI-compatible API, for local use. Its model names begin with "simulated". */
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 

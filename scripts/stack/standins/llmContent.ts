@@ -1,11 +1,11 @@
+/** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
+
 import type { Coin, Market } from "./market";
 import { onchainSignals } from "./onchain";
 import { random } from "./random";
 import { researchResult } from "./research";
 import { minimalValue } from "./schemaValue";
 import { bigUsd, percent, usd } from "./words";
-
-/** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
 
 export type Prompted = {
   messages: { role: string; content: string }[];

@@ -1,10 +1,10 @@
-import { COINS, type CoinBasis } from "./coins";
-import { hash, smoothNoise, unit } from "./random";
-
 /**
  * A simulated crypto market for local use: every price is a pure function of the seed, the coin and the moment, so that
  * it needs no state, works for any moment in any order, and is the same on every run.
  */
+
+import { COINS, type CoinBasis } from "./coins";
+import { hash, smoothNoise, unit } from "./random";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -64,8 +64,8 @@ const COMMON = 0.7;
 const STABLE_HEIGHT = 0.0006;
 
 const TRENDING = 10;
-/** So much attention that only the busiest of the others overtake. */
-const HEADSTART = 1.1;
+/** So much attention that the persistent coins hardly ever leave the list. */
+const HEADSTART = 1.8;
 
 export function createMarket({ seed, now }: { seed: string; now: () => number }): Market {
   const waves = (name: string, at: number) =>

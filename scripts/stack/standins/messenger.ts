@@ -1,10 +1,10 @@
+/** A stand-in for the Telegram Bot API, for local use: validates as it does, delivers to nobody. */
+
 import * as z from "zod";
 import { json, parseJson, type Call } from "./http";
 import { hash } from "./random";
 import type { SentMessage } from "./records";
 import { parseHtml } from "./telegramHtml";
-
-/** A stand-in for the Telegram Bot API, for local use: validates as it does, delivers to nobody. */
 
 const TEXT_LIMIT = 4_096;
 

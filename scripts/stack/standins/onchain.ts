@@ -1,9 +1,9 @@
+/** Part of the gateway's stand-in for local use: on-chain signals that fit the simulated market's moves. */
+
 import type { Scene } from "./llmContent";
 import { outlookOf, type Coin, type Outlook } from "./market";
 import { random, type Random } from "./random";
 import { bigUsd, focusToken, percent } from "./words";
-
-/** Part of the gateway's stand-in for local use: on-chain signals that fit the simulated market's moves. */
 
 const HALF_HOUR = 30 * 60_000;
 

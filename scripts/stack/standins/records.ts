@@ -1,6 +1,6 @@
-import { PROVIDERS, type Provider } from "./control";
-
 /** Part of the stand-ins for local use: what each of them was sent, without keys. */
+
+import { PROVIDERS, type Provider } from "./control";
 
 export type SentRequest = {
   method: string;
@@ -28,10 +28,15 @@ const KEPT = 5_000;
 export type Records = {
   request(provider: Exclude<Provider, "messenger">, request: SentRequest): void;
   message(message: SentMessage): void;
-  sent(provider: "messenger"): SentMessage[];
-  sent(provider: Exclude<Provider, "messenger">): SentRequest[];
-  sent(provider: Provider): SentMessage[] | SentRequest[];
+  sent: Sent;
   forget(): void;
+};
+
+/** What a provider was sent, oldest first. */
+export type Sent = {
+  (provider: "messenger"): SentMessage[];
+  (provider: Exclude<Provider, "messenger">): SentRequest[];
+  (provider: Provider): SentMessage[] | SentRequest[];
 };
 
 export function createRecords(): Records {

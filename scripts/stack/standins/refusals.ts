@@ -1,11 +1,11 @@
+/** Part of the stand-ins for local use: the answer to a request that was told to be refused, in each provider's form. */
+
 import { agentError } from "./agentApi";
 import type { Fault, Provider } from "./control";
 import { json } from "./http";
 import { llmError } from "./llm";
 import { messengerError } from "./messenger";
 import { sentimentError } from "./sentiment";
-
-/** Part of the stand-ins for local use: the answer to a request that was told to be refused, in each provider's form. */
 
 export function refusal(provider: Provider, fault: Extract<Fault, { mode: "status" }>): Response {
   const body = fault.body === undefined ? usualBody(provider, fault.status, fault.retryAfter) : fault.body;

@@ -1,11 +1,11 @@
+/** Part of the gateway's stand-in for local use: a research note on the simulated market, within the contract asked for. */
+
 import type { Scene } from "./llmContent";
 import { outlookOf, type Coin, type Mood, type Outlook } from "./market";
 import { random, type Random } from "./random";
 import { citedEvidence, type Cited } from "./researchEvidence";
 import * as phrases from "./researchPhrases";
 import { bigUsd, focusToken, listed, percent, usd } from "./words";
-
-/** Part of the gateway's stand-in for local use: a research note on the simulated market, within the contract asked for. */
 
 export type Impact = { title: string; detail: string; sentiment: Outlook; confidence: number };
 

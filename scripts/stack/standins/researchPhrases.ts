@@ -1,6 +1,6 @@
-import type { Outlook } from "./market";
-
 /** Part of the gateway's stand-in for local use: the sentences a simulated research note is put together from. */
+
+import type { Outlook } from "./market";
 
 export const OPENINGS: Record<Outlook, readonly string[]> = {
   bullish: [

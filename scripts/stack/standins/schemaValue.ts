@@ -107,11 +107,15 @@ function resolved(schema: Schema, root: Schema): Schema {
 
 function merged(parts: Schema[]): Schema {
   return {
-    ...Object.assign({}, ...parts),
-    properties: Object.assign({}, ...parts.map(({ properties }) => asSchema(properties))),
+    ...joined(parts),
+    properties: joined(parts.map(({ properties }) => asSchema(properties))),
     required: parts.flatMap(({ required }) => listOf(required)),
     allOf: undefined,
   };
+}
+
+function joined(parts: Schema[]): Schema {
+  return parts.reduce((all, part) => ({ ...all, ...part }), {});
 }
 
 function schemasOf(value: unknown): Schema[] {

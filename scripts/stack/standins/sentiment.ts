@@ -1,11 +1,11 @@
+/** A stand-in for the social sentiment model's Responses API with its search tool, for local use. */
+
 import * as z from "zod";
 import type { Fault } from "./control";
 import { bearer, json, parseJson, problemOf, tokensOf, type Call } from "./http";
 import { outlookOf, type Coin, type Market, type Outlook } from "./market";
 import { hash, random, type Random } from "./random";
 import { focusToken } from "./words";
-
-/** A stand-in for the social sentiment model's Responses API with its search tool, for local use. */
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 

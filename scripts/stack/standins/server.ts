@@ -1,8 +1,8 @@
+/** Serves the stand-ins over HTTP, for local use. A connection that is to fail has its socket destroyed. */
+
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Standins } from "./index";
 import { ConnectionLost, json } from "./http";
-
-/** Serves the stand-ins over HTTP, for local use. A connection that is to fail has its socket destroyed. */
 
 export type ServedStandins = { url: string; close(): Promise<void> };
 

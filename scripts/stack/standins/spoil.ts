@@ -1,7 +1,7 @@
+/** Part of the stand-ins for local use: how faults of the connection and of the answer are shown. */
+
 import { ConnectionLost } from "./http";
 import type { Fault } from "./control";
-
-/** Part of the stand-ins for local use: how faults of the connection and of the answer are shown. */
 
 const HANG_MS = 10 * 60_000;
 

@@ -68,7 +68,7 @@ function startTag(source: string, start: number, open: string[]): number {
     i += /^\s*/.exec(source.slice(i))?.[0].length ?? 0;
     if (i >= source.length) throw new Unparsable(`Unclosed start tag "${name}" at byte offset ${position}`);
     if (source[i] === ">") break;
-    const found = /^([^\s=>]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?/.exec(source.slice(i));
+    const found = /^([^\s=>]+)(?:\s*=\s*(?:"([^"]*)"?|'([^']*)'?|([^\s"'>]+)))?/.exec(source.slice(i));
     if (found === null) {
       throw new Unparsable(
         `Empty attribute name in the tag "${name}" at byte offset ${byteOffset(source, i)}`,

@@ -1,0 +1,57 @@
+import * as z from "zod";
+
+const field = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+/** A line of the application's own log. */
+const lineShape = z.object({ level: z.enum(["info", "warn", "error"]), event: z.string() }).catchall(field);
+/** A line a component writes about its own work. */
+const componentShape = z.looseObject({ component: z.string(), event: z.string() });
+
+const requestShape = z.looseObject({ method: z.string(), path: z.string(), status: z.number(), ms: z.number() });
+
+/**
+ * Sends the application's structured log lines to `write`, made readable, and drops the components' own reports.
+ * Anything else reaches the console as before. The answer puts the console back.
+ * @param now The application's clock; lines show its time of day in UTC.
+ */
+export function captureLogs(write: (line: string) => void, now: () => number): () => void {
+  const originals = { log: console.log, info: console.info, warn: console.warn, error: console.error };
+  const capture =
+    (original: (...data: unknown[]) => void) =>
+    (...data: unknown[]) => {
+      const json = data.length === 1 ? jsonOf(data[0]) : null;
+      if (componentShape.safeParse(json).success) return;
+      const line = lineShape.safeParse(json);
+      if (line.success) write(readable(line.data, now()));
+      else original(...data);
+    };
+  console.log = capture(originals.log);
+  console.info = capture(originals.info);
+  console.warn = capture(originals.warn);
+  console.error = capture(originals.error);
+  return () => void Object.assign(console, originals);
+}
+
+function readable({ level, event, ...fields }: z.infer<typeof lineShape>, time: number): string {
+  const at = new Date(time).toISOString().slice(11, 19);
+  const request = requestShape.safeParse(fields);
+  if (event === "http" && request.success) {
+    const { method, path, status, ms } = request.data;
+    return `${at} http ${method} ${path} ${status} ${ms} ms`;
+  }
+  const shown = Object.entries(fields).map(([name, value]) => `${name}=${quoted(value)}`);
+  return [at, ...(level === "info" ? [] : [level]), event, ...shown].join(" ");
+}
+
+/** Quoted where spaces or line breaks would make it look like more than one field. */
+function quoted(value: z.infer<typeof field>): string {
+  return typeof value === "string" && /[\s"]|^$/.test(value) ? JSON.stringify(value) : String(value);
+}
+
+function jsonOf(value: unknown): unknown {
+  if (typeof value !== "string" || !value.startsWith("{")) return null;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return null;
+  }
+}

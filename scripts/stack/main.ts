@@ -1,0 +1,91 @@
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { stateDirectory } from "./env";
+import { PortInUseError } from "./listener";
+import { StateError } from "./persistence";
+import { MAX_SPEED, OptionsError, startStack, type Stack, type StackOptions } from "./stack";
+
+const USAGE = `Usage: npm start -- [--speed N] [--ephemeral]
+
+  --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
+  --ephemeral   keeps neither rows nor keys
+
+Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), LOCAL_STATE_DIR (.local),
+LOCAL_ENV_FILE (.env.local)`;
+
+const portShape = (standard: number) => z.coerce.number().int().min(0).max(65_535).default(standard);
+const environmentShape = z.object({
+  PORT: portShape(3211),
+  API_PORT: portShape(3210),
+  PROVIDERS_PORT: portShape(3299),
+});
+
+/** Runs the local stack until it is told to stop. */
+async function main(): Promise<void> {
+  const options = optionsOf(process.argv.slice(2));
+  if (options === null) return console.log(USAGE);
+  const startedAt = performance.now();
+  const stack = await startStack(options);
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void end(stack, signal));
+  console.log(banner(stack, options, performance.now() - startedAt));
+}
+
+async function end(stack: Stack, signal: NodeJS.Signals): Promise<void> {
+  // Ctrl-C reaches the process directly and through npm as well: the second one must not cut the saving short.
+  process.on(signal, () => {});
+  await stack.stop();
+  process.exit(0);
+}
+
+function optionsOf(argv: string[]): StackOptions | null {
+  const { values } = parseArgs({
+    args: argv,
+    options: { speed: { type: "string" }, ephemeral: { type: "boolean" }, help: { type: "boolean" } },
+  });
+  if (values.help === true) return null;
+  const ports = environmentShape.safeParse(process.env);
+  if (!ports.success) throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
+  const speed = values.speed === undefined ? 1 : Number(values.speed);
+  return {
+    port: ports.data.PORT,
+    apiPort: ports.data.API_PORT,
+    providersPort: ports.data.PROVIDERS_PORT,
+    speed,
+    ephemeral: values.ephemeral === true,
+    dataDir: stateDirectory(process.env),
+    envFile: process.env.LOCAL_ENV_FILE || ".env.local",
+    log: (line) => console.log(line),
+  };
+}
+
+function banner({ siteUrl, apiUrl, providersUrl, realProviders, clock }: Stack, options: StackOptions, ms: number) {
+  const nothingKept = options.ephemeral === true || clock.speed > 1;
+  const real = realProviders.length === 0 ? "none: all are simulated" : realProviders.join(", ");
+  return `
+The service is up after ${Math.round(ms)} ms. This host is a stand-in for development: production is a Convex deployment.
+
+  HTTP        ${siteUrl}
+  functions   ${apiUrl}  (npm run --silent token -- alice)
+  stand-ins   ${providersUrl}
+  real providers: ${real}
+  state: ${nothingKept ? "not kept" : options.dataDir}${clock.speed > 1 ? `, clock: ${clock.speed} times faster` : ""}
+
+Try:
+  curl -s ${siteUrl}/mcp/market
+  curl -s ${siteUrl}/mcp/research/start -d '{"userId":"local-user-1","token":"BTC"}'
+  curl -s '${siteUrl}/mcp/research/status?userId=local-user-1'
+
+Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C ends it.
+`;
+}
+
+function isForOperator(error: unknown): error is Error {
+  const ours = error instanceof PortInUseError || error instanceof OptionsError || error instanceof StateError;
+  const badFlag = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+  return ours || badFlag;
+}
+
+await main().catch((error: unknown) => {
+  console.error(isForOperator(error) ? error.message : error);
+  process.exit(1);
+});

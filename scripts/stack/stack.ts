@@ -1,0 +1,189 @@
+import { fileURLToPath } from "node:url";
+import { createApplication, type Application } from "./application";
+import { createClock, real, type Clock } from "./clock";
+import { startCrons } from "./crons";
+import { applicationVariables, applyVariables, operatorSettings, realProviders, type Provider } from "./env";
+import { functionApiHandler } from "./functionApi";
+import { siteHandler } from "./http";
+import { createIssuer, type Issuer } from "./issuer";
+import { freshKeys, keptKeys } from "./keys";
+import { listen, portError } from "./listener";
+import { captureLogs } from "./logs";
+import { createPersistence, restoreState } from "./persistence";
+import { createStandins, type Standins } from "./standins/index";
+import { serveStandins } from "./standins/server";
+
+export const MAX_SPEED = 3_000;
+
+export type StackOptions = {
+  /** Port of the HTTP actions; 0 (the default) takes a free one, here and below. */
+  port?: number;
+  /** Port of Convex's function API. */
+  apiPort?: number;
+  /** Port of the stand-ins for the outside providers. */
+  providersPort?: number;
+  /** How many times faster than real time the application's clock runs, 1 to 3000. Above 1, nothing is kept. */
+  speed?: number;
+  /** Keeps nothing, neither rows nor keys. */
+  ephemeral?: boolean;
+  /** What the stand-ins' simulated market is made from. */
+  seed?: string;
+  /** Where rows and keys are kept. Without it nothing is. */
+  dataDir?: string;
+  /** The operator's settings. Without it only the environment's variables count. */
+  envFile?: string;
+  /** The application's directory. */
+  directory?: string;
+  /** Takes the application's log, a readable line at a time. */
+  log?: (line: string) => void;
+};
+
+/** A running local stack. */
+export type Stack = {
+  siteUrl: string;
+  apiUrl: string;
+  providersUrl: string;
+  standins: Standins;
+  application: Application;
+  clock: Clock;
+  /** Signs in users. */
+  issuer: Issuer;
+  /** The providers that are called for real. */
+  realProviders: Provider[];
+  /** Saves and ends everything. Scheduled functions still pending at speed 1 end with the process. */
+  stop: () => Promise<void>;
+};
+
+/** A combination of options that cannot be run. */
+export class OptionsError extends Error {}
+
+/** Finished jobs are forgotten after an hour, and not after a week: every query passes over all rows of its database. */
+const JOBS_KEPT_MS = 3_600_000;
+const HOUSEKEEPING_MS = 5_000;
+
+type Step = () => void | Promise<void>;
+/** What ending the stack takes: first what starts work, then saving what that work did, then all it works with. */
+type Ending = { quiet: Step[]; save: Step[]; leave: Step[] };
+
+/** The environment and the globals are the process's. */
+let running = false;
+
+/**
+ * Starts the whole local stack in this process: the application with its crons, both its HTTP interfaces, and
+ * stand-ins for the outside providers. A stand-in for development and checks; production is a Convex deployment.
+ * @throws PortInUseError, OptionsError, StateError with messages for the operator.
+ */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  if (running) throw new OptionsError("A process can run one stack at a time");
+  running = true;
+  const ending: Ending = { quiet: [], save: [], leave: [] };
+  const stop = async () => {
+    for (const step of [...ending.quiet, ...ending.save, ...ending.leave]) await step();
+    Object.assign(ending, { quiet: [], save: [], leave: [] });
+    running = false;
+  };
+  try {
+    return { ...(await start(options, ending)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack, "stop">> {
+  const { speed = 1, seed, log = () => {} } = options;
+  const settings = await operatorSettings(options.envFile ?? null);
+  const outside = realProviders(settings);
+  checkSpeed(speed, outside);
+  const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
+  const keys = kept === null ? await freshKeys() : await keptKeys(kept);
+  const issuer = await createIssuer(keys);
+
+  const clock = createClock(speed);
+  ending.leave.push(clock.stop, captureLogs(log, clock.now));
+
+  // Requests that come before the application is up wait for it.
+  const application = deferred<Application>();
+  application.promise.catch(() => {});
+  const { port = 0, apiPort = 0, providersPort = 0 } = options;
+  const standins = createStandins({ ...(seed === undefined ? {} : { seed }), now: clock.now });
+  const providers = await serveStandins(standins, { host: "127.0.0.1", port: providersPort }).catch(
+    (error: unknown) => {
+      throw portError(error, providersPort, "PROVIDERS_PORT");
+    },
+  );
+  ending.leave.push(providers.close);
+  const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
+  ending.quiet.push(site.close);
+  const api = await listen(apiPort, "API_PORT", functionApiHandler(application.promise, issuer));
+  ending.quiet.push(api.close);
+
+  const urls = { siteUrl: site.url, apiUrl: api.url };
+  const variables = applicationVariables(settings, { ...urls, keys, standins: standins.env(providers.url) });
+  ending.leave.push(applyVariables(variables));
+  try {
+    application.resolve(await startApplication(options.directory ?? ownDirectory(), kept, clock, ending));
+  } catch (error) {
+    application.reject(error);
+  }
+  return {
+    ...urls,
+    providersUrl: providers.url,
+    standins,
+    application: await application.promise,
+    clock,
+    issuer,
+    realProviders: outside,
+  };
+}
+
+async function startApplication(
+  directory: string,
+  kept: string | null,
+  clock: Clock,
+  ending: Ending,
+): Promise<Application> {
+  const application = await createApplication({ directory, clock, transactionLimits: true });
+  // Loads most of the application before it is asked for anything.
+  await application.defaultExport("http");
+  const dueTimes = kept === null ? {} : await restoreState(kept, application);
+  const crons = await startCrons(application, clock, dueTimes);
+  if (kept !== null) {
+    const persistence = createPersistence(kept);
+    persistence.start(application, crons.dueTimes);
+    ending.save.push(persistence.stop);
+  }
+  ending.quiet.push(crons.stop);
+
+  const housekeeping = real.setInterval(() => {
+    application
+      .forgetJobs(clock.now() - JOBS_KEPT_MS)
+      .catch((error: unknown) => console.error("Finished jobs could not be forgotten", error));
+  }, HOUSEKEEPING_MS);
+  ending.quiet.push(() => real.clearInterval(housekeeping));
+  return application;
+}
+
+function checkSpeed(speed: number, outside: readonly Provider[]): void {
+  if (!(speed >= 1 && speed <= MAX_SPEED)) throw new OptionsError(`The speed must be from 1 to ${MAX_SPEED}`);
+  if (speed > 1 && outside.length > 0) {
+    throw new OptionsError(
+      `A speed above 1 is refused while a provider is a real one (${outside.join(", ")}): it would be called that ` +
+        "many times more often. Take its variables out of the environment and of .env.local.",
+    );
+  }
+}
+
+function ownDirectory(): string {
+  return fileURLToPath(new URL("../../convex", import.meta.url));
+}
+
+function deferred<T>() {
+  let resolve: (value: T) => void = () => {};
+  let reject: (reason: unknown) => void = () => {};
+  const promise = new Promise<T>((resolved, rejected) => {
+    resolve = resolved;
+    reject = rejected;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { deadlines } from "../../convex/lib/deadlines";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { closeApp, createApp, type App } from "../support/app";
+
+afterEach(closeApp);
+
+const completionBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
+
+/** The conversation the gateway was last asked to continue. */
+function lastConversation(app: App) {
+  const chats = app.standins.sent("llm").filter(({ schema }) => schema === undefined);
+  return completionBody.parse(chats.at(-1)?.body).messages;
+}
+
+describe("POST /mcp/chat", () => {
+  test("answers as the default agent, with the live market in its prompt", async () => {
+    const app = createApp();
+    const { status, body } = await app.post("/mcp/chat", { question: "How is the market?" });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      answer: expect.any(String),
+      agentId: "primary-default",
+      model: expect.stringContaining("simulated"),
+    });
+    const [system, question] = lastConversation(app);
+    expect(system?.content).toMatch(/crypto assistant[\s\S]*Market:\nAs of 2026-01-05T09:00.*Bitcoin \$\d/);
+    expect(question).toEqual({ role: "user", content: "How is the market?" });
+  });
+
+  test("gives each agent its own prompt; an unknown one is 404", async () => {
+    const app = createApp();
+    const prompts = new Set<string | undefined>();
+    for (const agentId of ["primary-default", "news-default", "marketdata-default"]) {
+      const { body } = await app.post("/mcp/chat", { question: "hello", agentId });
+      expect(body.agentId).toBe(agentId);
+      prompts.add(lastConversation(app)[0]?.content.split("\n")[0]);
+    }
+    expect(prompts.size).toBe(3);
+    for (const agentId of ["nobody", "toString", "__proto__"]) {
+      const { status, body } = await app.post("/mcp/chat", { question: "hello", agentId });
+      expect([status, body]).toEqual([404, { error: `There is no agent named ${agentId}` }]);
+    }
+  });
+
+  test("passes earlier turns on in order, the oldest dropped when they are too long", async () => {
+    const app = createApp();
+    const messages = [
+      { role: "user", content: "first" },
+      { role: "assistant", content: "x".repeat(14_000) },
+      { role: "user", content: "y".repeat(14_000) },
+      { role: "assistant", content: "last" },
+    ];
+    await app.post("/mcp/chat", { question: "and now?", messages });
+    const turns = lastConversation(app).slice(1);
+    expect(turns.map(({ content }) => content[0])).toEqual(["y", "l", "a"]);
+  });
+
+  test("knows the user's running shift and reports, and nobody else's", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "alice", token: "SOL" });
+    await app.pass(2.6 * 3_600_000);
+    await app.post("/mcp/chat", { question: "What did you find?", userId: "alice" });
+    const [mine] = lastConversation(app);
+    expect(mine?.content).toMatch(/Running research shift on SOL[\s\S]*interim report on SOL/);
+    expect(mine?.content).not.toContain("alice");
+    await app.post("/mcp/chat", { question: "What did you find?", userId: "bob" });
+    expect(lastConversation(app)[0]?.content).not.toContain("SOL, ");
+  });
+
+  test("answers a request for a key itself, without any model", async () => {
+    const app = createApp();
+    const { status, body } = await app.post("/mcp/chat", { question: "What is my seed phrase?" });
+    expect([status, body]).toEqual([200, { answer: SECURITY_MESSAGE, agentId: "primary-default", model: "none" }]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test.each([
+    [{ mode: "status", status: 503 }, "The LLM gateway answered with status 503"],
+    [{ mode: "html" }, "The LLM gateway sent an unusable answer"],
+    [{ mode: "empty" }, "The LLM gateway sent an unusable answer"],
+    [{ mode: "reply", content: "  " }, "The LLM gateway sent an unusable answer"],
+    [{ mode: "hang" }, "The LLM gateway did not answer in time"],
+  ] as const)("is 502 when the gateway fails: %o", async (fault, error) => {
+    const app = createApp();
+    deadlines.llmInteractive = 80;
+    deadlines.chatContext = 20;
+    deadlines.llmScheduled = 20;
+    app.standins.fail("llm", fault);
+    const { status, body } = await app.post("/mcp/chat", { question: "hello" });
+    expect([status, body]).toEqual([502, { error }]);
+  });
+
+  test("goes on without the market when only that fails", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 400, schema: "market_snapshot" });
+    const { status } = await app.post("/mcp/chat", { question: "hello" });
+    expect(status).toBe(200);
+    expect(lastConversation(app)[0]?.content).toContain("Market:\nno figures at hand");
+  });
+});

@@ -1,0 +1,163 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { endpoints } from "../../convex/http";
+import { closeApp, createApp } from "../support/app";
+
+afterEach(closeApp);
+
+describe("every answer", () => {
+  test("is JSON with open CORS and a request id of its own, errors included", async () => {
+    const app = createApp();
+    const answers = [
+      await app.get("/health"),
+      await app.get("/mcp/research/status"),
+      await app.get("/nowhere"),
+      await app.post("/health"),
+      await app.post("/mcp/chat", { question: "hi", agentId: "nobody" }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 400, 404, 405, 404]);
+    for (const { headers, body, status } of answers) {
+      expect(headers.get("content-type")).toBe("application/json");
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+      expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+      if (status !== 200) {
+        expect(Object.keys(body)).toEqual(["error"]);
+        expect(body.error).toEqual(expect.any(String));
+      }
+    }
+    expect(new Set(answers.map(({ headers }) => headers.get("x-request-id"))).size).toBe(answers.length);
+  });
+
+  test("to a known path with another method is 405 and says what is allowed", async () => {
+    const app = createApp();
+    for (const method of ["PUT", "PATCH", "DELETE", "GET"]) {
+      const { status, headers } = await app.call(method, "/mcp/chat");
+      expect([status, headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
+    }
+    expect((await app.post("/mcp/market")).headers.get("allow")).toBe("GET, OPTIONS");
+  });
+
+  test("to a preflight is 204 with the path's methods and the clients' headers", async () => {
+    const app = createApp();
+    for (const { path, methods } of endpoints) {
+      const { status, headers, text } = await app.call("OPTIONS", path);
+      expect([status, text]).toEqual([204, ""]);
+      expect(headers.get("access-control-allow-methods")).toBe([...methods, "OPTIONS"].join(", "));
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+      for (const name of ["Content-Type", "Authorization", "X-Payment", "Payment-Signature", "Idempotency-Key"]) {
+        expect(headers.get("access-control-allow-headers")).toContain(name);
+      }
+      expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
+    }
+    expect((await app.call("OPTIONS", "/nowhere")).status).toBe(204);
+  });
+});
+
+describe("bad input", () => {
+  const START = "/mcp/research/start";
+  test.each([
+    ["POST", START, "{", "The request body is not valid JSON"],
+    ["POST", START, "[]", "The request body must be a JSON object"],
+    ["POST", START, "null", "The request body must be a JSON object"],
+    ["POST", START, '"text"', "The request body must be a JSON object"],
+    ["POST", START, "", "userId is required"],
+    ["POST", START, "{}", "userId is required"],
+    ["POST", START, '{"userId":null}', "userId is required"],
+    ["POST", START, '{"userId":"  "}', "userId is required"],
+    ["POST", START, '{"userId":5}', "userId must be a string"],
+    ["POST", START, `{"userId":"${"x".repeat(129)}"}`, "userId must be at most 128 characters"],
+    ["POST", START, '{"userId":"a\\u0000b"}', "userId must consist of printable characters"],
+    ["POST", START, '{"userId":"a","token":"no spaces"}', "token must be a token symbol"],
+    ["POST", START, '{"userId":"a","token":7}', "token must be a string"],
+    ["POST", START, '{"userId":"a","messengerChatId":"me"}', "messengerChatId must be a numeric chat id"],
+    ["POST", "/mcp/research/stop", "{}", "userId is required"],
+    ["POST", "/mcp/chat", "{}", "question is required"],
+    ["POST", "/mcp/chat", '{"question":"q","messages":"m"}', "messages must be an array of turns"],
+    ["POST", "/mcp/chat", '{"question":"q","messages":[{"role":"system","content":"x"}]}', "messages.0.role must be"],
+    ["POST", "/mcp/token", "{}", "question is required"],
+    ["GET", "/mcp/token", undefined, "question is required"],
+    ["GET", "/mcp/market?token=a%20b", undefined, "token must be a token symbol"],
+    ["GET", "/mcp/research/status", undefined, "userId is required"],
+    ["GET", "/mcp/research/report", undefined, "token is required"],
+    ["POST", "/user/messenger", '{"messengerChatId":"1"}', "userId is required"],
+    ["POST", "/user/messenger", '{"userId":"a","messengerBotToken":"short"}', "messengerBotToken must be 20 to 128"],
+  ])("%s %s %s is 400: %s", async (method, path, body, error) => {
+    const app = createApp();
+    const answer = await app.call(method, path, body === undefined ? {} : { body });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toContain(error);
+    expect(await everything(app)).toEqual({});
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("a body above 1 MiB is 413, by its length and by its declaration", async () => {
+    const app = createApp();
+    const large = await app.post("/mcp/chat", { question: "x".repeat(1024 * 1024) });
+    expect([large.status, large.body.error]).toEqual([413, "The request body must not be larger than 1 MiB"]);
+    const declared = await app.post("/mcp/chat", { question: "x" }, { headers: { "content-length": "2000000" } });
+    expect(declared.status).toBe(413);
+  });
+
+  test("the body is read as JSON whatever its content type, and unknown fields are ignored", async () => {
+    const app = createApp();
+    const init = { headers: { "content-type": "text/plain" } };
+    const answer = await app.post("/mcp/research/stop", { userId: " alice ", extra: 1, constructor: 2 }, init);
+    expect([answer.status, answer.body]).toEqual([200, { success: true, stopped: 0 }]);
+  });
+});
+
+describe("a missing server key", () => {
+  test.each([
+    ["POST", "/mcp/chat", { question: "hello" }, "LLM_GATEWAY_API_KEY"],
+    ["GET", "/mcp/market", undefined, "LLM_GATEWAY_API_KEY"],
+    ["POST", "/mcp/token", { question: "BTC" }, "LLM_GATEWAY_API_KEY"],
+    ["POST", "/mcp/research", {}, "LLM_GATEWAY_API_KEY"],
+    ["POST", "/mcp/research/start", { userId: "alice" }, "LLM_GATEWAY_API_KEY"],
+    ["POST", "/mcp/research/start", { userId: "alice" }, "SENTIMENT_API_KEY"],
+    ["POST", "/user/messenger", { userId: "a", messengerBotToken: "123456:AAAAAAAAAAAAAAAAA" }, "WALLET_ENCRYPTION_KEY"],
+  ] as const)("%s %s %o is 500 naming it, and nothing is written or sent", async (method, path, body, name) => {
+    const app = createApp({ env: { [name]: "" } });
+    const answer = await app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+    expect([answer.status, answer.body]).toEqual([500, { error: `${name} is not configured` }]);
+    expect(await everything(app)).toEqual({});
+    for (const provider of ["llm", "sentiment"] as const) expect(app.standins.sent(provider)).toEqual([]);
+    expect(app.cards()).toEqual([]);
+  });
+
+  test("a malformed one is named without its value", async () => {
+    const app = createApp({ env: { LLM_ENDPOINT: "not an address" } });
+    const { status, body } = await app.post("/mcp/chat", { question: "hello" });
+    expect(status).toBe(500);
+    expect(body.error).toBe("LLM_ENDPOINT is not configured correctly: it must be an http(s) address");
+  });
+});
+
+describe("limits", () => {
+  test("guard what costs something per user and per address; Retry-After says when to come back", async () => {
+    const app = createApp();
+    const ask = (userId: string, ip: string) => app.post("/user/messenger", { userId, messengerChatId: "1" }, { ip });
+    let refused = await ask("alice", "10.0.0.1");
+    let granted = 0;
+    for (; refused.status === 200 && granted < 100; granted++) refused = await ask("alice", "10.0.0.2");
+    expect(granted).toBeGreaterThanOrEqual(59);
+    expect([refused.status, refused.body]).toEqual([429, { error: "Too many requests: slow down" }]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await ask("bob", "10.0.0.1")).status).toBe(200);
+  });
+
+  test("leave cached reads alone", async () => {
+    const app = createApp();
+    const ip = "10.0.0.1";
+    await app.get("/mcp/market", { ip });
+    const before = JSON.stringify(await everything(app));
+    for (let i = 0; i < 300; i++) expect((await app.get("/mcp/market", { ip })).status).toBe(200);
+    expect(JSON.stringify(await everything(app))).toBe(before);
+  });
+});
+
+/** Every row of every table of the application, without empty tables. */
+async function everything(app: ReturnType<typeof createApp>): Promise<Record<string, unknown[]>> {
+  const tables = ["refreshes", "marketSnapshots", "tokenAnswers", "shifts", "observations", "dataPoints", "syntheses",
+    "reports", "researchResults", "agentRuns", "messengerConfigs", "messages"] as const;
+  const all = await Promise.all(tables.map(async (table) => [table, await app.rows(table)] as const));
+  return Object.fromEntries(all.filter(([, rows]) => rows.length > 0));
+}

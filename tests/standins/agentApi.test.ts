@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { createStandins } from "../../scripts/stack/standins/index";
+import { get, post, START } from "./support";
+
+const jobShape = z.object({ jobId: z.string(), status: z.string(), response: z.string().optional() });
+
+const alertShape = z.object({
+  token: z.string(),
+  alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
+  amount: z.number().positive(),
+  direction: z.enum(["bullish", "bearish", "neutral"]),
+  description: z.string().min(1),
+  txHash: z
+    .string()
+    .regex(/^0x[0-9a-f]{64}$/)
+    .optional(),
+});
+
+function agent() {
+  let at = START;
+  const standins = createStandins({ seed: "tests", now: () => at });
+  const prompt = async (text: string) => {
+    const response = await post(standins, "/agent-api/agent/prompt", { prompt: text });
+    expect(response.status).toBe(202);
+    return jobShape.parse(await response.json()).jobId;
+  };
+  const job = async (id: string) =>
+    jobShape.parse(await (await get(standins, `/agent-api/agent/job/${id}`)).json());
+  return { standins, prompt, job, wait: (ms: number) => (at += ms) };
+}
+
+test("a job goes from pending over processing to a report of alerts", async () => {
+  const { prompt, job, wait } = agent();
+  const id = await prompt("Whale alerts, please");
+  expect((await job(id)).status).toBe("pending");
+  wait(2_000);
+  expect(await job(id)).not.toHaveProperty("response");
+  expect((await job(id)).status).toBe("processing");
+  wait(5_000);
+  const done = await job(id);
+  expect(done.status).toBe("completed");
+  const fenced = /```json\n([\s\S]*?)\n```/.exec(done.response ?? "")?.[1] ?? "";
+  const alerts = z.array(alertShape).min(2).parse(JSON.parse(fenced));
+  wait(60_000);
+  expect((await job(id)).response).toContain(alerts[0]?.description);
+});
+
+test("cancelling is idempotent, and too late for a completed job", async () => {
+  const { standins, prompt, job, wait } = agent();
+  const cancel = (id: string) => post(standins, `/agent-api/agent/job/${id}/cancel`, "");
+  const [one, two] = [await prompt("a"), await prompt("a")];
+  expect(one).not.toBe(two);
+  expect((await cancel(one)).status).toBe(200);
+  expect((await cancel(one)).status).toBe(200);
+  wait(10_000);
+  expect((await job(one)).status).toBe("cancelled");
+  const late = await cancel(two);
+  expect(late.status).toBe(400);
+  expect(await late.json()).toMatchObject({ error: "Job already completed" });
+  expect((await cancel("job_none")).status).toBe(404);
+});
+
+test("refuses without a key, and too long a prompt", async () => {
+  const { standins } = agent();
+  const path = "/agent-api/agent/prompt";
+  expect(
+    (await post(standins, path, { prompt: "x" }, { headers: { Authorization: "Bearer k" } })).status,
+  ).toBe(401);
+  expect((await post(standins, path, { prompt: "" })).status).toBe(400);
+  const long = await post(standins, path, { prompt: "x".repeat(10_001) });
+  expect(await long.json()).toMatchObject({ error: "Prompt too long" });
+});

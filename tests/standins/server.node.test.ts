@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createStandins, type Standins } from "../../scripts/stack/standins/index";
+import { serveStandins, type ServedStandins } from "../../scripts/stack/standins/server";
+
+const HOST = "127.0.0.1";
+let standins: Standins;
+let served: ServedStandins;
+
+beforeEach(async () => {
+  standins = createStandins();
+  served = await serveStandins(standins, { host: HOST, port: 0 });
+});
+afterEach(() => served.close());
+
+const say = (init: RequestInit = {}) =>
+  fetch(`${standins.env(served.url)["MESSENGER_API_URL"]}/bot1:AAE/sendMessage`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ chat_id: 1, text: "grüß" }),
+    ...init,
+  });
+
+test("answers over HTTP", async () => {
+  const response = await say();
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ ok: true, result: { text: "grüß" } });
+  expect((await fetch(`${served.url}/nothing`)).status).toBe(404);
+});
+
+test("drop and half break the connection", async () => {
+  standins.fail("messenger", { mode: "drop", times: 1 });
+  await expect(say()).rejects.toThrow(TypeError);
+  standins.fail("messenger", { mode: "half", times: 1 });
+  const half = await say();
+  expect(half.status).toBe(200);
+  await expect(half.text()).rejects.toThrow(TypeError);
+  expect(standins.sent("messenger")).toHaveLength(2);
+});
+
+test("hang ends when the caller gives up", async () => {
+  standins.fail("messenger", { mode: "hang", times: 1 });
+  await expect(say({ signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ name: "TimeoutError" });
+  expect((await say()).status).toBe(200);
+});
+
+test("a busy port is a clear error", async () => {
+  const port = Number(new URL(served.url).port);
+  await expect(serveStandins(standins, { host: HOST, port })).rejects.toThrow(/port is in use/);
+});
