@@ -58,16 +58,24 @@ export function createApp(options: { now?: number; env?: Record<string, string |
     }
   }
 
-  /** Waits for a promise while simulated time passes. */
+  let waiting = 0;
+  let pump: Promise<void> | null = null;
+
+  /** Waits for a promise while simulated time passes; promises awaited together share one passing of time. */
   async function during<Value>(promise: Promise<Value>): Promise<Value> {
-    let done = false;
-    const watched = promise.finally(() => (done = true));
-    watched.catch(() => undefined);
-    while (!done) {
-      await vi.advanceTimersByTimeAsync(50);
-      await realSleep(0);
+    waiting++;
+    pump ??= (async () => {
+      while (waiting > 0) {
+        await vi.advanceTimersByTimeAsync(50);
+        await realSleep(0);
+      }
+      pump = null;
+    })();
+    try {
+      return await promise;
+    } finally {
+      waiting--;
     }
-    return watched;
   }
 
   /** Moves time on, minute by minute, running every cron when it is due. */

@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+
+/** The house's rules: no import runs upward, and none in a circle. */
+
+const sources = import.meta.glob<string>("../convex/**/*.ts", { query: "?raw", import: "default", eager: true });
+
+type Module = { path: string; room: string; source: string; imports: string[] };
+
+const DOMAINS_KNOWN_TO: Record<string, readonly string[]> = {
+  lib: [],
+  providers: ["lib"],
+};
+const ROOT_LISTS = ["http", "crons", "schema", "convex.config"];
+
+const modules: Module[] = Object.entries(sources)
+  .map(([file, source]) => ({ path: file.replace("../convex/", "").replace(/\.ts$/, ""), source }))
+  .filter(({ path }) => !path.startsWith("_generated/"))
+  .map(({ path, source }) => ({ path, source, room: path.split("/")[0] ?? "", imports: importsOf(path, source) }));
+
+/** Imports that exist at run time or as types alike: the rule is about who knows whom. */
+function importsOf(path: string, source: string): string[] {
+  const found = source.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g);
+  return Array.from(found, ([, target = ""]) => resolve(path, target)).filter(
+    (target) => !target.startsWith("_generated/"),
+  );
+}
+
+function resolve(from: string, target: string): string {
+  const parts = from.split("/").slice(0, -1);
+  for (const part of target.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== ".") parts.push(part);
+  }
+  return parts.join("/");
+}
+
+describe("the house", () => {
+  test("has modules to look at", () => expect(modules.length).toBeGreaterThan(20));
+
+  test("lib knows no domain and no provider, providers know lib alone", () => {
+    for (const [room, allowed] of Object.entries(DOMAINS_KNOWN_TO)) {
+      for (const { path, imports } of modules.filter((one) => one.room === room)) {
+        const strangers = imports.filter((target) => ![room, ...allowed].includes(target.split("/")[0] ?? ""));
+        expect([path, strangers]).toEqual([path, []]);
+      }
+    }
+  });
+
+  test("nothing imports the lists at the top, and nothing reaches out of convex/", () => {
+    const known = new Set(modules.map(({ path }) => path));
+    for (const { path, imports } of modules) {
+      expect([path, imports.filter((target) => !known.has(target))]).toEqual([path, []]);
+      expect([path, imports.filter((target) => ROOT_LISTS.includes(target))]).toEqual([path, []]);
+    }
+  });
+
+  test("rooms know one another in one direction only", () => {
+    const knows = new Map<string, Set<string>>();
+    for (const { room, imports } of modules) {
+      const rooms = knows.get(room) ?? new Set();
+      for (const target of imports) {
+        const other = target.split("/")[0] ?? "";
+        if (other !== room) rooms.add(other);
+      }
+      knows.set(room, rooms);
+    }
+    const reach = (from: string, seen: Set<string>): Set<string> => {
+      for (const next of knows.get(from) ?? []) {
+        if (!seen.has(next)) reach(next, seen.add(next));
+      }
+      return seen;
+    };
+    for (const room of knows.keys()) expect([room, reach(room, new Set()).has(room)]).toEqual([room, false]);
+  });
+
+  test("only providers/ calls the network", () => {
+    for (const { path, room, source } of modules) {
+      if (room !== "providers") expect([path, /\bfetch\(/.test(source)]).toEqual([path, false]);
+    }
+  });
+
+  test("a route's module stays light: no model client, no prompt", () => {
+    const reach = (path: string, seen: Set<string>): Set<string> => {
+      for (const target of modules.find((one) => one.path === path)?.imports ?? []) {
+        if (!seen.has(target)) reach(target, seen.add(target));
+      }
+      return seen;
+    };
+    const heavy = [...reach("http", new Set())].filter((path) => path.startsWith("providers/"));
+    expect(heavy).toEqual([]);
+  });
+});

@@ -1,0 +1,194 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { closeApp, createApp, type App } from "../support/app";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const ALICE = "alice-6f1c0a9e2b";
+const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
+
+afterEach(closeApp);
+
+const start = (app: App, extra: object = {}) => app.post("/mcp/research/start", { userId: ALICE, ...extra });
+const configure = (app: App, fields: object) => app.post("/user/messenger", { userId: ALICE, ...fields });
+
+describe("POST /user/messenger", () => {
+  test("updates either field alone, takes the aliases, and clears with an empty one", async () => {
+    const app = createApp();
+    expect((await configure(app, { telegramBotToken: OWN_BOT })).body).toEqual({ success: true });
+    await configure(app, { telegramChatId: -100123 });
+    const [config] = await app.rows("messengerConfigs");
+    expect(config).toMatchObject({ userId: ALICE, chatId: "-100123", sealedBotToken: expect.stringMatching(/^v1\./) });
+    expect(JSON.stringify(config)).not.toContain(OWN_BOT.slice(7));
+    await configure(app, { messengerBotToken: "" });
+    const [cleared] = await app.rows("messengerConfigs");
+    expect(cleared).not.toHaveProperty("sealedBotToken");
+    expect(cleared?.chatId).toBe("-100123");
+    await configure(app, { messengerChatId: "@my_channel" });
+    expect((await app.rows("messengerConfigs"))[0]?.chatId).toBe("@my_channel");
+    expect(await app.rows("messengerConfigs")).toHaveLength(1);
+  });
+
+  test("needs the encryption key only for a token", async () => {
+    const app = createApp({ env: { WALLET_ENCRYPTION_KEY: "" } });
+    expect((await configure(app, { messengerChatId: "5" })).status).toBe(200);
+    const { status, body } = await configure(app, { messengerBotToken: OWN_BOT });
+    expect([status, body]).toEqual([500, { error: "WALLET_ENCRYPTION_KEY is not configured" }]);
+  });
+});
+
+describe("where a card goes", () => {
+  test.each([
+    ["nothing configured by the user: the default bot and chat", {}, {}, ["default", "424242"]],
+    ["the user's chat with the default bot", { messengerChatId: "11" }, {}, ["default", "11"]],
+    ["the shift's chat before the user's", { messengerChatId: "11" }, { messengerChatId: "22" }, ["default", "22"]],
+    ["the user's own bot", { messengerBotToken: OWN_BOT, messengerChatId: "11" }, {}, ["own", "11"]],
+  ] as const)("%s", async (_name, config, shift, [bot, chatId]) => {
+    const app = createApp();
+    if (Object.keys(config).length > 0) await configure(app, config);
+    await start(app, shift);
+    await app.settle();
+    const [card] = app.cards();
+    expect([card?.botToken === OWN_BOT ? "own" : "default", card?.chatId]).toEqual([bot, chatId]);
+  });
+
+  test.each([
+    ["the user's own bot never writes into the default chat", { messengerBotToken: OWN_BOT }, {}, "No chat is configured"],
+    ["without any bot there is nothing to do", {}, { MESSENGER_BOT_TOKEN: "" }, "No bot is configured"],
+    ["without any chat neither", {}, { MESSENGER_CHAT_ID: "" }, "No chat is configured"],
+  ] as const)("%s, and the report is stored all the same", async (_name, config, env, error) => {
+    const app = createApp({ env });
+    if (Object.keys(config).length > 0) await configure(app, config);
+    await start(app);
+    await app.pass(2.6 * HOUR);
+    expect(app.cards()).toEqual([]);
+    const messages = await app.rows("messages");
+    expect(messages.map(({ state, error }) => [state, error])).toEqual([["skipped", error], ["skipped", error]]);
+    expect((await app.rows("reports"))[0]).toMatchObject({ messengerSent: false, messengerError: error });
+  });
+});
+
+describe("a messenger that fails", () => {
+  test("with 403 is a permanent failure, on its row and on the report", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", {
+      mode: "status",
+      status: 403,
+      body: { ok: false, error_code: 403, description: "Forbidden: bot was blocked by the user" },
+    });
+    await start(app);
+    await app.pass(3 * HOUR);
+    const messages = await app.rows("messages");
+    for (const message of messages) {
+      expect(message).toMatchObject({ state: "failed", error: "Forbidden: bot was blocked by the user", claim: 1 });
+    }
+    expect((await app.rows("reports"))[0]).toMatchObject({
+      messengerSent: false,
+      messengerError: "Forbidden: bot was blocked by the user",
+    });
+  });
+
+  test("with 429 is tried again when it says, not before", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 400, times: 1 });
+    await start(app);
+    await app.pass(6 * MINUTE);
+    expect(app.cards()).toEqual([]);
+    await app.pass(2 * MINUTE);
+    expect(app.cards()).toHaveLength(1);
+    expect((await app.rows("messages"))[0]).toMatchObject({ state: "sent", claim: 2 });
+  });
+
+  test("with 500 for an hour is waited out, and the card arrives once", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", { mode: "status", status: 500 });
+    await start(app);
+    await app.pass(HOUR);
+    expect(app.cards()).toEqual([]);
+    app.standins.clear();
+    await app.pass(1.2 * HOUR);
+    expect(app.cards()).toHaveLength(1);
+    expect((await app.rows("messages"))[0]?.state).toBe("sent");
+  });
+
+  test("with an unknown outcome gets the card a second time at most", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", { mode: "drop" });
+    await start(app);
+    await app.pass(6 * HOUR, { cronsRun: false });
+    expect(app.cards().length).toBeGreaterThanOrEqual(1);
+    expect(app.cards().length).toBeLessThanOrEqual(2);
+    expect((await app.rows("messages"))[0]?.state).toBe("failed");
+  });
+
+  test("by refusing our HTML gets the same text plain", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", {
+      mode: "status",
+      status: 400,
+      times: 1,
+      body: { ok: false, error_code: 400, description: "Bad Request: can't parse entities: unexpected end" },
+    });
+    await start(app);
+    await app.settle(24);
+    const [card] = app.cards();
+    expect(card?.text).toContain("🔬 Research shift started\n");
+    expect(card?.text).not.toContain("<b>");
+  });
+
+  test("because the group moved is followed to its new id, for later cards too", async () => {
+    const app = createApp();
+    await configure(app, { messengerChatId: "-5" });
+    app.standins.fail("messenger", {
+      mode: "status",
+      status: 400,
+      times: 1,
+      body: {
+        ok: false,
+        error_code: 400,
+        description: "Bad Request: group chat was upgraded to a supergroup chat",
+        parameters: { migrate_to_chat_id: -1005 },
+      },
+    });
+    await start(app);
+    await app.settle(24);
+    expect(app.cards().map(({ chatId }) => chatId)).toEqual(["-1005"]);
+    expect((await app.rows("messengerConfigs"))[0]?.chatId).toBe("-1005");
+  });
+});
+
+describe("a card in several parts", () => {
+  const long = {
+    fullAnalysis: Array.from({ length: 12 }, () => `${"A&B <moved> sharply. ".repeat(11)}Then calm.`).join("\n\n"),
+    shortSummary: "🟢 Up",
+    marketOutlook: "bullish",
+    impacts: [{ title: "A&B", detail: "Up.", sentiment: "bullish", confidence: 0.9 }],
+  };
+
+  async function throughFirstReport(app: App) {
+    await start(app);
+    await app.pass(2.4 * HOUR);
+    app.standins.fail("llm", { mode: "reply", content: JSON.stringify(long), schema: "research_result" });
+    app.standins.forget();
+  }
+
+  test("is sent in order, every part within the limit", async () => {
+    const app = createApp();
+    await throughFirstReport(app);
+    await app.pass(20 * MINUTE);
+    const [, report] = await app.rows("messages");
+    expect(report?.parts.length).toBeGreaterThan(1);
+    expect(app.cards().map(({ text }) => text)).toEqual(report?.parts);
+    for (const { text } of app.cards()) expect(text.length).toBeLessThanOrEqual(4_096);
+  });
+
+  test("cut off after its first part goes on with the second, and repeats none that was marked", async () => {
+    const app = createApp();
+    await throughFirstReport(app);
+    app.standins.fail("messenger", { mode: "slow", ms: 0, times: 1 });
+    app.standins.fail("messenger", { mode: "hang", times: 1 });
+    await app.pass(40 * MINUTE);
+    const [, report] = await app.rows("messages");
+    expect(report).toMatchObject({ state: "sent", claim: 2 });
+    expect(app.cards().map(({ text }) => text)).toEqual(report?.parts);
+  });
+});

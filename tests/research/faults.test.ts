@@ -1,0 +1,179 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import { closeApp, createApp } from "../support/app";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const ALICE = "alice-6f1c0a9e2b";
+
+afterEach(closeApp);
+
+describe("a source that fails", () => {
+  test.each([
+    ["llm", { mode: "status", status: 429 }],
+    ["llm", { mode: "status", status: 500 }],
+    ["llm", { mode: "html" }],
+    ["llm", { mode: "empty" }],
+    ["llm", { mode: "truncated" }],
+    ["llm", { mode: "hang" }],
+    ["sentiment", { mode: "status", status: 500 }],
+    ["sentiment", { mode: "garbage" }],
+    ["sentiment", { mode: "empty" }],
+    ["sentiment", { mode: "truncated" }],
+    ["sentiment", { mode: "half" }],
+    ["sentiment", { mode: "hang" }],
+  ] as const)("%s %o leaves a partial data point that says so", async (provider, fault) => {
+    const app = createApp();
+    Object.assign(deadlines, { llmScheduled: 60, sentiment: 60 });
+    app.standins.fail(provider, fault);
+    await app.post("/mcp/research/start", { userId: ALICE });
+    for (let i = 0; i < 20 && (await app.rows("observations"))[0]?.state !== "settled"; i++) await app.settle();
+    const [observation] = await app.rows("observations");
+    expect(observation?.state).toBe("settled");
+    const failed = Object.entries(observation?.sources ?? {}).filter(([, { state }]) => state === "failed");
+    expect(failed.map(([name]) => name)).toEqual(provider === "llm" ? ["market", "onchain"] : ["sentiment"]);
+    const upstream = provider === "llm" ? /^The LLM gateway/ : /^The sentiment model/;
+    for (const [, reading] of failed) expect(reading).toMatchObject({ error: expect.stringMatching(upstream) });
+    expect(await app.rows("dataPoints")).toHaveLength(1);
+  });
+
+  test("an answer without search and citation is marked degraded", async () => {
+    const app = createApp();
+    app.standins.fail("sentiment", { mode: "uncited" });
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.settle();
+    const [observation] = await app.rows("observations");
+    expect(observation?.sources.sentiment).toMatchObject({ state: "ok", output: { degraded: true } });
+  });
+
+  test("for a whole shift is told in its reports' evidence", async () => {
+    const app = createApp();
+    app.standins.fail("sentiment", { mode: "status", status: 500 });
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(2.6 * HOUR);
+    const [writing] = app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
+    expect(JSON.stringify(writing?.body)).toContain("Social sentiment: none could be collected.");
+    expect(await app.rows("reports")).toHaveLength(1);
+  });
+});
+
+describe("a report that cannot be written", () => {
+  test("is tried again and arrives late, once", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(2.4 * HOUR);
+    // Two tries of the gateway client and one repair turn each: the first two attempts fail.
+    app.standins.fail("llm", { mode: "garbage", schema: "research_result", times: 2 });
+    await app.pass(0.5 * HOUR);
+    expect((await app.rows("syntheses")).map(({ state, attempt }) => [state, attempt])).toEqual([["done", 3]]);
+    expect(await app.rows("reports")).toHaveLength(1);
+    expect(app.cards()).toHaveLength(2);
+  });
+
+  test("leaves out an interim; a final one ends the shift with its error", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE });
+    app.standins.fail("llm", { mode: "status", status: 500, schema: "research_result" });
+    await app.pass(9 * HOUR);
+    const [shift] = await app.rows("shifts");
+    expect(shift).toMatchObject({
+      status: "completed",
+      interimReportsCount: 0,
+      finalReportSent: false,
+      error: "The LLM gateway answered with status 500",
+    });
+    expect(await app.rows("reports")).toEqual([]);
+    expect(app.cards()).toHaveLength(1);
+    expect((await app.rows("syntheses")).map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
+  });
+});
+
+describe("an outage", () => {
+  test("of some hours is caught up with one fresh collection, and skips what is past", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(50 * MINUTE);
+    await app.pass(5 * HOUR, { cronsRun: false });
+    expect((await app.rows("dataPoints")).length).toBe(2);
+    await app.pass(10 * MINUTE);
+    expect((await app.rows("dataPoints")).length).toBe(3);
+    expect((await app.rows("reports")).map(({ type }) => type)).toEqual(["interim"]);
+    expect((await app.rows("shifts"))[0]).toMatchObject({ interimReportsCount: 1, nextReport: "final" });
+  });
+
+  test("past the 8 hours makes the final report at once", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(50 * MINUTE);
+    await app.pass(9 * HOUR, { cronsRun: false });
+    await app.pass(10 * MINUTE);
+    expect((await app.rows("reports")).map(({ type }) => type)).toEqual(["final"]);
+    expect((await app.rows("shifts"))[0]).toMatchObject({ status: "completed", finalReportSent: true });
+    expect((await app.rows("dataPoints")).length).toBe(2);
+  });
+});
+
+describe("work that is cut off", () => {
+  test("in a collection is resumed for the silent sources alone, and the late word is dropped", async () => {
+    const app = createApp();
+    app.standins.fail("sentiment", { mode: "hang", times: 1 });
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(11 * MINUTE);
+    const [observation] = await app.rows("observations");
+    expect(observation).toMatchObject({ state: "settled", attempt: 2 });
+    expect(app.standins.sent("sentiment")).toHaveLength(2);
+    expect(app.standins.sent("llm")).toHaveLength(2);
+  });
+
+  test("in a collection twice leaves the source out", async () => {
+    const app = createApp();
+    app.standins.fail("sentiment", { mode: "hang" });
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(25 * MINUTE);
+    const [observation] = await app.rows("observations");
+    expect(observation?.state).toBe("settled");
+    expect(observation?.sources.sentiment).toMatchObject({ state: "failed", error: "The collection was interrupted" });
+    expect(observation?.sources.market.state).toBe("ok");
+  });
+
+  test("in the writing of a report is written again, and told once", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(2.4 * HOUR);
+    app.standins.fail("llm", { mode: "hang", schema: "research_result", times: 1 });
+    await app.pass(0.5 * HOUR);
+    expect(await app.rows("reports")).toHaveLength(1);
+    expect((await app.rows("syntheses"))[0]).toMatchObject({ state: "done", attempt: 2 });
+    expect(app.cards()).toHaveLength(2);
+  });
+});
+
+describe("running a job twice", () => {
+  test("changes nothing", async () => {
+    const app = createApp();
+    const { internal } = await import("../../convex/_generated/api");
+    await app.post("/mcp/research/start", { userId: ALICE });
+    await app.pass(2.4 * HOUR);
+    await app.pass(10 * MINUTE, { cronsRun: false });
+    await app.during(
+      Promise.all([
+        app.t.mutation(internal.research.shifts.collectDue, {}),
+        app.t.mutation(internal.research.syntheses.claimDue, {}),
+        app.t.mutation(internal.research.shifts.collectDue, {}),
+        app.t.mutation(internal.research.syntheses.claimDue, {}),
+      ]),
+    );
+    await app.settle(30);
+    const [synthesis] = await app.rows("syntheses");
+    if (synthesis === undefined) throw new Error("A synthesis is written");
+    await app.during(app.t.mutation(internal.research.publishing.publish, { synthesisId: synthesis._id }));
+    for (const { _id } of await app.rows("messages")) {
+      await app.during(app.t.action(internal.messenger.outbox.deliver, { messageId: _id }));
+    }
+    await app.during(app.t.action(internal.research.syntheses.write, { synthesisId: synthesis._id, attempt: 1 }));
+    expect(await app.rows("dataPoints")).toHaveLength(6);
+    expect(await app.rows("reports")).toHaveLength(1);
+    expect(app.cards()).toHaveLength(2);
+    expect(app.standins.sent("llm").filter(({ schema }) => schema === "research_result")).toHaveLength(1);
+  });
+});

@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import { closeApp, createApp, type App } from "../support/app";
+
+const MINUTE = 60_000;
+
+afterEach(closeApp);
+
+const writings = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
+
+describe("POST /mcp/research", () => {
+  test("answers a result within the contract, from three live sources", async () => {
+    const app = createApp();
+    const { status, body } = await app.post("/mcp/research", { userId: "alice", token: "eth" });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      success: true,
+      result: {
+        fullAnalysis: expect.stringContaining("Ethereum (ETH)"),
+        shortSummary: expect.stringMatching(/^(🟢|🔴|🟡) /u),
+        marketOutlook: expect.stringMatching(/^(bullish|bearish|neutral)$/),
+        impacts: expect.arrayContaining([
+          { title: expect.any(String), detail: expect.any(String), sentiment: expect.any(String), confidence: expect.any(Number) },
+        ]),
+        generatedAt: expect.stringMatching(/^2026-01-05T09:00/),
+        sources: {
+          market: { state: "live", asOf: expect.any(String) },
+          sentiment: { state: "live", asOf: expect.any(String) },
+          onchain: { state: "live", asOf: expect.any(String) },
+        },
+      },
+    });
+    expect(app.standins.sent("llm")).toHaveLength(3);
+    expect(app.standins.sent("sentiment")).toHaveLength(1);
+  });
+
+  test("is cached for 15 minutes per focus, with one owner", async () => {
+    const app = createApp();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => app.post("/mcp/research", { token: "ETH" })));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    await app.pass(14 * MINUTE, { cronsRun: false });
+    expect((await app.post("/mcp/research", { token: "eth" })).text).toBe(answers[0]?.text);
+    expect(writings(app)).toHaveLength(1);
+    await app.post("/mcp/research", {});
+    expect(writings(app)).toHaveLength(2);
+    await app.pass(2 * MINUTE, { cronsRun: false });
+    expect((await app.post("/mcp/research", { token: "ETH" })).text).not.toBe(answers[0]?.text);
+    expect(writings(app)).toHaveLength(3);
+  });
+
+  test("shares a shift's observation at most 5 minutes old", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
+    await app.settle();
+    await app.post("/mcp/research", { token: "BTC" });
+    expect(app.standins.sent("sentiment")).toHaveLength(1);
+    expect(await app.rows("observations")).toHaveLength(1);
+  });
+
+  test("does not wait for a slow source: its last stored reading stands in, and its refresh goes on behind", async () => {
+    const app = createApp();
+    await app.post("/mcp/research", { token: "BTC" });
+    const [{ collectedAt } = {}] = await app.rows("observations");
+    await app.pass(16 * MINUTE, { cronsRun: false });
+    deadlines.researchSources = 40;
+    app.standins.fail("sentiment", { mode: "slow", ms: 400, times: 1 });
+    const { status, body } = await app.post("/mcp/research", { token: "BTC" });
+    expect(status).toBe(200);
+    expect(body.result).toMatchObject({ sources: { market: { state: "live" }, sentiment: { state: "earlier" } } });
+    expect((await app.rows("observations"))[1]?.sources.sentiment.state).toBe("pending");
+    while ((await app.rows("observations"))[1]?.state !== "settled") await app.settle();
+    expect((await app.rows("observations"))[1]?.sources.sentiment.state).toBe("ok");
+    expect(collectedAt).toBeDefined();
+  });
+
+  test("goes on without the sentiment key, and says that it is missing", async () => {
+    const app = createApp({ env: { SENTIMENT_API_KEY: "" } });
+    const { status, body } = await app.post("/mcp/research", {});
+    expect(status).toBe(200);
+    expect(body.result).toMatchObject({ sources: { sentiment: { state: "missing", asOf: null } } });
+    const [observation] = await app.rows("observations");
+    expect(observation?.sources.sentiment).toMatchObject({ error: "SENTIMENT_API_KEY is not configured" });
+  });
+
+  test("repairs a result that breaks the contract with one turn, then by rule", async () => {
+    const app = createApp();
+    const broken = {
+      fullAnalysis: "Prices moved again. ".repeat(250),
+      shortSummary: "x".repeat(150),
+      marketOutlook: "BULLISH",
+      impacts: [{ title: "BTC", detail: "Up.", sentiment: "bullish", confidence: "85" }],
+    };
+    app.standins.fail("llm", { mode: "reply", content: JSON.stringify(broken), schema: "research_result" });
+    const { status, body } = await app.post("/mcp/research", {});
+    expect(status).toBe(200);
+    expect(body.result).toMatchObject({
+      fullAnalysis: "Prices moved again. ".repeat(200).trim(),
+      shortSummary: `🟢 ${"x".repeat(97)}…`,
+      marketOutlook: "bullish",
+      impacts: [{ title: "BTC", detail: "Up.", sentiment: "bullish", confidence: 0.85 }],
+    });
+    expect(writings(app)).toHaveLength(2);
+    expect(JSON.stringify(writings(app)[1]?.body)).toContain("fullAnalysis has 750 words");
+  });
+
+  test("accepts a short analysis after the repair turn, but none without an impact", async () => {
+    const app = createApp();
+    const short = {
+      fullAnalysis: "Quiet day.",
+      shortSummary: "🟡 Quiet",
+      marketOutlook: "neutral",
+      impacts: [{ title: "BTC", detail: "Flat.", sentiment: "neutral", confidence: 0.5 }],
+    };
+    app.standins.fail("llm", { mode: "reply", content: JSON.stringify(short), schema: "research_result" });
+    expect((await app.post("/mcp/research", {})).body.result).toMatchObject({ fullAnalysis: "Quiet day." });
+    app.standins.clear();
+    const empty = JSON.stringify({ ...short, impacts: [] });
+    app.standins.fail("llm", { mode: "reply", content: empty, schema: "research_result" });
+    const { status, body } = await app.post("/mcp/research", { token: "BTC" });
+    expect([status, body]).toEqual([502, { error: "The LLM gateway sent an unusable answer" }]);
+    expect(await app.rows("researchResults")).toHaveLength(1);
+  });
+
+  test("with every source down is 502 and names the upstream", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 500 });
+    app.standins.fail("sentiment", { mode: "status", status: 500 });
+    const { status, body } = await app.post("/mcp/research", {});
+    expect([status, body]).toEqual([502, { error: "The LLM gateway answered with status 500" }]);
+  });
+
+  test("too slow for its caller gives the last result, marked by its own time; without one, 502, and a repeat joins", async () => {
+    const app = createApp();
+    deadlines.caller = 60;
+    app.standins.fail("llm", { mode: "slow", ms: 250, schema: "research_result", times: 1 });
+    const late = await app.post("/mcp/research", {});
+    expect([late.status, late.body.error]).toEqual([502, expect.stringContaining("did not answer in time")]);
+    deadlines.caller = 10_000;
+    const joined = await app.post("/mcp/research", {});
+    expect(joined.status).toBe(200);
+    expect(writings(app)).toHaveLength(1);
+
+    await app.pass(16 * MINUTE, { cronsRun: false });
+    deadlines.caller = 60;
+    app.standins.fail("llm", { mode: "slow", ms: 250, schema: "research_result", times: 1 });
+    const stale = await app.post("/mcp/research", {});
+    expect([stale.status, stale.text]).toEqual([200, joined.text]);
+  });
+});
