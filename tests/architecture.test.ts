@@ -2,7 +2,11 @@ import { describe, expect, test } from "vitest";
 
 /** The house's rules: no import runs upward, and none in a circle. */
 
-const sources = import.meta.glob<string>("../convex/**/*.ts", { query: "?raw", import: "default", eager: true });
+const sources = import.meta.glob<string>("../convex/**/*.ts", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
 
 type Module = { path: string; room: string; source: string; imports: string[] };
 
@@ -15,7 +19,12 @@ const ROOT_LISTS = ["http", "crons", "schema", "convex.config"];
 const modules: Module[] = Object.entries(sources)
   .map(([file, source]) => ({ path: file.replace("../convex/", "").replace(/\.ts$/, ""), source }))
   .filter(({ path }) => !path.startsWith("_generated/"))
-  .map(({ path, source }) => ({ path, source, room: path.split("/")[0] ?? "", imports: importsOf(path, source) }));
+  .map(({ path, source }) => ({
+    path,
+    source,
+    room: path.split("/")[0] ?? "",
+    imports: importsOf(path, source),
+  }));
 
 /** Imports that exist at run time or as types alike: the rule is about who knows whom. */
 function importsOf(path: string, source: string): string[] {
@@ -40,7 +49,9 @@ describe("the house", () => {
   test("lib knows no domain and no provider, providers know lib alone", () => {
     for (const [room, allowed] of Object.entries(DOMAINS_KNOWN_TO)) {
       for (const { path, imports } of modules.filter((one) => one.room === room)) {
-        const strangers = imports.filter((target) => ![room, ...allowed].includes(target.split("/")[0] ?? ""));
+        const strangers = imports.filter(
+          (target) => ![room, ...allowed].includes(target.split("/")[0] ?? ""),
+        );
         expect([path, strangers]).toEqual([path, []]);
       }
     }

@@ -26,9 +26,9 @@ const chat: MountedEndpoint = endpoint({
       .trim()
       .min(1, "is required")
       .max(8_000, "must be at most 8000 characters"),
-    agentId: absentWhenEmpty(z.string("must be a string").trim().max(64, "must be at most 64 characters")).describe(
-      "primary-default (the default), news-default or marketdata-default",
-    ),
+    agentId: absentWhenEmpty(
+      z.string("must be a string").trim().max(64, "must be at most 64 characters"),
+    ).describe("primary-default (the default), news-default or marketdata-default"),
     messages: absentWhenEmpty(
       z.array(turn, "must be an array of turns").max(100, "must be at most 100 turns"),
     ).describe("Earlier turns, oldest first."),

@@ -27,7 +27,10 @@ export const answer = internalAction({
     caller: vCaller,
   },
   returns: v.object({ answer: v.string(), model: v.string() }),
-  handler: async (ctx, { agentId, question, messages, caller }): Promise<{ answer: string; model: string }> => {
+  handler: async (
+    ctx,
+    { agentId, question, messages, caller },
+  ): Promise<{ answer: string; model: string }> => {
     if (!isAgent(agentId)) throw new Error("The caller checks the agent's id");
     const startedAt = performance.now();
     await freshenMarket(ctx, caller);

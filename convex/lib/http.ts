@@ -75,7 +75,9 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
   }
   for (const one of endpoints) {
     for (const method of one.methods) {
-      const handler = httpAction((ctx: ActionCtx, request) => answer(request, (requestId) => one.handle(ctx, request, requestId)));
+      const handler = httpAction((ctx: ActionCtx, request) =>
+        answer(request, (requestId) => one.handle(ctx, request, requestId)),
+      );
       router.route({ path: one.path, method, handler });
     }
   }
@@ -147,7 +149,12 @@ function preflightHeaders(methods: readonly Method[]): Record<string, string> {
   };
 }
 
-function json(status: number, body: unknown, requestId: string, headers: Record<string, string> = {}): Response {
+function json(
+  status: number,
+  body: unknown,
+  requestId: string,
+  headers: Record<string, string> = {},
+): Response {
   return new Response(JSON.stringify(body), {
     status,
     headers: { "Content-Type": "application/json", ...CORS, "X-Request-Id": requestId, ...headers },
@@ -157,7 +164,8 @@ function json(status: number, body: unknown, requestId: string, headers: Record<
 function idempotencyKeyOf(request: Request): string | undefined {
   const key = request.headers.get("idempotency-key")?.trim();
   if (key === undefined || key === "") return undefined;
-  if (key.length > 200) throw new AppError("invalid_request", "Idempotency-Key must be at most 200 characters");
+  if (key.length > 200)
+    throw new AppError("invalid_request", "Idempotency-Key must be at most 200 characters");
   return key;
 }
 

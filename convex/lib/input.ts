@@ -21,7 +21,9 @@ const symbol = z
 export const token = symbol.describe("Token symbol, for example BTC.");
 
 /** A token symbol that may be left out; an empty one counts as left out. */
-export const optionalToken = absentWhenEmpty(symbol).describe("Token symbol to focus on; omit for the whole market.");
+export const optionalToken = absentWhenEmpty(symbol).describe(
+  "Token symbol to focus on; omit for the whole market.",
+);
 
 /** A messenger chat: a numeric id (negative for groups), as a string or number, or "@channel". */
 export const chatId = z

@@ -10,7 +10,8 @@ const DISCLOSE =
   /\b(?:give|show|tell|send|reveal|export|print|display|provide|share|get|fetch|return|dump|leak|output|need|want|read|list|copy|see|view|retrieve|recover|back ?up|extract|decrypt|expose|disclose|hand|email|download|access|write|type|spell|repeat|reply|respond|include|encode|know)\b/;
 const OWNED = /\b(?:my|your|our|his|her|their|its|this|that|the|user'?s?|wallet'?s?|\w+'s)\b/;
 const POSSESSED = /\b(?:my|your|our|his|her|their|its|user'?s|wallet'?s|\w+'s)\b/;
-const TEACHING = /\b(?:what|how|why|when|about|explain|explanation|definition|define|difference|meaning|mean|tips|advice)\b/;
+const TEACHING =
+  /\b(?:what|how|why|when|about|explain|explanation|definition|define|difference|meaning|mean|tips|advice)\b/;
 const ADVICE =
   /\b(?:should (?:i|we|you|one)|is it (?:safe|ok|okay|wise)|never|don'?t|do not|ought|could (?:someone|anyone|a hacker)|can (?:someone|anyone|a hacker)|(?:safe|safely|secure|securely)|stolen|leaked|lost)\b/;
 const FOREIGN_SECRET =
@@ -44,7 +45,9 @@ function isRequest(before: string, secret: string, after: string): boolean {
     return OWNED.test(determiner) && !/^ (?:used|mean|work|does|for\b.{0,2}$)/.test(after);
   }
   // "my private key?" and nothing else.
-  return POSSESSED.test(determiner) && before.length + secret.length + after.length < 40 && !TEACHING.test(before);
+  return (
+    POSSESSED.test(determiner) && before.length + secret.length + after.length < 40 && !TEACHING.test(before)
+  );
 }
 
 /** Lower case, one space between words, no invisible characters, `private_key` and `privateKey` as two words. */

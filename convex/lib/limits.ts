@@ -37,7 +37,11 @@ export async function charge(ctx: ActionCtx | MutationCtx, name: LimitName, call
   if (caller.address !== null) await take(ctx, `${name}Address`, `address:${caller.address}`);
 }
 
-async function take(ctx: ActionCtx | MutationCtx, limit: keyof typeof limits, subject: string): Promise<void> {
+async function take(
+  ctx: ActionCtx | MutationCtx,
+  limit: keyof typeof limits,
+  subject: string,
+): Promise<void> {
   const status = await rateLimiter.limit(ctx, limit, { key: sha256Hex(subject) });
   if (!status.ok) {
     throw new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs: status.retryAfter });

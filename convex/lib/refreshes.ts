@@ -97,7 +97,8 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs) return stored;
   await awaitRefresh(ctx, await steps.begin(), signal);
   const value = await steps.read();
-  if (value === null) throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");
+  if (value === null)
+    throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");
   return value;
 }
 

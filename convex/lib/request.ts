@@ -52,7 +52,10 @@ export function rawInput(request: Request, body: string): Record<string, unknown
  * Checks the raw input against an endpoint's schema.
  * @throws AppError `invalid_request` naming the first field that is missing or malformed.
  */
-export function parseInput<Shape extends z.ZodType>(shape: Shape, raw: Record<string, unknown>): z.output<Shape> {
+export function parseInput<Shape extends z.ZodType>(
+  shape: Shape,
+  raw: Record<string, unknown>,
+): z.output<Shape> {
   const parsed = shape.safeParse(raw);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
@@ -65,8 +68,7 @@ export function parseInput<Shape extends z.ZodType>(shape: Shape, raw: Record<st
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
-    (inner, key) =>
-      typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined,
+    (inner, key) => (typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined),
     value,
   );
 }

@@ -6,7 +6,11 @@ import * as z from "zod";
  */
 export const looseNumber = z.preprocess((value) => {
   if (typeof value !== "string") return value;
-  const digits = value.trim().replace(/^([+-]?)\s*\$/, "$1").replace(/\s*%$/, "").replaceAll(",", "");
+  const digits = value
+    .trim()
+    .replace(/^([+-]?)\s*\$/, "$1")
+    .replace(/\s*%$/, "")
+    .replaceAll(",", "");
   return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) ? Number(digits) : value;
 }, z.number());
 
@@ -26,7 +30,10 @@ export const text = (max: number) =>
 
 /** One of a few words, in whatever case it comes. */
 export function word<const Words extends readonly [string, ...string[]]>(words: Words) {
-  return z.preprocess((value) => (typeof value === "string" ? value.trim().toLowerCase() : value), z.enum(words));
+  return z.preprocess(
+    (value) => (typeof value === "string" ? value.trim().toLowerCase() : value),
+    z.enum(words),
+  );
 }
 
 /** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike. */

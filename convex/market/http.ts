@@ -42,7 +42,8 @@ const marketSnapshot = z.object({
 const market: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/market",
-  summary: "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
+  summary:
+    "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
   needs: ["LLM_GATEWAY_API_KEY"],
   input: z.object({ token: optionalToken }),
   returns: marketSnapshot,

@@ -60,7 +60,9 @@ export const TOKEN_SCHEMA_NAME = "token_answer";
 
 /** What the gateway must send for a token question. */
 export const tokenAnswerShape = z.object({
-  token: tokenFigures.nullable().describe("The token's figures, null when the question names no token that trades"),
+  token: tokenFigures
+    .nullable()
+    .describe("The token's figures, null when the question names no token that trades"),
   answer: text(4_000).describe("Two to five sentences"),
 });
 

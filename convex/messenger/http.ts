@@ -23,7 +23,8 @@ const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>
 const settings: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/user/messenger",
-  summary: "Sets the user's own messenger bot and chat; either field may be sent alone, an empty one clears it.",
+  summary:
+    "Sets the user's own messenger bot and chat; either field may be sent alone, an empty one clears it.",
   needs: [],
   limit: "settings",
   input: withAliases(

@@ -47,14 +47,24 @@ export async function callOffCards(ctx: MutationCtx, topic: string): Promise<voi
       .query("messages")
       .withIndex("by_topic_and_state", (q) => q.eq("topic", topic).eq("state", state))
       .take(20);
-    for (const { _id } of open) await ctx.db.patch("messages", _id, { state: "skipped", error: "called off" });
+    for (const { _id } of open)
+      await ctx.db.patch("messages", _id, { state: "skipped", error: "called off" });
   }
 }
 
 /** Queues a try at `runAt` (epoch ms). Too many tries do no harm: each begins by claiming the row. */
-export async function scheduleDelivery(ctx: MutationCtx, messageId: Id<"messages">, runAt?: number): Promise<void> {
+export async function scheduleDelivery(
+  ctx: MutationCtx,
+  messageId: Id<"messages">,
+  runAt?: number,
+): Promise<void> {
   const when = runAt === undefined ? {} : { runAt };
-  await deliveryPool.enqueueAction(ctx, internal.messenger.outbox.deliver, { messageId }, { retry: false, ...when });
+  await deliveryPool.enqueueAction(
+    ctx,
+    internal.messenger.outbox.deliver,
+    { messageId },
+    { retry: false, ...when },
+  );
 }
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {

@@ -62,8 +62,7 @@ export const deliver = internalAction({
 });
 
 type Route =
-  | { kind: "ready"; botToken: string; chatId: string }
-  | { kind: "skipped" | "failed"; reason: string };
+  { kind: "ready"; botToken: string; chatId: string } | { kind: "skipped" | "failed"; reason: string };
 
 /** The user's own bot, else the default one; the default chat only ever with the default bot. */
 async function routeOf(work: {
@@ -72,7 +71,8 @@ async function routeOf(work: {
   chatId: string | null;
 }): Promise<Route> {
   try {
-    const own = work.sealedBotToken === null ? null : await open(work.sealedBotToken, botTokenSeal(work.userId));
+    const own =
+      work.sealedBotToken === null ? null : await open(work.sealedBotToken, botTokenSeal(work.userId));
     const botToken = own ?? optional("MESSENGER_BOT_TOKEN");
     const chatId = work.chatId ?? (own === null ? optional("MESSENGER_CHAT_ID") : undefined);
     if (botToken === undefined) return { kind: "skipped", reason: "No bot is configured" };
@@ -195,7 +195,10 @@ async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
   const sent = row.state === "sent";
   if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, reason: row.error });
   if (row.onSettled === undefined || row.subject === undefined) return;
-  const handle = row.onSettled as FunctionHandle<"mutation", { subject: string; sent: boolean; error?: string }>;
+  const handle = row.onSettled as FunctionHandle<
+    "mutation",
+    { subject: string; sent: boolean; error?: string }
+  >;
   const error = sent || row.error === undefined ? {} : { error: row.error };
   await ctx.runMutation(handle, { subject: row.subject, sent, ...error });
 }

@@ -2,9 +2,7 @@ import { AppError } from "../lib/errors";
 
 /** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
 export type Exchange =
-  | { kind: "answer"; status: number; body: unknown }
-  | { kind: "timeout" }
-  | { kind: "unreachable" };
+  { kind: "answer"; status: number; body: unknown } | { kind: "timeout" } | { kind: "unreachable" };
 
 /**
  * One request to a provider, with a deadline in real time.
@@ -22,7 +20,11 @@ export async function exchange(url: string, init: RequestInit, timeoutMs: number
 
 /** A JSON POST, ready for `exchange`. */
 export function postJson(body: unknown, headers: Record<string, string> = {}): RequestInit {
-  return { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
+  return {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  };
 }
 
 /** The upstream failure for a status that is no success: says who and what kind, never the upstream's own words. */

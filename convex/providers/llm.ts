@@ -111,7 +111,9 @@ function check<Shape extends z.ZodType>(
   const parsed = prompt.shape.safeParse(json);
   if (!parsed.success) {
     const issues = parsed.error.issues.slice(0, 5);
-    return { problem: issues.map((issue) => `${issue.path.join(".") || "value"}: ${issue.message}`).join("; ") };
+    return {
+      problem: issues.map((issue) => `${issue.path.join(".") || "value"}: ${issue.message}`).join("; "),
+    };
   }
   const problem = prompt.demands?.(parsed.data) ?? null;
   return problem === null ? { problem, value: parsed.data } : { problem, value: parsed.data };

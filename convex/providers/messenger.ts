@@ -24,7 +24,10 @@ const answerShape = z.union([
     ok: z.literal(false),
     description: z.string().optional(),
     parameters: z
-      .object({ retry_after: z.number().optional(), migrate_to_chat_id: z.union([z.number(), z.string()]).optional() })
+      .object({
+        retry_after: z.number().optional(),
+        migrate_to_chat_id: z.union([z.number(), z.string()]).optional(),
+      })
       .nullish(),
   }),
 ]);
@@ -46,7 +49,8 @@ export async function sendMessage(
   };
   const result = await exchange(url, postJson(body), deadlines.messenger);
   if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
-  if (result.kind === "unreachable") return { kind: "uncertain", reason: "The messenger could not be reached" };
+  if (result.kind === "unreachable")
+    return { kind: "uncertain", reason: "The messenger could not be reached" };
 
   const parsed = answerShape.safeParse(result.body);
   if (parsed.success && parsed.data.ok) return { kind: "sent" };

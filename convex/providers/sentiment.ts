@@ -14,7 +14,11 @@ import {
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";
 
-const partShape = z.object({ type: z.string(), text: z.string().optional(), annotations: z.array(z.unknown()).nullish() });
+const partShape = z.object({
+  type: z.string(),
+  text: z.string().optional(),
+  annotations: z.array(z.unknown()).nullish(),
+});
 
 const responseShape = z.object({
   model: z.string().min(1),

@@ -61,9 +61,13 @@ export function describeEvidence(evidence: Evidence): string {
   else {
     lines.push(`Market as of ${iso(evidence.market.at)}: ${evidence.market.output.keyPrices}`);
     if (evidence.market.output.focus !== null) lines.push(`Focus figures: ${evidence.market.output.focus}`);
-    const persistent = evidence.persistent.map(({ symbol, cycles }) => `${symbol} (${cycles}/${evidence.cycles})`);
+    const persistent = evidence.persistent.map(
+      ({ symbol, cycles }) => `${symbol} (${cycles}/${evidence.cycles})`,
+    );
     lines.push(`Most persistent trending tokens (collections seen in): ${persistent.join(", ")}`);
-    const movers = evidence.movers.map(({ symbol, price, change24h }) => `${symbol} $${price} (${change24h} %)`);
+    const movers = evidence.movers.map(
+      ({ symbol, price, change24h }) => `${symbol} $${price} (${change24h} %)`,
+    );
     lines.push(`Latest movers over 24 hours: ${movers.join(", ")}`);
   }
   if (evidence.sentiment.length === 0) lines.push("Social sentiment: none could be collected.");

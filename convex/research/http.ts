@@ -61,7 +61,10 @@ const snapshot: MountedEndpoint = endpoint({
     });
     const { market, sentiment, onchain } = stored.sources;
     const sources = { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
-    return { success: true as const, result: { ...stored.result, generatedAt: iso(stored.fetchedAt), sources } };
+    return {
+      success: true as const,
+      result: { ...stored.result, generatedAt: iso(stored.fetchedAt), sources },
+    };
   },
 });
 
@@ -79,7 +82,9 @@ const start: MountedEndpoint = endpoint({
       messengerChatId: absentWhenEmpty(chatId),
       idempotencyKey: absentWhenEmpty(
         z.string("must be a string").trim().min(1).max(200, "must be at most 200 characters"),
-      ).describe("Repeating a start with the same key returns the first shift; the Idempotency-Key header does the same."),
+      ).describe(
+        "Repeating a start with the same key returns the first shift; the Idempotency-Key header does the same.",
+      ),
     }),
   ),
   returns: z.object({
@@ -106,7 +111,10 @@ const stop: MountedEndpoint = endpoint({
   summary: "Stops all of the user's active shifts.",
   needs: [],
   input: z.object({ userId }),
-  returns: z.object({ success: z.literal(true), stopped: z.number().describe("How many shifts were stopped") }),
+  returns: z.object({
+    success: z.literal(true),
+    stopped: z.number().describe("How many shifts were stopped"),
+  }),
   handler: async (ctx, { userId }) => {
     const stopped = await ctx.runMutation(internal.research.shifts.stop, { userId });
     return { success: true as const, stopped };
@@ -161,7 +169,8 @@ const status: MountedEndpoint = endpoint({
 const report: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/report",
-  summary: "The latest shift report on a token, whoever's shift it comes from; its user appears under a pseudonym.",
+  summary:
+    "The latest shift report on a token, whoever's shift it comes from; its user appears under a pseudonym.",
   needs: [],
   input: z.object({ token }),
   returns: z.object({

@@ -1,7 +1,13 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import {
+  internalAction,
+  internalMutation,
+  internalQuery,
+  type ActionCtx,
+  type QueryCtx,
+} from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { vCaller } from "../lib/limits";
@@ -75,7 +81,13 @@ export const write = internalAction({
 });
 
 export const store = internalMutation({
-  args: { focus: v.string(), attempt: v.number(), model: v.string(), result: vResult, sources: vSourceStates },
+  args: {
+    focus: v.string(),
+    attempt: v.number(),
+    model: v.string(),
+    result: vResult,
+    sources: vSourceStates,
+  },
   returns: v.null(),
   handler: async (ctx, { focus, attempt, model, result, sources }) => {
     if (!(await finishRefresh(ctx, refreshKey(focus), attempt, null))) return null;
@@ -111,9 +123,18 @@ async function awaitSources(ctx: ActionCtx, observationId: Id<"observations">): 
 
 /** Each source's own reading, else its latest stored one, else nothing; and which of these it is. */
 function fillIn(current: Sources, earlier: readonly Sources[]): { sources: Sources; states: SourceStates } {
-  const market = pick(current.market, earlier.map((one) => one.market));
-  const sentiment = pick(current.sentiment, earlier.map((one) => one.sentiment));
-  const onchain = pick(current.onchain, earlier.map((one) => one.onchain));
+  const market = pick(
+    current.market,
+    earlier.map((one) => one.market),
+  );
+  const sentiment = pick(
+    current.sentiment,
+    earlier.map((one) => one.sentiment),
+  );
+  const onchain = pick(
+    current.onchain,
+    earlier.map((one) => one.onchain),
+  );
   return {
     sources: { market: market.reading, sentiment: sentiment.reading, onchain: onchain.reading },
     states: { market: market.state, sentiment: sentiment.state, onchain: onchain.state },

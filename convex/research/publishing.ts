@@ -33,7 +33,9 @@ export const publish = internalMutation({
     const handle: string = await createFunctionHandle(internal.research.publishing.delivered);
     for (const shift of waiting) {
       if (result === undefined || model === undefined || tokensUsed === undefined) {
-        await advance(ctx, shift, synthesis.kind, { error: synthesis.error ?? "The report could not be written" });
+        await advance(ctx, shift, synthesis.kind, {
+          error: synthesis.error ?? "The report could not be written",
+        });
       } else {
         await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
         await advance(ctx, shift, synthesis.kind, "reported");

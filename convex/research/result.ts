@@ -81,7 +81,12 @@ export function isShort(result: Result): boolean {
 function markedSummary(summary: string, outlook: Outlook): string {
   const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
   const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
-  return points.length <= SUMMARY_LIMIT ? points.join("") : `${points.slice(0, SUMMARY_LIMIT - 1).join("").trimEnd()}…`;
+  return points.length <= SUMMARY_LIMIT
+    ? points.join("")
+    : `${points
+        .slice(0, SUMMARY_LIMIT - 1)
+        .join("")
+        .trimEnd()}…`;
 }
 
 /** At most `limit` words, ending with a sentence where the text has one in its second half. */

@@ -37,9 +37,13 @@ export const start = internalMutation({
     const active = await activeShifts(ctx, userId);
     if (active.length >= MAX_ACTIVE_PER_USER) {
       const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
-      throw new AppError("rate_limited", `At most ${MAX_ACTIVE_PER_USER} research shifts can be active at once`, {
-        retryAfterMs: Math.max(0, freeAt - now),
-      });
+      throw new AppError(
+        "rate_limited",
+        `At most ${MAX_ACTIVE_PER_USER} research shifts can be active at once`,
+        {
+          retryAfterMs: Math.max(0, freeAt - now),
+        },
+      );
     }
     const jobId = await ctx.db.insert("shifts", {
       userId,
@@ -101,7 +105,9 @@ export const collectDue = internalMutation({
     await resumeLostCollections(ctx);
     const due = await ctx.db
       .query("shifts")
-      .withIndex("by_status_and_nextCollectionAt", (q) => q.eq("status", "active").lte("nextCollectionAt", now))
+      .withIndex("by_status_and_nextCollectionAt", (q) =>
+        q.eq("status", "active").lte("nextCollectionAt", now),
+      )
       .take(BATCH);
     for (const shift of due) await addDataPoint(ctx, shift, now);
     if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.shifts.collectDue, {});
@@ -211,6 +217,8 @@ async function startedWith(
   if (idempotencyKey === undefined) return null;
   return ctx.db
     .query("shifts")
-    .withIndex("by_userId_and_idempotencyKey", (q) => q.eq("userId", userId).eq("idempotencyKey", idempotencyKey))
+    .withIndex("by_userId_and_idempotencyKey", (q) =>
+      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
+    )
     .unique();
 }

@@ -45,7 +45,11 @@ export const claimDue = internalMutation({
       const key = await keyOf(ctx, shift, kind);
       const synthesisId = seen.get(key) ?? (await ensureSynthesis(ctx, key, kind, shift, now));
       seen.set(key, synthesisId);
-      await ctx.db.patch("shifts", shift._id, { nextReport: kind, synthesisId, nextReportAt: now + RECHECK_MS });
+      await ctx.db.patch("shifts", shift._id, {
+        nextReport: kind,
+        synthesisId,
+        nextReportAt: now + RECHECK_MS,
+      });
     }
     if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.syntheses.claimDue, {});
     return null;
@@ -163,7 +167,9 @@ export const task = internalQuery({
     return {
       kind: row.kind,
       focus: row.focus,
-      observations: observations.flatMap((observation) => (observation === null ? [] : [observation.sources])),
+      observations: observations.flatMap((observation) =>
+        observation === null ? [] : [observation.sources],
+      ),
     };
   },
 });
@@ -180,7 +186,13 @@ export const store = internalMutation({
   handler: async (ctx, { synthesisId, attempt, result, model, tokensUsed }) => {
     const row = await ctx.db.get("syntheses", synthesisId);
     if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
-    await ctx.db.patch("syntheses", synthesisId, { state: "done", result, model, tokensUsed, error: undefined });
+    await ctx.db.patch("syntheses", synthesisId, {
+      state: "done",
+      result,
+      model,
+      tokensUsed,
+      error: undefined,
+    });
     await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
     return null;
   },

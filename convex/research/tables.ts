@@ -84,7 +84,11 @@ export const vSourceState = v.object({
   asOf: v.union(v.number(), v.null()),
 });
 
-export const vSourceStates = v.object({ market: vSourceState, sentiment: vSourceState, onchain: vSourceState });
+export const vSourceStates = v.object({
+  market: vSourceState,
+  sentiment: vSourceState,
+  onchain: vSourceState,
+});
 
 export type Result = Infer<typeof vResult>;
 export type Outlook = Infer<typeof vOutlook>;

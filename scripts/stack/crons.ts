@@ -1,5 +1,6 @@
 import { jsonToConvex } from "convex/values";
 import * as z from "zod";
+import { log } from "../../convex/lib/log";
 import type { Application, FunctionArgs } from "./application";
 import type { Clock } from "./clock";
 import { nextDue, scheduleShape } from "./crontab";
@@ -42,7 +43,7 @@ export async function startCrons(application: Application, clock: Clock, saved: 
     let skipped = 0;
     for (; next <= clock.now(); next = nextDue(cron.schedule, next)) skipped++;
     // An accelerated clock is late by design: it does not wait for a run that is under way.
-    if (skipped > 0 && clock.speed === 1) console.warn(`Cron "${id}" was late: ${skipped} of its runs were skipped`);
+    if (skipped > 0 && clock.speed === 1) log.warn("cron.late", { cron: id, skipped });
     arm(id, cron, next);
   };
 
@@ -66,6 +67,6 @@ async function run(application: Application, id: string, cron: Cron): Promise<vo
     else if (described?.kind === "action") await application.runAction(cron.name, cron.args[0]);
     else throw new Error(`There is no mutation or action ${cron.name}`);
   } catch (error) {
-    console.error(`Cron "${id}" failed`, error);
+    log.error("cron.failed", { cron: id, message: error instanceof Error ? error.message : String(error) });
   }
 }

@@ -24,10 +24,9 @@ const environmentShape = z.object({
 async function main(): Promise<void> {
   const options = optionsOf(process.argv.slice(2));
   if (options === null) return console.log(USAGE);
-  const startedAt = performance.now();
   const stack = await startStack(options);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void end(stack, signal));
-  console.log(banner(stack, options, performance.now() - startedAt));
+  console.log(banner(stack, options, process.uptime() * 1000));
 }
 
 async function end(stack: Stack, signal: NodeJS.Signals): Promise<void> {

@@ -7,6 +7,7 @@ import {
 } from "convex/server";
 import { convexToJson, jsonToConvex, type Value } from "convex/values";
 import * as z from "zod";
+import { systemInsert } from "./metering";
 
 /** The system table of scheduled functions. */
 export const JOBS = "_scheduled_functions";
@@ -105,8 +106,9 @@ async function restoreJob(ctx: Ctx, { document }: Row, fate: JobFate): Promise<s
     const [args] = z.tuple([z.looseObject({})]).parse(job.args);
     return ctx.scheduler.runAt(job.scheduledTime, makeFunctionReference<"mutation">(job.name), fieldsOf(args));
   }
-  const fields = fieldsOf(document);
-  return ctx.db.insert(JOBS, fate.kind === "fail" ? { ...fields, state: { kind: "failed", error: fate.error } } : fields);
+  const { _id, _creationTime, ...fields } = document;
+  const value = fate.kind === "fail" ? { ...fields, state: { kind: "failed", error: fate.error } } : fields;
+  return systemInsert(JOBS, value);
 }
 
 function fieldsOf(document: Record<string, unknown>): Record<string, Value> {

@@ -72,7 +72,10 @@ describe("POST /mcp/chat", () => {
   test("answers a request for a key itself, without any model", async () => {
     const app = createApp();
     const { status, body } = await app.post("/mcp/chat", { question: "What is my seed phrase?" });
-    expect([status, body]).toEqual([200, { answer: SECURITY_MESSAGE, agentId: "primary-default", model: "none" }]);
+    expect([status, body]).toEqual([
+      200,
+      { answer: SECURITY_MESSAGE, agentId: "primary-default", model: "none" },
+    ]);
     expect(app.standins.sent("llm")).toEqual([]);
   });
 

@@ -43,7 +43,13 @@ describe("every answer", () => {
       expect([status, text]).toEqual([204, ""]);
       expect(headers.get("access-control-allow-methods")).toBe([...methods, "OPTIONS"].join(", "));
       expect(headers.get("access-control-allow-origin")).toBe("*");
-      for (const name of ["Content-Type", "Authorization", "X-Payment", "Payment-Signature", "Idempotency-Key"]) {
+      for (const name of [
+        "Content-Type",
+        "Authorization",
+        "X-Payment",
+        "Payment-Signature",
+        "Idempotency-Key",
+      ]) {
         expect(headers.get("access-control-allow-headers")).toContain(name);
       }
       expect(headers.get("access-control-expose-headers")).toContain("Retry-After");
@@ -72,14 +78,24 @@ describe("bad input", () => {
     ["POST", "/mcp/research/stop", "{}", "userId is required"],
     ["POST", "/mcp/chat", "{}", "question is required"],
     ["POST", "/mcp/chat", '{"question":"q","messages":"m"}', "messages must be an array of turns"],
-    ["POST", "/mcp/chat", '{"question":"q","messages":[{"role":"system","content":"x"}]}', "messages.0.role must be"],
+    [
+      "POST",
+      "/mcp/chat",
+      '{"question":"q","messages":[{"role":"system","content":"x"}]}',
+      "messages.0.role must be",
+    ],
     ["POST", "/mcp/token", "{}", "question is required"],
     ["GET", "/mcp/token", undefined, "question is required"],
     ["GET", "/mcp/market?token=a%20b", undefined, "token must be a token symbol"],
     ["GET", "/mcp/research/status", undefined, "userId is required"],
     ["GET", "/mcp/research/report", undefined, "token is required"],
     ["POST", "/user/messenger", '{"messengerChatId":"1"}', "userId is required"],
-    ["POST", "/user/messenger", '{"userId":"a","messengerBotToken":"short"}', "messengerBotToken must be 20 to 128"],
+    [
+      "POST",
+      "/user/messenger",
+      '{"userId":"a","messengerBotToken":"short"}',
+      "messengerBotToken must be 20 to 128",
+    ],
   ])("%s %s %s is 400: %s", async (method, path, body, error) => {
     const app = createApp();
     const answer = await app.call(method, path, body === undefined ? {} : { body });
@@ -93,14 +109,22 @@ describe("bad input", () => {
     const app = createApp();
     const large = await app.post("/mcp/chat", { question: "x".repeat(1024 * 1024) });
     expect([large.status, large.body.error]).toEqual([413, "The request body must not be larger than 1 MiB"]);
-    const declared = await app.post("/mcp/chat", { question: "x" }, { headers: { "content-length": "2000000" } });
+    const declared = await app.post(
+      "/mcp/chat",
+      { question: "x" },
+      { headers: { "content-length": "2000000" } },
+    );
     expect(declared.status).toBe(413);
   });
 
   test("the body is read as JSON whatever its content type, and unknown fields are ignored", async () => {
     const app = createApp();
     const init = { headers: { "content-type": "text/plain" } };
-    const answer = await app.post("/mcp/research/stop", { userId: " alice ", extra: 1, constructor: 2 }, init);
+    const answer = await app.post(
+      "/mcp/research/stop",
+      { userId: " alice ", extra: 1, constructor: 2 },
+      init,
+    );
     expect([answer.status, answer.body]).toEqual([200, { success: true, stopped: 0 }]);
   });
 });
@@ -113,15 +137,23 @@ describe("a missing server key", () => {
     ["POST", "/mcp/research", {}, "LLM_GATEWAY_API_KEY"],
     ["POST", "/mcp/research/start", { userId: "alice" }, "LLM_GATEWAY_API_KEY"],
     ["POST", "/mcp/research/start", { userId: "alice" }, "SENTIMENT_API_KEY"],
-    ["POST", "/user/messenger", { userId: "a", messengerBotToken: "123456:AAAAAAAAAAAAAAAAA" }, "WALLET_ENCRYPTION_KEY"],
-  ] as const)("%s %s %o is 500 naming it, and nothing is written or sent", async (method, path, body, name) => {
-    const app = createApp({ env: { [name]: "" } });
-    const answer = await app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
-    expect([answer.status, answer.body]).toEqual([500, { error: `${name} is not configured` }]);
-    expect(await everything(app)).toEqual({});
-    for (const provider of ["llm", "sentiment"] as const) expect(app.standins.sent(provider)).toEqual([]);
-    expect(app.cards()).toEqual([]);
-  });
+    [
+      "POST",
+      "/user/messenger",
+      { userId: "a", messengerBotToken: "123456:AAAAAAAAAAAAAAAAA" },
+      "WALLET_ENCRYPTION_KEY",
+    ],
+  ] as const)(
+    "%s %s %o is 500 naming it, and nothing is written or sent",
+    async (method, path, body, name) => {
+      const app = createApp({ env: { [name]: "" } });
+      const answer = await app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+      expect([answer.status, answer.body]).toEqual([500, { error: `${name} is not configured` }]);
+      expect(await everything(app)).toEqual({});
+      for (const provider of ["llm", "sentiment"] as const) expect(app.standins.sent(provider)).toEqual([]);
+      expect(app.cards()).toEqual([]);
+    },
+  );
 
   test("a malformed one is named without its value", async () => {
     const app = createApp({ env: { LLM_ENDPOINT: "not an address" } });
@@ -134,7 +166,8 @@ describe("a missing server key", () => {
 describe("limits", () => {
   test("guard what costs something per user and per address; Retry-After says when to come back", async () => {
     const app = createApp();
-    const ask = (userId: string, ip: string) => app.post("/user/messenger", { userId, messengerChatId: "1" }, { ip });
+    const ask = (userId: string, ip: string) =>
+      app.post("/user/messenger", { userId, messengerChatId: "1" }, { ip });
     let refused = await ask("alice", "10.0.0.1");
     let granted = 0;
     for (; refused.status === 200 && granted < 100; granted++) refused = await ask("alice", "10.0.0.2");
@@ -156,8 +189,20 @@ describe("limits", () => {
 
 /** Every row of every table of the application, without empty tables. */
 async function everything(app: ReturnType<typeof createApp>): Promise<Record<string, unknown[]>> {
-  const tables = ["refreshes", "marketSnapshots", "tokenAnswers", "shifts", "observations", "dataPoints", "syntheses",
-    "reports", "researchResults", "agentRuns", "messengerConfigs", "messages"] as const;
+  const tables = [
+    "refreshes",
+    "marketSnapshots",
+    "tokenAnswers",
+    "shifts",
+    "observations",
+    "dataPoints",
+    "syntheses",
+    "reports",
+    "researchResults",
+    "agentRuns",
+    "messengerConfigs",
+    "messages",
+  ] as const;
   const all = await Promise.all(tables.map(async (table) => [table, await app.rows(table)] as const));
   return Object.fromEntries(all.filter(([, rows]) => rows.length > 0));
 }

@@ -21,7 +21,8 @@ describe("extractJson", () => {
   });
 
   test("finds nothing in a truncated value, in prose, or in a bare number", () => {
-    for (const text of ['{"a": [1, 2', "no data", "42", '"text"', ""]) expect(extractJson(text)).toBeUndefined();
+    for (const text of ['{"a": [1, 2', "no data", "42", '"text"', ""])
+      expect(extractJson(text)).toBeUndefined();
   });
 });
 

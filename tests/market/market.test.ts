@@ -77,17 +77,29 @@ describe("GET /mcp/market", () => {
 
 describe("an LLM gateway that fails", () => {
   test.each([
-    ["limits requests", { mode: "status", status: 429 }, "The LLM gateway is limiting this service's requests"],
+    [
+      "limits requests",
+      { mode: "status", status: 429 },
+      "The LLM gateway is limiting this service's requests",
+    ],
     ["breaks", { mode: "status", status: 500 }, "The LLM gateway answered with status 500"],
     ["refuses the key", { mode: "status", status: 401 }, "The LLM gateway refused this service's key"],
-    ["is out of credits", { mode: "status", status: 402 }, "The LLM gateway reports that this service's credits"],
+    [
+      "is out of credits",
+      { mode: "status", status: 402 },
+      "The LLM gateway reports that this service's credits",
+    ],
     ["answers HTML", { mode: "html" }, "The LLM gateway sent an unusable answer"],
     ["answers garbage", { mode: "garbage" }, "The LLM gateway sent an unusable answer"],
     ["answers no choices", { mode: "empty" }, "The LLM gateway sent an unusable answer"],
     ["answers truncated JSON", { mode: "truncated" }, "The LLM gateway sent an unusable answer"],
     ["breaks off", { mode: "half" }, "The LLM gateway"],
     ["hangs up", { mode: "drop" }, "The LLM gateway could not be reached"],
-    ["answers prose", { mode: "reply", content: "I cannot know." }, "The LLM gateway sent an unusable answer"],
+    [
+      "answers prose",
+      { mode: "reply", content: "I cannot know." },
+      "The LLM gateway sent an unusable answer",
+    ],
     ["never answers", { mode: "hang" }, "The LLM gateway did not answer in time"],
   ] as const)("and %s is a 502 that names it", async (_name, fault, error) => {
     const app = createApp();
@@ -106,7 +118,10 @@ describe("an LLM gateway that fails", () => {
     deadlines.caller = 30;
     app.standins.fail("llm", { mode: "slow", ms: 150, times: 1 });
     const first = await app.get("/mcp/market");
-    expect([first.status, first.body.error]).toEqual([502, expect.stringContaining("did not answer in time")]);
+    expect([first.status, first.body.error]).toEqual([
+      502,
+      expect.stringContaining("did not answer in time"),
+    ]);
     deadlines.caller = 10_000;
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(app.standins.sent("llm")).toHaveLength(1);
@@ -155,7 +170,14 @@ describe("/mcp/token", () => {
 });
 
 function loose() {
-  const coin = (rank: number) => ({ rank: `${rank}`, name: `Coin ${rank}`, symbol: `$c${rank}`, price: "1,000.5", change24h: "+2%", marketCap: "$1,000,000" });
+  const coin = (rank: number) => ({
+    rank: `${rank}`,
+    name: `Coin ${rank}`,
+    symbol: `$c${rank}`,
+    price: "1,000.5",
+    change24h: "+2%",
+    marketCap: "$1,000,000",
+  });
   const key = { usd: "$65,000.50", usd_24h_change: "-1.2 %" };
   return {
     keyPrices: { bitcoin: key, ethereum: key, solana: key },

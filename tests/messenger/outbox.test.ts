@@ -17,7 +17,11 @@ describe("POST /user/messenger", () => {
     expect((await configure(app, { telegramBotToken: OWN_BOT })).body).toEqual({ success: true });
     await configure(app, { telegramChatId: -100123 });
     const [config] = await app.rows("messengerConfigs");
-    expect(config).toMatchObject({ userId: ALICE, chatId: "-100123", sealedBotToken: expect.stringMatching(/^v1\./) });
+    expect(config).toMatchObject({
+      userId: ALICE,
+      chatId: "-100123",
+      sealedBotToken: expect.stringMatching(/^v1\./),
+    });
     expect(JSON.stringify(config)).not.toContain(OWN_BOT.slice(7));
     await configure(app, { messengerBotToken: "" });
     const [cleared] = await app.rows("messengerConfigs");
@@ -40,7 +44,12 @@ describe("where a card goes", () => {
   test.each([
     ["nothing configured by the user: the default bot and chat", {}, {}, ["default", "424242"]],
     ["the user's chat with the default bot", { messengerChatId: "11" }, {}, ["default", "11"]],
-    ["the shift's chat before the user's", { messengerChatId: "11" }, { messengerChatId: "22" }, ["default", "22"]],
+    [
+      "the shift's chat before the user's",
+      { messengerChatId: "11" },
+      { messengerChatId: "22" },
+      ["default", "22"],
+    ],
     ["the user's own bot", { messengerBotToken: OWN_BOT, messengerChatId: "11" }, {}, ["own", "11"]],
   ] as const)("%s", async (_name, config, shift, [bot, chatId]) => {
     const app = createApp();
@@ -52,7 +61,12 @@ describe("where a card goes", () => {
   });
 
   test.each([
-    ["the user's own bot never writes into the default chat", { messengerBotToken: OWN_BOT }, {}, "No chat is configured"],
+    [
+      "the user's own bot never writes into the default chat",
+      { messengerBotToken: OWN_BOT },
+      {},
+      "No chat is configured",
+    ],
     ["without any bot there is nothing to do", {}, { MESSENGER_BOT_TOKEN: "" }, "No bot is configured"],
     ["without any chat neither", {}, { MESSENGER_CHAT_ID: "" }, "No chat is configured"],
   ] as const)("%s, and the report is stored all the same", async (_name, config, env, error) => {
@@ -62,7 +76,10 @@ describe("where a card goes", () => {
     await app.pass(2.6 * HOUR);
     expect(app.cards()).toEqual([]);
     const messages = await app.rows("messages");
-    expect(messages.map(({ state, error }) => [state, error])).toEqual([["skipped", error], ["skipped", error]]);
+    expect(messages.map(({ state, error }) => [state, error])).toEqual([
+      ["skipped", error],
+      ["skipped", error],
+    ]);
     expect((await app.rows("reports"))[0]).toMatchObject({ messengerSent: false, messengerError: error });
   });
 });
@@ -79,7 +96,11 @@ describe("a messenger that fails", () => {
     await app.pass(3 * HOUR);
     const messages = await app.rows("messages");
     for (const message of messages) {
-      expect(message).toMatchObject({ state: "failed", error: "Forbidden: bot was blocked by the user", claim: 1 });
+      expect(message).toMatchObject({
+        state: "failed",
+        error: "Forbidden: bot was blocked by the user",
+        claim: 1,
+      });
     }
     expect((await app.rows("reports"))[0]).toMatchObject({
       messengerSent: false,
@@ -158,7 +179,9 @@ describe("a messenger that fails", () => {
 
 describe("a card in several parts", () => {
   const long = {
-    fullAnalysis: Array.from({ length: 12 }, () => `${"A&B <moved> sharply. ".repeat(11)}Then calm.`).join("\n\n"),
+    fullAnalysis: Array.from({ length: 12 }, () => `${"A&B <moved> sharply. ".repeat(11)}Then calm.`).join(
+      "\n\n",
+    ),
     shortSummary: "🟢 Up",
     marketOutlook: "bullish",
     impacts: [{ title: "A&B", detail: "Up.", sentiment: "bullish", confidence: 0.9 }],

@@ -41,7 +41,10 @@ function walk(startedAt: number, gaps: number[]): { collections: number[]; repor
 
 describe("a shift's timing", () => {
   test("checked every five minutes: 16 collections, reports at 2.5, 5 and 8 hours", () => {
-    const { collections, reports } = walk(1_000_000, Array.from({ length: 100 }, () => 5 * MINUTE));
+    const { collections, reports } = walk(
+      1_000_000,
+      Array.from({ length: 100 }, () => 5 * MINUTE),
+    );
     expect(collections).toEqual(Array.from({ length: 16 }, (_, i) => i * 30));
     expect(reports).toEqual([
       ["interim1", 150],
@@ -51,7 +54,10 @@ describe("a shift's timing", () => {
   });
 
   test("with checks at any times: never two collections within 25 minutes, each report at most once and in order", () => {
-    const gaps = fc.array(fc.integer({ min: 1, max: 200 }).map((minutes) => minutes * MINUTE), { maxLength: 200 });
+    const gaps = fc.array(
+      fc.integer({ min: 1, max: 200 }).map((minutes) => minutes * MINUTE),
+      { maxLength: 200 },
+    );
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 41 }), gaps, (startedAt, chosen) => {
         const { collections, reports } = walk(startedAt, [...chosen, 8 * HOUR]);

@@ -27,13 +27,15 @@ describe("a source that fails", () => {
     Object.assign(deadlines, { llmScheduled: 60, sentiment: 60 });
     app.standins.fail(provider, fault);
     await app.post("/mcp/research/start", { userId: ALICE });
-    for (let i = 0; i < 20 && (await app.rows("observations"))[0]?.state !== "settled"; i++) await app.settle();
+    for (let i = 0; i < 20 && (await app.rows("observations"))[0]?.state !== "settled"; i++)
+      await app.settle();
     const [observation] = await app.rows("observations");
     expect(observation?.state).toBe("settled");
     const failed = Object.entries(observation?.sources ?? {}).filter(([, { state }]) => state === "failed");
     expect(failed.map(([name]) => name)).toEqual(provider === "llm" ? ["market", "onchain"] : ["sentiment"]);
     const upstream = provider === "llm" ? /^The LLM gateway/ : /^The sentiment model/;
-    for (const [, reading] of failed) expect(reading).toMatchObject({ error: expect.stringMatching(upstream) });
+    for (const [, reading] of failed)
+      expect(reading).toMatchObject({ error: expect.stringMatching(upstream) });
     expect(await app.rows("dataPoints")).toHaveLength(1);
   });
 
@@ -65,7 +67,9 @@ describe("a report that cannot be written", () => {
     // Two tries of the gateway client and one repair turn each: the first two attempts fail.
     app.standins.fail("llm", { mode: "garbage", schema: "research_result", times: 2 });
     await app.pass(0.5 * HOUR);
-    expect((await app.rows("syntheses")).map(({ state, attempt }) => [state, attempt])).toEqual([["done", 3]]);
+    expect((await app.rows("syntheses")).map(({ state, attempt }) => [state, attempt])).toEqual([
+      ["done", 3],
+    ]);
     expect(await app.rows("reports")).toHaveLength(1);
     expect(app.cards()).toHaveLength(2);
   });
@@ -132,7 +136,10 @@ describe("work that is cut off", () => {
     await app.pass(25 * MINUTE);
     const [observation] = await app.rows("observations");
     expect(observation?.state).toBe("settled");
-    expect(observation?.sources.sentiment).toMatchObject({ state: "failed", error: "The collection was interrupted" });
+    expect(observation?.sources.sentiment).toMatchObject({
+      state: "failed",
+      error: "The collection was interrupted",
+    });
     expect(observation?.sources.market.state).toBe("ok");
   });
 
@@ -170,7 +177,9 @@ describe("running a job twice", () => {
     for (const { _id } of await app.rows("messages")) {
       await app.during(app.t.action(internal.messenger.outbox.deliver, { messageId: _id }));
     }
-    await app.during(app.t.action(internal.research.syntheses.write, { synthesisId: synthesis._id, attempt: 1 }));
+    await app.during(
+      app.t.action(internal.research.syntheses.write, { synthesisId: synthesis._id, attempt: 1 }),
+    );
     expect(await app.rows("dataPoints")).toHaveLength(6);
     expect(await app.rows("reports")).toHaveLength(1);
     expect(app.cards()).toHaveLength(2);

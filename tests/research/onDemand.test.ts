@@ -20,7 +20,12 @@ describe("POST /mcp/research", () => {
         shortSummary: expect.stringMatching(/^(🟢|🔴|🟡) /u),
         marketOutlook: expect.stringMatching(/^(bullish|bearish|neutral)$/),
         impacts: expect.arrayContaining([
-          { title: expect.any(String), detail: expect.any(String), sentiment: expect.any(String), confidence: expect.any(Number) },
+          {
+            title: expect.any(String),
+            detail: expect.any(String),
+            sentiment: expect.any(String),
+            confidence: expect.any(Number),
+          },
         ]),
         generatedAt: expect.stringMatching(/^2026-01-05T09:00/),
         sources: {
@@ -36,7 +41,9 @@ describe("POST /mcp/research", () => {
 
   test("is cached for 15 minutes per focus, with one owner", async () => {
     const app = createApp();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => app.post("/mcp/research", { token: "ETH" })));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => app.post("/mcp/research", { token: "ETH" })),
+    );
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     await app.pass(14 * MINUTE, { cronsRun: false });
     expect((await app.post("/mcp/research", { token: "eth" })).text).toBe(answers[0]?.text);
@@ -66,7 +73,9 @@ describe("POST /mcp/research", () => {
     app.standins.fail("sentiment", { mode: "slow", ms: 400, times: 1 });
     const { status, body } = await app.post("/mcp/research", { token: "BTC" });
     expect(status).toBe(200);
-    expect(body.result).toMatchObject({ sources: { market: { state: "live" }, sentiment: { state: "earlier" } } });
+    expect(body.result).toMatchObject({
+      sources: { market: { state: "live" }, sentiment: { state: "earlier" } },
+    });
     expect((await app.rows("observations"))[1]?.sources.sentiment.state).toBe("pending");
     while ((await app.rows("observations"))[1]?.state !== "settled") await app.settle();
     expect((await app.rows("observations"))[1]?.sources.sentiment.state).toBe("ok");

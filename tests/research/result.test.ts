@@ -32,7 +32,8 @@ describe("mending a result", () => {
           return;
         }
         const problem = mended === null ? "lost" : demands(mended);
-        if (countWords(result.fullAnalysis) < 400) expect(problem).toMatch(/^fullAnalysis has \d+ words[^;]*$/);
+        if (countWords(result.fullAnalysis) < 400)
+          expect(problem).toMatch(/^fullAnalysis has \d+ words[^;]*$/);
         else if (problem !== null) {
           // Cut at a sentence end, the analysis may only come out a little short of 600, never below half of it.
           expect(problem).toMatch(/^fullAnalysis has [34]\d\d words/);

@@ -11,7 +11,11 @@ const FOCI = ["BTC", "ETH", ""];
 function startAll(app: App, count: number) {
   return Promise.all(
     Array.from({ length: count }, (_, i) =>
-      app.post("/mcp/research/start", { userId: `user-${i}`, token: FOCI[i % FOCI.length], messengerChatId: 1_000 + i }),
+      app.post("/mcp/research/start", {
+        userId: `user-${i}`,
+        token: FOCI[i % FOCI.length],
+        messengerChatId: 1_000 + i,
+      }),
     ),
   );
 }
@@ -44,7 +48,9 @@ describe("many shifts on few foci", () => {
     expect(new Set(reports.map(({ jobId }) => jobId)).size).toBe(1_000);
     expect(reports).toHaveLength(1_000);
     expect(await app.rows("agentRuns")).toHaveLength(1_000);
-    expect((await app.rows("shifts")).every(({ interimReportsCount }) => interimReportsCount === 1)).toBe(true);
+    expect((await app.rows("shifts")).every(({ interimReportsCount }) => interimReportsCount === 1)).toBe(
+      true,
+    );
   }, 120_000);
 
   test("started at any times cost at most 54 per 30 minutes", async () => {

@@ -10,12 +10,21 @@ afterEach(closeApp);
 describe("a research shift", () => {
   test("walks its 8 hours: every row, every message", async () => {
     const app = createApp();
-    const started = await app.post("/mcp/research/start", { userId: ALICE, token: "sol", telegramChatId: 77 });
+    const started = await app.post("/mcp/research/start", {
+      userId: ALICE,
+      token: "sol",
+      telegramChatId: 77,
+    });
     const { jobId, startedAt } = started.body;
     if (typeof startedAt !== "number") throw new Error("startedAt is a number");
     expect([started.status, started.body]).toEqual([
       200,
-      { success: true, jobId: expect.any(String), startedAt: expect.any(Number), stopsAt: startedAt + 8 * HOUR },
+      {
+        success: true,
+        jobId: expect.any(String),
+        startedAt: expect.any(Number),
+        stopsAt: startedAt + 8 * HOUR,
+      },
     ]);
     expect(startedAt - START).toBeLessThan(MINUTE);
 
@@ -36,7 +45,11 @@ describe("a research shift", () => {
 
     await app.pass(4 * HOUR);
     const half = (await app.get(`/mcp/research/status?userId=${ALICE}`)).body;
-    expect(half.activeJob).toMatchObject({ interimReportsCount: 1, elapsedMinutes: 240, remainingMinutes: 240 });
+    expect(half.activeJob).toMatchObject({
+      interimReportsCount: 1,
+      elapsedMinutes: 240,
+      remainingMinutes: 240,
+    });
     await app.pass(4 * HOUR + 6 * MINUTE);
 
     const [shift, ...otherShifts] = await app.rows("shifts");
@@ -89,18 +102,31 @@ describe("a research shift", () => {
     }
 
     const reports = await app.rows("reports");
-    expect(reports.map(({ type, generatedAt }) => [type, Math.floor((generatedAt - startedAt) / (5 * MINUTE))])).toEqual([
+    expect(
+      reports.map(({ type, generatedAt }) => [type, Math.floor((generatedAt - startedAt) / (5 * MINUTE))]),
+    ).toEqual([
       ["interim", 30],
       ["interim", 60],
       ["final", 96],
     ]);
     const runs = await app.rows("agentRuns");
     for (const [i, report] of reports.entries()) {
-      expect(report).toMatchObject({ jobId, userId: ALICE, jobToken: "SOL", jobStartedAt: startedAt, messengerSent: true });
+      expect(report).toMatchObject({
+        jobId,
+        userId: ALICE,
+        jobToken: "SOL",
+        jobStartedAt: startedAt,
+        messengerSent: true,
+      });
       expect(report.result.fullAnalysis.split(/\s+/).length).toBeGreaterThanOrEqual(400);
       expect(report.result.fullAnalysis.split(/\s+/).length).toBeLessThanOrEqual(600);
       expect([...report.result.shortSummary].length).toBeLessThanOrEqual(100);
-      expect(runs[i]).toMatchObject({ _id: report.runId, userId: ALICE, status: "completed", tokensUsed: expect.any(Number) });
+      expect(runs[i]).toMatchObject({
+        _id: report.runId,
+        userId: ALICE,
+        status: "completed",
+        tokensUsed: expect.any(Number),
+      });
       expect(runs[i]?.tokensUsed).toBeGreaterThan(0);
     }
     expect(runs.map(({ title }) => title)).toEqual([
@@ -122,7 +148,11 @@ describe("a research shift", () => {
     expect(cards[0]?.text).toMatch(
       /Research shift started<\/b>\n5 Jan 2026, 09:00 UTC\n\nTracking: <b>SOL<\/b>\n\nDuration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h$/,
     );
-    const titles = ["Interim report 1 of 2 · SOL</b>\n2.5h", "Interim report 2 of 2 · SOL</b>\n5h", "Final report · SOL</b>\n8h"];
+    const titles = [
+      "Interim report 1 of 2 · SOL</b>\n2.5h",
+      "Interim report 2 of 2 · SOL</b>\n5h",
+      "Final report · SOL</b>\n8h",
+    ];
     for (const [i, report] of reports.entries()) {
       const text = cards[i + 1]?.text;
       expect(text).toContain(titles[i]);
@@ -156,7 +186,13 @@ describe("a research shift", () => {
 
     const latest = await app.get("/mcp/research/report?token=sol");
     expect(latest.status).toBe(200);
-    expect(latest.body).toMatchObject({ jobId, type: "final", messengerSent: true, jobToken: "SOL", jobStartedAt: startedAt });
+    expect(latest.body).toMatchObject({
+      jobId,
+      type: "final",
+      messengerSent: true,
+      jobToken: "SOL",
+      jobStartedAt: startedAt,
+    });
     expect(latest.body.result).toEqual(reports[2]?.result);
     expect(latest.body.userId).toMatch(/^usr_[0-9a-f]{24}$/);
     expect(latest.text).not.toContain(ALICE);
@@ -190,13 +226,21 @@ describe("starting", () => {
   test("twice makes two shifts; with one Idempotency-Key, one", async () => {
     const app = createApp();
     const start = (key?: string) =>
-      app.post("/mcp/research/start", { userId: ALICE }, key === undefined ? {} : { headers: { "Idempotency-Key": key } });
+      app.post(
+        "/mcp/research/start",
+        { userId: ALICE },
+        key === undefined ? {} : { headers: { "Idempotency-Key": key } },
+      );
     const [a, b] = await Promise.all([start(), start()]);
     const [c, d] = await Promise.all([start("k1"), start("k1")]);
     expect(new Set([a.body.jobId, b.body.jobId, c.body.jobId]).size).toBe(3);
     expect(d.body).toEqual(c.body);
-    expect((await app.post("/mcp/research/start", { userId: ALICE, idempotencyKey: "k1" })).body).toEqual(c.body);
-    expect((await app.post("/mcp/research/start", { userId: "bob", idempotencyKey: "k1" })).body.jobId).not.toBe(c.body.jobId);
+    expect((await app.post("/mcp/research/start", { userId: ALICE, idempotencyKey: "k1" })).body).toEqual(
+      c.body,
+    );
+    expect(
+      (await app.post("/mcp/research/start", { userId: "bob", idempotencyKey: "k1" })).body.jobId,
+    ).not.toBe(c.body.jobId);
     await app.settle();
     expect(await app.rows("shifts")).toHaveLength(4);
     expect(app.cards()).toHaveLength(4);
@@ -208,9 +252,15 @@ describe("starting", () => {
       expect((await app.post("/mcp/research/start", { userId: ALICE })).status).toBe(200);
     }
     const refused = await app.post("/mcp/research/start", { userId: ALICE });
-    expect([refused.status, refused.body.error]).toEqual([429, "At most 10 research shifts can be active at once"]);
+    expect([refused.status, refused.body.error]).toEqual([
+      429,
+      "At most 10 research shifts can be active at once",
+    ]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({ success: true, stopped: 10 });
+    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({
+      success: true,
+      stopped: 10,
+    });
     expect((await app.post("/mcp/research/start", { userId: ALICE })).status).toBe(200);
   });
 });
@@ -219,10 +269,20 @@ describe("stopping", () => {
   test("stops all of the user's shifts and nobody else's", async () => {
     const app = createApp();
     for (const userId of [ALICE, ALICE, "bob"]) await app.post("/mcp/research/start", { userId });
-    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({ success: true, stopped: 2 });
-    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({ success: true, stopped: 0 });
+    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({
+      success: true,
+      stopped: 2,
+    });
+    expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({
+      success: true,
+      stopped: 0,
+    });
     const statuses = (await app.rows("shifts")).map(({ userId, status }) => [userId, status]);
-    expect(statuses).toEqual([[ALICE, "stopped"], [ALICE, "stopped"], ["bob", "active"]]);
+    expect(statuses).toEqual([
+      [ALICE, "stopped"],
+      [ALICE, "stopped"],
+      ["bob", "active"],
+    ]);
     expect((await app.get(`/mcp/research/status?userId=${ALICE}`)).body.activeJob).toBeNull();
   });
 

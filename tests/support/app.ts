@@ -3,6 +3,7 @@ import workpool from "@convex-dev/workpool/test";
 import { convexTest } from "convex-test";
 import { makeFunctionReference } from "convex/server";
 import { vi } from "vitest";
+import * as z from "zod";
 import crons from "../../convex/crons";
 import type { Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
@@ -15,6 +16,7 @@ import { createStandins } from "../../scripts/stack/standins";
  */
 
 const modules = import.meta.glob("../../convex/**/*.*s");
+const jsonObject = z.record(z.string(), z.unknown());
 const PROVIDERS = "http://providers.test";
 const MINUTE = 60_000;
 const usualDeadlines = { ...deadlines };
@@ -39,7 +41,8 @@ export function createApp(options: { now?: number; env?: Record<string, string |
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
     const request = new Request(input, init);
-    if (!request.url.startsWith(PROVIDERS)) throw new Error(`A test reached for ${new URL(request.url).origin}`);
+    if (!request.url.startsWith(PROVIDERS))
+      throw new Error(`A test reached for ${new URL(request.url).origin}`);
     return standins.handle(request);
   });
   silenceLogs();
@@ -95,13 +98,22 @@ export function createApp(options: { now?: number; env?: Record<string, string |
     await settle();
   }
 
-  async function call(method: string, path: string, init: RequestInit & { ip?: string } = {}): Promise<Answer> {
+  async function call(
+    method: string,
+    path: string,
+    init: RequestInit & { ip?: string } = {},
+  ): Promise<Answer> {
     const { ip = null, ...rest } = init;
     const client = t.withRequestMetadata({ ip, userAgent: null });
     const response = await during(client.fetch(path, { method, ...rest }));
     const text = await response.text();
     const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : {}, text };
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson ? jsonObject.parse(JSON.parse(text)) : {},
+      text,
+    };
   }
 
   return {

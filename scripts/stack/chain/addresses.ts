@@ -1,0 +1,38 @@
+import type { Address } from "viem";
+
+/** Where things are on the local chain: all at the addresses they have on Base, but for the settler. */
+
+export const CHAIN_ID = 8453;
+
+/** The mnemonic of the node's ten accounts, known to everybody: for local use only. */
+export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
+
+/** What swap providers write for ether. */
+export const NATIVE: Address = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
+
+export const TOKENS = {
+  USDC: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+  USDT: "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2",
+  DAI: "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb",
+  WETH: "0x4200000000000000000000000000000000000006",
+} as const satisfies Record<string, Address>;
+export type TokenSymbol = keyof typeof TOKENS;
+
+export const DECIMALS: Record<TokenSymbol | "ETH", number> = { ETH: 18, WETH: 18, DAI: 18, USDC: 6, USDT: 6 };
+
+export const FEEDS = {
+  ETH: "0x71041dddad3595F9CEd3DcCFBe3D1F4b0a16Bb70",
+  BTC: "0x64c911996D3c6aC71f9b455B1E8E7266BcbD848F",
+  USDC: "0x7e860098F58bBFC8648a4311b374B1D669a2bc6B",
+  USDT: "0xf19d560eB8d2ADf07BD6D13ed03e1D11215721F9",
+  DAI: "0x591e79239a7d679378eC8c847e5038150364C78F",
+  /** Tells whether the chain's sequencer is up (answer 0) and since when. */
+  SEQUENCER: "0xBCF85224fc0756B9Fa45aA7892530B47e10b6433",
+} as const satisfies Record<string, Address>;
+export type FeedName = keyof typeof FEEDS;
+
+export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
+export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
+
+/** Ours: pays for swaps. On the real chain such contracts change, so clients take it from the quote. */
+export const SETTLER: Address = "0x5e77130000000000000000000000000000008453";

@@ -1,0 +1,21 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { hexShape } from "./rpc";
+
+/** The compiled contracts, as `build.ts` writes them. */
+
+export const CONTRACTS = ["Permit2", "Multicall3", "Usdc", "Usdt", "Dai", "Weth", "Feed", "Settler"] as const;
+export type ContractName = (typeof CONTRACTS)[number];
+
+const artifactShape = z.object({
+  abi: z.array(z.looseObject({ type: z.string(), name: z.string().optional() })),
+  /** The code that makes the contract: takes the constructor's arguments behind it. */
+  init: hexShape,
+});
+export type Artifact = z.infer<typeof artifactShape>;
+
+export async function readArtifact(name: ContractName): Promise<Artifact> {
+  const text = await readFile(path.join(import.meta.dirname, "artifacts", `${name}.json`), "utf8");
+  return artifactShape.parse(JSON.parse(text));
+}

@@ -1,0 +1,117 @@
+import { pad, toHex, type Hex } from "viem";
+import * as z from "zod";
+import { FEEDS, type FeedName } from "./addresses";
+import { startLoop } from "./loop";
+import type { Miner } from "./miner";
+import { hexShape, type Rpc, type RpcCall } from "./rpc";
+
+/** Keeps the price feeds on the local chain up to date, by writing their storage: that needs no block. */
+
+const PRICED = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
+
+/** In USD. */
+export type Prices = Record<(typeof PRICED)[number], number>;
+
+export type Feeds = {
+  /** Writes the prices of this moment. Needed after a reorganisation, which takes the last ones back. */
+  tick(): Promise<void>;
+  /** Writes one feed: prices have 8 decimals, `updatedAt` is in seconds. The next tick overwrites a price. */
+  set(name: FeedName, round: { answer: bigint; updatedAt: number }): Promise<void>;
+  /** From when this resolves, feeds change by `tick` and `set` only. */
+  pause(): Promise<void>;
+  resume(): void;
+  stop(): Promise<void>;
+};
+
+/** At high speed ticks come every 300 s of the application's time, so that no feed is ever stale. */
+const TICK_MS = 1_000;
+const TICK_SECONDS = 300;
+const SLOT = pad("0x0");
+
+const headShape = z.object({ timestamp: hexShape });
+
+/** Starts with a tick at once. */
+export function startFeeds(options: {
+  rpc: Rpc;
+  miner: Miner;
+  prices: () => Prices;
+  speed: number;
+  log: (message: string) => void;
+}): Feeds {
+  const { rpc, miner, prices, speed, log } = options;
+  const everyMs = Math.min(TICK_MS, (TICK_SECONDS * 1_000) / speed);
+  let paused = false;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const result = turn.then(work, work);
+    turn = result.catch(() => undefined);
+    return result;
+  };
+
+  const write = async () => {
+    const head = headShape.parse(await rpc.call("eth_getBlockByNumber", ["latest", false]));
+    // The head's time, not the clock's: on a real chain, too, no round is younger than the block it is read in.
+    const updatedAt = Number(head.timestamp);
+    const now = prices();
+    await rpc.batch(
+      PRICED.map((name) => storageWrite(name, { answer: BigInt(Math.round(now[name] * 1e8)), updatedAt })),
+    );
+  };
+
+  const loop = startLoop({
+    turn: async () => {
+      if (paused) return everyMs;
+      // In fast time the head itself is old within one tick.
+      if (speed > 1 && !miner.paused()) await miner.mine();
+      await inTurn(async () => {
+        if (!paused) await write();
+      });
+      return everyMs;
+    },
+    retryMs: everyMs,
+    failed: (error) => {
+      log(`The chain's feeds are not updated: ${error instanceof Error ? error.message : String(error)}`);
+    },
+  });
+
+  return {
+    tick: () => inTurn(write),
+    set: (name, round) =>
+      inTurn(async () => {
+        await writeFeed(rpc, name, round);
+      }),
+    pause: () => {
+      paused = true;
+      return inTurn(() => Promise.resolve());
+    },
+    resume: () => {
+      paused = false;
+    },
+    stop: () => loop.stop(),
+  };
+}
+
+/** Writes one feed's only storage slot. */
+export async function writeFeed(
+  rpc: Rpc,
+  name: FeedName,
+  round: { answer: bigint; updatedAt: number },
+): Promise<void> {
+  await rpc.batch([storageWrite(name, round)]);
+}
+
+/** Whether a feed has ever been written. */
+export async function isWritten(rpc: Rpc, name: FeedName): Promise<boolean> {
+  const word = hexShape.parse(await rpc.call("eth_getStorageAt", [FEEDS[name], SLOT, "latest"]));
+  return BigInt(word) !== 0n;
+}
+
+function storageWrite(name: FeedName, round: { answer: bigint; updatedAt: number }): RpcCall {
+  return ["anvil_setStorageAt", [FEEDS[name], SLOT, packed(round)]];
+}
+
+/** As the contract lays it out: the time above 192 bits of answer, in two's complement. */
+function packed({ answer, updatedAt }: { answer: bigint; updatedAt: number }): Hex {
+  return toHex((BigInt(updatedAt) << 192n) | BigInt.asUintN(192, answer), { size: 32 });
+}

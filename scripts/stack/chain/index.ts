@@ -1,0 +1,180 @@
+import { parseEther, parseUnits, toHex, type Address } from "viem";
+import * as z from "zod";
+import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, SETTLER, TOKENS } from "./addresses";
+import { startAnvil, type Anvil } from "./anvil";
+import { isWritten, startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
+import { mineBlock, startMiner, type Miner } from "./miner";
+import { foreignContracts, placeContracts } from "./place";
+import { createRpc, hexShape, type Rpc } from "./rpc";
+import { dropStateFile, prepareStateFile } from "./stateFile";
+import { gifts, sendAll, type Amounts } from "./transactions";
+
+/**
+ * The local chain: a real EVM node with Base's chain id, on which Permit2, the tokens and the price feeds are at the
+ * addresses they have on Base. It follows the application's clock and the simulated market.
+ */
+
+export type { Prices } from "./feeds";
+export type { Amounts } from "./transactions";
+
+export type Chain = {
+  url: string;
+  /** @throws RpcError for a refusal of the node's. */
+  rpc(method: string, params?: readonly unknown[]): Promise<unknown>;
+  miner: Pick<Miner, "mine" | "pause" | "resume" | "paused">;
+  feeds: Pick<Feeds, "tick" | "set" | "pause" | "resume">;
+  /** The node's ten accounts, of `DEV_MNEMONIC`. */
+  accounts: readonly Address[];
+  addresses: typeof ADDRESSES;
+  /** Gives an account tokens and ether by transactions of the stack's own, and waits until they are mined. */
+  fund(address: Address, amounts: Amounts): Promise<void>;
+  /** Ends the chain and saves it. */
+  stop(): Promise<void>;
+};
+
+const ADDRESSES = {
+  tokens: TOKENS,
+  feeds: FEEDS,
+  permit2: PERMIT2,
+  multicall3: MULTICALL3,
+  settler: SETTLER,
+};
+
+/** A kept chain that cannot be used, with what to do about it. */
+export class ChainStateError extends Error {}
+
+export type ChainOptions = {
+  /** 0 for any free one. */
+  port: number;
+  /** The application's time, in seconds. */
+  clock: () => number;
+  /** How many times faster than real time the clock runs. */
+  speed: number;
+  /** Where the chain is kept across restarts, or `null` to keep nothing. */
+  stateFile: string | null;
+  /** In USD, at this moment. */
+  prices: () => Prices;
+  log: (message: string) => void;
+};
+
+/** Of the node's accounts: 0 is the developer's, 1 the platform wallet, 2 the payment relayer; from 3 on, the stack's. */
+const DEVELOPER = 0;
+const FAUCET = 3;
+
+const ETHER_OF_FAUCET = parseEther("1000000000000");
+const DEVELOPERS_UNITS = "1000000";
+/** What the settler pays from. It holds no ether: that comes from unwrapping. */
+const RESERVE_UNITS = "1000000000";
+const DAY = 86_400;
+
+/** @throws PortInUseError, or ChainStateError when the kept chain cannot be used. */
+export async function startChain(options: ChainOptions): Promise<Chain> {
+  const { clock, speed, prices, log, stateFile } = options;
+  const { anvil, rpc, accounts } = await startNode(options);
+  const faucet = accountAt(accounts, FAUCET);
+  try {
+    await mineBlock(rpc, clock);
+    const miner = startMiner({ rpc, clock, speed, log });
+    const feeds = startFeeds({ rpc, miner, prices, speed, log });
+    await feeds.tick();
+
+    let stopping = false;
+    void anvil.exited.then((reason) => {
+      if (!stopping) log(`The chain has ended: ${reason}`);
+    });
+    let funding: Promise<unknown> = Promise.resolve();
+
+    return {
+      url: anvil.url,
+      rpc: (method, params) => rpc.call(method, params),
+      miner,
+      feeds,
+      accounts,
+      addresses: ADDRESSES,
+      fund: (address, amounts) => {
+        const sends = () => sendAll(rpc, faucet, gifts(address, amounts), () => miner.mine());
+        const result = funding.then(sends, sends);
+        funding = result.catch(() => undefined);
+        return result;
+      },
+      stop: async () => {
+        stopping = true;
+        await feeds.stop();
+        await miner.stop();
+        // What is pending would be lost: the node does not save it.
+        if (stateFile !== null && !miner.paused()) await miner.mine().catch(() => undefined);
+        await anvil.stop();
+      },
+    };
+  } catch (error) {
+    await anvil.stop();
+    throw error;
+  }
+}
+
+type Node = { anvil: Anvil; rpc: Rpc; accounts: Address[] };
+
+/** Starts the node with all contracts in place. */
+async function startNode(options: ChainOptions): Promise<Node> {
+  const { port, clock, stateFile, log } = options;
+  const kept = stateFile !== null && (await prepareStateFile(stateFile, log));
+  const anvil = await startAnvil({ port, stateFile, genesisTime: kept ? null : Math.floor(clock()) });
+  try {
+    const rpc = createRpc(anvil.url);
+    const accounts = z.array(hexShape).parse(await rpc.call("eth_accounts"));
+    if (!kept) {
+      await setUp(rpc, accounts, clock);
+      return { anvil, rpc, accounts };
+    }
+    if (await isSetUp(rpc)) {
+      await requireFitting(rpc, accounts, stateFile);
+      return { anvil, rpc, accounts };
+    }
+  } catch (error) {
+    await anvil.stop();
+    throw error;
+  }
+  log("The chain's set-up was cut short last time: the chain starts afresh");
+  await anvil.stop();
+  await dropStateFile(stateFile);
+  return startNode(options);
+}
+
+async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number): Promise<void> {
+  const mine = () => mineBlock(rpc, clock);
+  const faucet = accountAt(accounts, FAUCET);
+  await rpc.call("anvil_setBalance", [faucet, toHex(ETHER_OF_FAUCET)]);
+  await placeContracts(rpc, faucet, mine);
+  const gift = (to: Address, units: string) => gifts(to, tokenAmounts(units));
+  const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(SETTLER, RESERVE_UNITS)];
+  await sendAll(rpc, faucet, gave, mine);
+  // Up since yesterday, or every client would wait out the time it gives a recovered sequencer. Last of all, and
+  // never written again: it also says that the set-up was completed.
+  await writeFeed(rpc, "SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY });
+  await mine();
+}
+
+function isSetUp(rpc: Rpc): Promise<boolean> {
+  return isWritten(rpc, "SEQUENCER");
+}
+
+/** @throws ChainStateError when the kept chain was made with other contracts. */
+async function requireFitting(rpc: Rpc, accounts: readonly Address[], stateFile: string): Promise<void> {
+  const foreign = await foreignContracts(rpc, accountAt(accounts, FAUCET));
+  if (foreign.length === 0) return;
+  throw new ChainStateError(
+    `${stateFile} holds a chain with other contracts than this version's (${foreign.join(", ")}): ` +
+      "delete it to start afresh.",
+  );
+}
+
+function tokenAmounts(units: string): Amounts {
+  const amount = (symbol: keyof typeof TOKENS) => parseUnits(units, DECIMALS[symbol]);
+  return { USDC: amount("USDC"), USDT: amount("USDT"), DAI: amount("DAI"), WETH: amount("WETH") };
+}
+
+function accountAt(accounts: readonly Address[], index: number): Address {
+  const account = accounts[index];
+  if (account === undefined) throw new Error("The node has too few accounts");
+  return account;
+}

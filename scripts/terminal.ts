@@ -1,0 +1,70 @@
+/** What the scripts show a person in a terminal. */
+
+const isTerminal = process.stdout.isTTY;
+
+export const bold = (text: string) => (isTerminal ? `\u001b[1m${text}\u001b[0m` : text);
+export const dim = (text: string) => (isTerminal ? `\u001b[2m${text}\u001b[0m` : text);
+
+/** A messenger card (HTML with <b> as its only tag) as a framed block of at most `width` columns. */
+export function framedCard(html: string, width = 96): string {
+  const lines = html.split("\n").flatMap((line) => wrap(line, width - 4));
+  return [
+    `╭${"─".repeat(width - 2)}`,
+    ...lines.map((line) => `│ ${styled(line)}`),
+    `╰${"─".repeat(width - 2)}`,
+  ].join("\n");
+}
+
+/** `████████░░░░  52 %` */
+export function progressBar(fraction: number, width = 32): string {
+  const filled = Math.round(Math.min(1, Math.max(0, fraction)) * width);
+  return `${"█".repeat(filled)}${"░".repeat(width - filled)} ${String(Math.round(fraction * 100)).padStart(3)} %`;
+}
+
+/** Shows a changing line: in place in a terminal, else as a new line whenever it changes. */
+export function createStatusLine(): { show: (line: string) => void; end: () => void } {
+  let last = "";
+  return {
+    show: (line) => {
+      if (line === last) return;
+      last = line;
+      process.stdout.write(isTerminal ? `\r\u001b[2K${line}` : `${line}\n`);
+    },
+    end: () => {
+      if (isTerminal && last !== "") process.stdout.write("\n");
+    },
+  };
+}
+
+/** Breaks a line at spaces; tags do not count. A bold span that is broken goes on being bold. */
+function wrap(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let current = "";
+  let open = false;
+  for (const word of line.split(" ")) {
+    if (current !== "" && visible(current).length + 1 + visible(word).length > width) {
+      lines.push(open ? `${current}</b>` : current);
+      current = open ? "<b>" : "";
+    }
+    current = current === "" || current === "<b>" ? current + word : `${current} ${word}`;
+    const lastOpen = current.lastIndexOf("<b>");
+    open = lastOpen !== -1 && lastOpen > current.lastIndexOf("</b>");
+  }
+  return [...lines, current];
+}
+
+function visible(html: string): string {
+  return unescape(html.replace(/<\/?b>/g, ""));
+}
+
+function styled(html: string): string {
+  return unescape(
+    isTerminal
+      ? html.replaceAll("<b>", "\u001b[1m").replaceAll("</b>", "\u001b[0m")
+      : html.replace(/<\/?b>/g, ""),
+  );
+}
+
+function unescape(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
