@@ -19,6 +19,14 @@ const app = defineApp({
     MESSENGER_CHAT_ID: v.optional(v.string()),
     MESSENGER_API_URL: v.optional(v.string()),
     WALLET_ENCRYPTION_KEY: v.optional(v.string()),
+    WALLET_ENCRYPTION_KEY_PREVIOUS: v.optional(v.string()),
+    CHAIN_RPC_URL: v.optional(v.string()),
+    SWAP_API_KEY: v.optional(v.string()),
+    SWAP_API_URL: v.optional(v.string()),
+    MAX_TRANSFER_USD: v.optional(v.string()),
+    DAILY_TRANSFER_LIMIT_USD: v.optional(v.string()),
+    MAX_PRICE_IMPACT_BPS: v.optional(v.string()),
+    TRADING_PAUSED: v.optional(v.string()),
   },
 });
 

@@ -4,6 +4,8 @@ import { marketTables } from "./market/tables";
 import { messengerTables } from "./messenger/tables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
+import { custodyTables } from "./wallets/custody/tables";
+import { walletTables } from "./wallets/tables";
 
 export default defineSchema({
   ...libTables,
@@ -11,4 +13,6 @@ export default defineSchema({
   ...researchTables,
   ...runTables,
   ...messengerTables,
+  ...walletTables,
+  ...custodyTables,
 });

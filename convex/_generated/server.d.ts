@@ -40,6 +40,14 @@ type Env = {
   readonly MESSENGER_CHAT_ID: string | undefined;
   readonly MESSENGER_API_URL: string | undefined;
   readonly WALLET_ENCRYPTION_KEY: string | undefined;
+  readonly WALLET_ENCRYPTION_KEY_PREVIOUS: string | undefined;
+  readonly CHAIN_RPC_URL: string | undefined;
+  readonly SWAP_API_KEY: string | undefined;
+  readonly SWAP_API_URL: string | undefined;
+  readonly MAX_TRANSFER_USD: string | undefined;
+  readonly DAILY_TRANSFER_LIMIT_USD: string | undefined;
+  readonly MAX_PRICE_IMPACT_BPS: string | undefined;
+  readonly TRADING_PAUSED: string | undefined;
 };
 
 /**

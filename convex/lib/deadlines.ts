@@ -18,6 +18,13 @@ export const deadlines = {
   researchSources: 11 * SECOND,
   /** How long chat waits for a market refresh before it answers with older figures. */
   chatContext: 5 * SECOND,
+  /** One request to the chain's RPC. */
+  chain: 10 * SECOND,
+  /** One request to the swap provider. */
+  swap: 10 * SECOND,
+  /** How long a caller waits for a transaction: until it has a hash at most, and on to its receipt while time is left. */
+  transaction: 24 * SECOND,
+  receipt: 15 * SECOND,
   /** One message to the messenger. */
   messenger: 15 * SECOND,
 };

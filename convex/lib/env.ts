@@ -10,6 +10,9 @@ const encryptionKey = z
   .string()
   .regex(/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/, "must be 64 hex digits or base64 of 32 bytes");
 
+const usdAmount = z.string().regex(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
+const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
+
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
 const shapes = {
   LLM_GATEWAY_API_KEY: secret,
@@ -22,6 +25,14 @@ const shapes = {
   MESSENGER_CHAT_ID: z.string(),
   MESSENGER_API_URL: address,
   WALLET_ENCRYPTION_KEY: encryptionKey,
+  WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
+  CHAIN_RPC_URL: address,
+  SWAP_API_KEY: secret,
+  SWAP_API_URL: address,
+  MAX_TRANSFER_USD: usdAmount,
+  DAILY_TRANSFER_LIMIT_USD: usdAmount,
+  MAX_PRICE_IMPACT_BPS: z.string().regex(/^\d{1,5}$/, "must be basis points such as 300"),
+  TRADING_PAUSED: flag,
 } satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, z.ZodType<string>>;
 
 export type Variable = keyof typeof shapes;
@@ -33,6 +44,9 @@ const defaults = {
   SENTIMENT_ENDPOINT: "https://api.x.ai/v1",
   SENTIMENT_MODEL: "grok-4.3",
   MESSENGER_API_URL: "https://api.telegram.org",
+  CHAIN_RPC_URL: "https://mainnet.base.org",
+  SWAP_API_URL: "https://api.0x.org",
+  MAX_PRICE_IMPACT_BPS: "300",
 } as const satisfies Partial<Record<Variable, string>>;
 
 /**
@@ -60,6 +74,11 @@ export function required(name: Variable): string {
 /** The variable's value, or the real provider's address or model. */
 export function setting(name: keyof typeof defaults): string {
   return optional(name) ?? defaults[name];
+}
+
+/** Whether a switch is on; an absent one is off. */
+export function isOn(name: "TRADING_PAUSED"): boolean {
+  return /^(?:true|1)$/i.test(optional(name) ?? "");
 }
 
 function trimSlashes(url: string): string {

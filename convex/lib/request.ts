@@ -29,12 +29,12 @@ export async function readBody(request: Request): Promise<string> {
 }
 
 /**
- * The raw input of a request: its query for GET, its JSON object for POST (nothing sent is `{}`), whatever the
+ * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (nothing sent is `{}`), whatever the
  * content type says.
  * @throws AppError `invalid_request` when the body is no JSON object.
  */
 export function rawInput(request: Request, body: string): Record<string, unknown> {
-  if (request.method === "GET") return Object.fromEntries(new URL(request.url).searchParams);
+  if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
   if (body.trim() === "") return {};
   let parsed: unknown;
   try {

@@ -1,5 +1,5 @@
 import { equalBytes, hmacSha256, masterKey, sha256Hex, subkey } from "./crypto";
-import { required } from "./env";
+import { optional, required } from "./env";
 import { AppError } from "./errors";
 
 /**
@@ -24,16 +24,17 @@ export async function seal(plaintext: string, context: SealContext): Promise<str
 }
 
 /**
- * Opens an envelope.
- * @throws AppError `internal` when it is damaged, was sealed under another key, or belongs to another owner.
+ * Opens an envelope, sealed under the current key or the previous one (`WALLET_ENCRYPTION_KEY_PREVIOUS`).
+ * @throws AppError `internal` when it is damaged, was sealed under a key that is not configured, or belongs to another
+ * owner.
  */
 export async function open(envelope: string, context: SealContext): Promise<string> {
-  const master = masterKey(required("WALLET_ENCRYPTION_KEY"));
   const [version, id, iv, ciphertext, mac, ...rest] = envelope.split(".");
   if (version !== VERSION || !id || !iv || !ciphertext || !mac || rest.length > 0) {
     throw new AppError("internal", "A sealed secret is damaged");
   }
-  if (id !== keyId(master)) throw new AppError("internal", "A sealed secret was sealed under another key");
+  const master = configuredKeys().find((one) => keyId(one) === id);
+  if (master === undefined) throw new AppError("internal", "A sealed secret was sealed under another key");
   const head = [version, id, iv, ciphertext].join(".");
   if (!equalBytes(authenticate(master, context, head), fromBase64Url(mac))) {
     throw new AppError("internal", "A sealed secret is damaged");
@@ -41,6 +42,20 @@ export async function open(envelope: string, context: SealContext): Promise<stri
   const key = await encryptionKey(master, context, "decrypt");
   const algorithm = { name: "AES-CBC", iv: fromBase64Url(iv) };
   return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
+}
+
+/** Names the key that `seal` uses now; an envelope's own name is its second field. */
+export function currentKeyId(): string {
+  return keyId(masterKey(required("WALLET_ENCRYPTION_KEY")));
+}
+
+export function keyIdOf(envelope: string): string {
+  return envelope.split(".")[1] ?? "";
+}
+
+function configuredKeys(): Uint8Array[] {
+  const previous = optional("WALLET_ENCRYPTION_KEY_PREVIOUS");
+  return [required("WALLET_ENCRYPTION_KEY"), ...(previous === undefined ? [] : [previous])].map(masterKey);
 }
 
 function encryptionKey(master: Uint8Array, context: SealContext, usage: "encrypt" | "decrypt") {

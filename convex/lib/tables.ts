@@ -16,4 +16,21 @@ export const libTables = {
     /** Why the latest attempt failed; absent after a success. */
     failure: v.optional(v.string()),
   }).index("by_key", ["key"]),
+
+  /**
+   * What was done with keys and money: who, what, when. Written by `lib/audit.ts` in the transaction that does it;
+   * append-only, without secrets. Kept.
+   */
+  auditEvents: defineTable({
+    at: v.number(),
+    /** The user for whom it was done, or "operator". */
+    actor: v.string(),
+    /** `key created`, `key rotated`, `transaction signed`, `permit signed`. */
+    action: v.string(),
+    /** The wallet, transaction or key id it was done to. */
+    subject: v.string(),
+    detail: v.optional(v.string()),
+  })
+    .index("by_at", ["at"])
+    .index("by_subject", ["subject", "at"]),
 };

@@ -4,6 +4,7 @@ import { log } from "../../convex/lib/log";
 import type { Application, FunctionArgs } from "./application";
 import type { Clock } from "./clock";
 import { nextDue, scheduleShape } from "./crontab";
+import { failureOf } from "./failures";
 
 /** When each cron is due next, by its identifier. */
 export type DueTimes = Record<string, number>;
@@ -34,7 +35,10 @@ export async function startCrons(application: Application, clock: Clock, saved: 
 
   const arm = (id: string, cron: Cron, time: number) => {
     due.set(id, time);
-    timers.set(id, clock.after(Math.max(0, time - clock.now()), () => void fire(id, cron, time)));
+    timers.set(
+      id,
+      clock.after(Math.max(0, time - clock.now()), () => void fire(id, cron, time)),
+    );
   };
   const fire = async (id: string, cron: Cron, time: number) => {
     await run(application, id, cron);
@@ -67,6 +71,6 @@ async function run(application: Application, id: string, cron: Cron): Promise<vo
     else if (described?.kind === "action") await application.runAction(cron.name, cron.args[0]);
     else throw new Error(`There is no mutation or action ${cron.name}`);
   } catch (error) {
-    log.error("cron.failed", { cron: id, message: error instanceof Error ? error.message : String(error) });
+    log.error("cron.failed", { cron: id, message: failureOf(error).message });
   }
 }

@@ -36,7 +36,9 @@ export const scheduleShape = z.discriminatedUnion("type", [
     .transform(({ seconds = 0, minutes = 0, hours = 0 }): Timetable => {
       return { kind: "interval", every: seconds * SECOND + minutes * MINUTE + hours * HOUR };
     }),
-  z.object({ type: z.literal("hourly"), minuteUTC }).transform((at) => fields(`${at.minuteUTC ?? 0} * * * *`)),
+  z
+    .object({ type: z.literal("hourly"), minuteUTC })
+    .transform((at) => fields(`${at.minuteUTC ?? 0} * * * *`)),
   z
     .object({ type: z.literal("daily"), hourUTC, minuteUTC })
     .transform((at) => fields(`${at.minuteUTC ?? 0} ${at.hourUTC} * * *`)),
@@ -106,7 +108,8 @@ function values(field: string, min: number, max: number): Set<number> {
     const open = from === undefined || (step !== undefined && to === undefined);
     const end = to !== undefined ? Number(to) : open ? max : first;
     const by = step === undefined ? 1 : Number(step);
-    if (first < min || end > max || first > end || by < 1) throw new Error(`A cron's field is out of range: ${field}`);
+    if (first < min || end > max || first > end || by < 1)
+      throw new Error(`A cron's field is out of range: ${field}`);
     for (let value = first; value <= end; value += by) allowed.add(value);
   }
   return allowed;

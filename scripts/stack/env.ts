@@ -75,5 +75,7 @@ function assign(variables: Variables): void {
 
 /** An empty variable, as a copied example file has many, counts as absent. */
 function withValue(variables: Variables): Variables {
-  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== undefined && value !== ""));
+  return Object.fromEntries(
+    Object.entries(variables).filter(([, value]) => value !== undefined && value !== ""),
+  );
 }

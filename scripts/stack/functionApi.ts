@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { version } from "convex";
-import { ConvexError, convexToJson, jsonToConvex } from "convex/values";
+import { convexToJson, jsonToConvex } from "convex/values";
 import * as z from "zod";
 import type { Application, Caller, FunctionArgs, FunctionKind } from "./application";
+import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
 import { bodyOf, sendJson, type Handler } from "./listener";
 
@@ -24,7 +25,10 @@ export function functionApiHandler(ready: Promise<Application>, issuer: Issuer):
     response.setHeader("access-control-allow-origin", "*");
     const kind = kindAt(request.url);
     if (request.method === "OPTIONS") {
-      const headers = { "access-control-allow-methods": "GET, POST", "access-control-allow-headers": "*, Authorization" };
+      const headers = {
+        "access-control-allow-methods": "GET, POST",
+        "access-control-allow-headers": "*, Authorization",
+      };
       response.writeHead(204, headers).end();
     } else if (request.method === "GET" && request.url === "/version") {
       response.writeHead(200, { "content-type": "text/plain" }).end(version);
@@ -66,7 +70,10 @@ async function call(
   const token = bearerToken(authorization);
   const identity = token === null ? null : await issuer.verify(token);
   if (authorization !== undefined && identity === null) {
-    sendJson(response, 401, { code: "InvalidAuthHeader", message: "The token is not one of the local issuer" });
+    sendJson(response, 401, {
+      code: "InvalidAuthHeader",
+      message: "The token is not one of the local issuer",
+    });
     return;
   }
   const caller: Caller = {
@@ -75,15 +82,17 @@ async function call(
     identity,
   };
   try {
-    const args = Object.fromEntries(Object.entries(parsed.data.args).map(([name, json]) => [name, jsonToConvex(json)]));
+    const args = Object.fromEntries(
+      Object.entries(parsed.data.args).map(([name, json]) => [name, jsonToConvex(json)]),
+    );
     const value = await runPublic(application, kind, parsed.data.path, args, caller);
     sendJson(response, 200, { status: "success", value: convexToJson(value), logLines: [] });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const { message, data } = failureOf(error);
     sendJson(response, FUNCTION_FAILED, {
       status: "error",
       errorMessage: `[Request ID: ${randomUUID()}] Server Error\n${message}`,
-      ...(error instanceof ConvexError ? { errorData: convexToJson(error.data) } : {}),
+      ...(data === undefined ? {} : { errorData: data }),
       logLines: [],
     });
   }
@@ -97,10 +106,13 @@ async function runPublic(
   caller: Caller,
 ) {
   const described = await application.describe(name);
-  if (described === null || !described.isPublic) throw new Error(`Could not find public function for '${name}'.`);
+  if (described === null || !described.isPublic)
+    throw new Error(`Could not find public function for '${name}'.`);
   if (described.kind !== kind) throw new Error(`'${name}' is a ${described.kind}, not a ${kind}.`);
   if (kind === "query") return application.runQuery(name, args, caller);
-  return kind === "mutation" ? application.runMutation(name, args, caller) : application.runAction(name, args, caller);
+  return kind === "mutation"
+    ? application.runMutation(name, args, caller)
+    : application.runAction(name, args, caller);
 }
 
 function jsonOf(text: string): unknown {

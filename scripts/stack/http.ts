@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
-import { ConvexError, convexToJson } from "convex/values";
 import type { Application } from "./application";
+import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
 import { bodyOf, sendJson, type Handler } from "./listener";
 
@@ -98,9 +98,8 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
 
 /** What the platform answers when an HTTP action throws. */
 function sendFailure(response: ServerResponse, error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
   const trace = error instanceof Error ? error.stack : undefined;
-  const data = error instanceof ConvexError ? { data: convexToJson(error.data) } : {};
+  const { message, ...data } = failureOf(error);
   console.error("An HTTP action failed", error);
   sendJson(response, 500, { code: `[Request ID: ${randomUUID()}] Server Error: ${message}`, trace, ...data });
 }

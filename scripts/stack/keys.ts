@@ -10,7 +10,13 @@ const keysShape = z.object({
   /** The service's MESSENGER_WEBHOOK_SECRET. */
   messengerWebhookSecret: z.string().min(16),
   /** The local token issuer's private key (ES256), as a JWK. */
-  issuerKey: z.object({ kty: z.literal("EC"), crv: z.literal("P-256"), x: z.string(), y: z.string(), d: z.string() }),
+  issuerKey: z.object({
+    kty: z.literal("EC"),
+    crv: z.literal("P-256"),
+    x: z.string(),
+    y: z.string(),
+    d: z.string(),
+  }),
 });
 
 /** The keys a stack makes for itself. */

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { real } from "./clock";
+import { real } from "./real";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 export type Listener = { url: string; close: () => Promise<void> };
@@ -48,8 +48,9 @@ export async function listen(port: number, variable: string, handle: Handler): P
 }
 
 /** The error for a port that could not be opened. */
-export function portError(error: unknown, port: number, variable: string): unknown {
-  return isTaken(error) ? new PortInUseError(port, variable) : error;
+export function portError(error: unknown, port: number, variable: string): Error {
+  if (isTaken(error)) return new PortInUseError(port, variable);
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function isTaken(error: unknown): boolean {

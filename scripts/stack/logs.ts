@@ -6,7 +6,12 @@ const lineShape = z.object({ level: z.enum(["info", "warn", "error"]), event: z.
 /** A line a component writes about its own work. */
 const componentShape = z.looseObject({ component: z.string(), event: z.string() });
 
-const requestShape = z.looseObject({ method: z.string(), path: z.string(), status: z.number(), ms: z.number() });
+const requestShape = z.looseObject({
+  method: z.string(),
+  path: z.string(),
+  status: z.number(),
+  ms: z.number(),
+});
 
 /**
  * Sends the application's structured log lines to `write`, made readable, and drops the components' own reports.

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { stateDirectory } from "./env";
 import { PortInUseError } from "./listener";
 import { StateError } from "./persistence";
+import { real } from "./real";
 import { MAX_SPEED, OptionsError, startStack, type Stack, type StackOptions } from "./stack";
 
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral]
@@ -25,15 +26,20 @@ async function main(): Promise<void> {
   const options = optionsOf(process.argv.slice(2));
   if (options === null) return console.log(USAGE);
   const stack = await startStack(options);
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void end(stack, signal));
+  let ending: Promise<void> | undefined;
+  // Ctrl-C reaches the process directly and through npm as well: the second time must not cut the saving short.
+  const end = () => void (ending ??= stack.stop().then(() => process.exit(0)));
+  process.on("SIGINT", end).on("SIGTERM", end);
+  if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(end);
   console.log(banner(stack, options, process.uptime() * 1000));
 }
 
-async function end(stack: Stack, signal: NodeJS.Signals): Promise<void> {
-  // Ctrl-C reaches the process directly and through npm as well: the second one must not cut the saving short.
-  process.on(signal, () => {});
-  await stack.stop();
-  process.exit(0);
+/** npm passes a signal on to its shell only, which ends without telling the processes it runs. */
+function whenParentEnds(end: () => void): void {
+  const parent = process.ppid;
+  real.setInterval(() => {
+    if (process.ppid !== parent) end();
+  }, 250);
 }
 
 function optionsOf(argv: string[]): StackOptions | null {
@@ -43,7 +49,8 @@ function optionsOf(argv: string[]): StackOptions | null {
   });
   if (values.help === true) return null;
   const ports = environmentShape.safeParse(process.env);
-  if (!ports.success) throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
+  if (!ports.success)
+    throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
   const speed = values.speed === undefined ? 1 : Number(values.speed);
   return {
     port: ports.data.PORT,
@@ -57,16 +64,20 @@ function optionsOf(argv: string[]): StackOptions | null {
   };
 }
 
-function banner({ siteUrl, apiUrl, providersUrl, realProviders, clock }: Stack, options: StackOptions, ms: number) {
+function banner(
+  { siteUrl, apiUrl, providersUrl, realProviders, clock }: Stack,
+  options: StackOptions,
+  ms: number,
+) {
   const nothingKept = options.ephemeral === true || clock.speed > 1;
-  const real = realProviders.length === 0 ? "none: all are simulated" : realProviders.join(", ");
+  const providers = realProviders.length === 0 ? "none: all are simulated" : realProviders.join(", ");
   return `
 The service is up after ${Math.round(ms)} ms. This host is a stand-in for development: production is a Convex deployment.
 
   HTTP        ${siteUrl}
   functions   ${apiUrl}  (npm run --silent token -- alice)
   stand-ins   ${providersUrl}
-  real providers: ${real}
+  real providers: ${providers}
   state: ${nothingKept ? "not kept" : options.dataDir}${clock.speed > 1 ? `, clock: ${clock.speed} times faster` : ""}
 
 Try:
@@ -79,8 +90,10 @@ Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C
 }
 
 function isForOperator(error: unknown): error is Error {
-  const ours = error instanceof PortInUseError || error instanceof OptionsError || error instanceof StateError;
-  const badFlag = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+  const ours =
+    error instanceof PortInUseError || error instanceof OptionsError || error instanceof StateError;
+  const badFlag =
+    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
   return ours || badFlag;
 }
 

@@ -29,7 +29,11 @@ export async function loadSources(directory: string): Promise<Source[]> {
   return [app, ...loaded.flat()];
 }
 
-async function loadComponent(component: Component, parentPath: string, parentDirectory: string): Promise<Source[]> {
+async function loadComponent(
+  component: Component,
+  parentPath: string,
+  parentDirectory: string,
+): Promise<Source[]> {
   // From the parent's own place: each package may bring its own version of a child.
   const resolve = createRequire(path.join(parentDirectory, "convex.config.js")).resolve;
   const directory = path.dirname(resolve(`${component.package}/convex.config.js`));
@@ -59,8 +63,10 @@ function isModule(file: string): boolean {
 }
 
 function schemaOf(module: unknown, directory: string): Schema {
-  const schema: unknown = typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
-  if (!isSchema(schema)) throw new Error(`The schema in ${directory} is not a default export of defineSchema()`);
+  const schema: unknown =
+    typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
+  if (!isSchema(schema))
+    throw new Error(`The schema in ${directory} is not a default export of defineSchema()`);
   return schema;
 }
 

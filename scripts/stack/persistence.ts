@@ -2,8 +2,9 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import type { Application } from "./application";
-import { real } from "./clock";
+import { real } from "./real";
 import type { DueTimes } from "./crons";
+import { failureOf } from "./failures";
 import { writeCount } from "./metering";
 import { rowShape } from "./rows";
 
@@ -38,9 +39,8 @@ export async function restoreState(directory: string, application: Application):
     await application.restore(components);
     return crons;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     throw new StateError(
-      `${file} does not fit this version of the application: delete it to start afresh. ${reason}`,
+      `${file} does not fit this version of the application: delete it to start afresh. ${failureOf(error).message}`,
       { cause: error },
     );
   }

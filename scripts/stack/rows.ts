@@ -1,7 +1,7 @@
 import {
   makeFunctionReference,
-  mutationGeneric,
-  queryGeneric,
+  internalMutationGeneric,
+  internalQueryGeneric,
   type AnyDataModel,
   type GenericMutationCtx,
 } from "convex/server";
@@ -50,7 +50,7 @@ export function hostFunctions(tables: readonly string[]) {
     give: (rows: { row: Row; fate: JobFate }[]) => void (restored = rows),
     forgetBefore: (time: number) => void (forgetBefore = time),
     module: {
-      dump: queryGeneric({
+      dump: internalQueryGeneric({
         args: {},
         handler: async (ctx) => {
           const rows: Row[] = [];
@@ -59,8 +59,8 @@ export function hostFunctions(tables: readonly string[]) {
           collected = rows;
         },
       }),
-      restore: mutationGeneric({ args: {}, handler: (ctx) => restoreRows(ctx, restored) }),
-      forget: mutationGeneric({
+      restore: internalMutationGeneric({ args: {}, handler: (ctx: Ctx) => restoreRows(ctx, restored) }),
+      forget: internalMutationGeneric({
         args: {},
         handler: async (ctx: Ctx) => {
           for (const { _id, scheduledTime, state } of await ctx.db.system.query(JOBS).collect()) {
@@ -104,7 +104,11 @@ async function restoreJob(ctx: Ctx, { document }: Row, fate: JobFate): Promise<s
   if (fate.kind === "run") {
     const job = jobShape.parse(document);
     const [args] = z.tuple([z.looseObject({})]).parse(job.args);
-    return ctx.scheduler.runAt(job.scheduledTime, makeFunctionReference<"mutation">(job.name), fieldsOf(args));
+    return ctx.scheduler.runAt(
+      job.scheduledTime,
+      makeFunctionReference<"mutation">(job.name),
+      fieldsOf(args),
+    );
   }
   const { _id, _creationTime, ...fields } = document;
   const value = fate.kind === "fail" ? { ...fields, state: { kind: "failed", error: fate.error } } : fields;

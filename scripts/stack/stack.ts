@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { createApplication, type Application } from "./application";
-import { createClock, real, type Clock } from "./clock";
+import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
 import { applicationVariables, applyVariables, operatorSettings, realProviders, type Provider } from "./env";
 import { functionApiHandler } from "./functionApi";
@@ -10,6 +10,7 @@ import { freshKeys, keptKeys } from "./keys";
 import { listen, portError } from "./listener";
 import { captureLogs } from "./logs";
 import { createPersistence, restoreState } from "./persistence";
+import { real } from "./real";
 import { createStandins, type Standins } from "./standins/index";
 import { serveStandins } from "./standins/server";
 
@@ -112,7 +113,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
       throw portError(error, providersPort, "PROVIDERS_PORT");
     },
   );
-  ending.leave.push(providers.close);
+  ending.leave.push(() => providers.close());
   const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
   ending.quiet.push(site.close);
   const api = await listen(apiPort, "API_PORT", functionApiHandler(application.promise, issuer));

@@ -1,6 +1,6 @@
 import { parseAbi } from "viem";
 
-/** The functions of the local chain's contracts that are called from here; tokens' usual ones are in viem's erc20Abi. */
+/** What scripts and tests call of the local chain's contracts; the tokens' usual functions are in viem's erc20Abi. */
 
 export const faucetAbi = parseAbi(["function mint(address to, uint256 value)"]);
 

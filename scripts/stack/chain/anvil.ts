@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { PortInUseError } from "../listener";
-import { real } from "../clock";
+import { real } from "../real";
 import { CHAIN_ID } from "./addresses";
 
 /** The process of the EVM node. */

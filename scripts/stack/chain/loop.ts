@@ -1,4 +1,4 @@
-import { real } from "../clock";
+import { real } from "../real";
 
 export type Loop = {
   /** Resolves when the turn under way, if any, is over. */

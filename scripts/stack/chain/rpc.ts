@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { real } from "../clock";
+import { real } from "../real";
 
 /** JSON-RPC to the local node, in real time whatever the application's clock does. */
 

@@ -1,6 +1,6 @@
 import { encodeFunctionData, erc20Abi, toHex, type Address, type Hex } from "viem";
 import * as z from "zod";
-import { real } from "../clock";
+import { real } from "../real";
 import { faucetAbi, wethAbi } from "./abis";
 import { TOKENS, type TokenSymbol } from "./addresses";
 import { hexShape, type Rpc, type RpcCall } from "./rpc";

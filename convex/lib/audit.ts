@@ -1,0 +1,16 @@
+import type { MutationCtx } from "../_generated/server";
+
+/** One line of the audit trail. Names no secret. */
+export type AuditEvent = {
+  /** The user for whom it was done, or "operator". */
+  actor: string;
+  action: "key created" | "key rotated" | "transaction signed" | "permit signed";
+  /** The wallet, transaction or key id it was done to. */
+  subject: string;
+  detail?: string;
+};
+
+/** Records what was done, in the transaction that does it. */
+export async function recordAudit(ctx: MutationCtx, event: AuditEvent): Promise<void> {
+  await ctx.db.insert("auditEvents", { at: Date.now(), ...event });
+}

@@ -1,0 +1,266 @@
+import {
+  AbiDecodingZeroDataError,
+  BaseError,
+  createClient,
+  defineChain,
+  erc20Abi,
+  HttpRequestError,
+  http,
+  parseAbi,
+  RpcRequestError,
+  type Address,
+  type Client,
+  type ContractFunctionParameters,
+  type Hex,
+  type HttpTransport,
+} from "viem";
+import {
+  estimateGas,
+  getBalance,
+  getBlock,
+  getChainId,
+  getTransactionCount,
+  multicall,
+  readContract,
+} from "viem/actions";
+import { deadlines } from "../lib/deadlines";
+import { setting } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { isAbort, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+
+/** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches what is asked together. */
+export const UPSTREAM = "The chain RPC";
+
+export const CHAIN_ID = 8453;
+
+const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
+/** The OP stack's predeploy that prices a transaction's L1 data. */
+const GAS_PRICE_ORACLE: Address = "0x420000000000000000000000000000000000000F";
+
+const chain = defineChain({
+  id: CHAIN_ID,
+  name: "Base",
+  nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+  rpcUrls: { default: { http: ["https://mainnet.base.org"] } },
+  contracts: { multicall3: { address: MULTICALL3 } },
+});
+
+const feedAbi = parseAbi([
+  "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
+]);
+const multicallAbi = parseAbi(["function getEthBalance(address addr) view returns (uint256 balance)"]);
+const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
+
+export type ChainClient = Client<HttpTransport, typeof chain>;
+
+export function chainClient(): ChainClient {
+  return createClient({
+    chain,
+    cacheTime: 0,
+    transport: http(setting("CHAIN_RPC_URL"), {
+      batch: { wait: 0 },
+      retryCount: 1,
+      // Ours, in real time: see `lib/deadlines`.
+      timeout: 0,
+      fetchFn: (input, init) => fetch(input, { ...init, signal: AbortSignal.timeout(deadlines.chain) }),
+    }),
+  });
+}
+
+/** The balance of a token (its address, or `null` for the chain's own coin) in its smallest unit. */
+export type Balances = { native: bigint; tokens: bigint[] };
+
+export type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } | null)[];
+
+/**
+ * Balances of an address and latest rounds of feeds, in one call.
+ * @throws AppError `upstream` when the chain cannot be asked or a balance cannot be read; a feed without an answer is `null`.
+ */
+export async function readAccount(
+  owner: Address,
+  tokens: readonly Address[],
+  feeds: readonly Address[],
+): Promise<Balances & { rounds: Rounds }> {
+  const client = chainClient();
+  const contracts: ContractFunctionParameters[] = [
+    { address: MULTICALL3, abi: multicallAbi, functionName: "getEthBalance", args: [owner] },
+    ...tokens.map((address) => ({ address, abi: erc20Abi, functionName: "balanceOf", args: [owner] })),
+    ...feeds.map((address) => ({ address, abi: feedAbi, functionName: "latestRoundData" })),
+  ];
+  return guarded(async () => {
+    const results = await manyCalls(client, contracts);
+    const native = uint(results[0]) ?? (await getBalance(client, { address: owner }));
+    const balances = tokens.map((_token, i) => uint(results[1 + i]));
+    if (balances.some((balance) => balance === null)) throw unusableFailure(UPSTREAM);
+    return {
+      native,
+      tokens: balances.flatMap((balance) => (balance === null ? [] : [balance])),
+      rounds: feeds.map((_feed, i) => round(results[1 + tokens.length + i])),
+    };
+  });
+}
+
+type Result = { status: "success"; result: unknown } | { status: "failure" };
+
+/** Through Multicall3, or, where the chain has none, through its code sent along. */
+async function manyCalls(
+  client: ChainClient,
+  contracts: readonly ContractFunctionParameters[],
+): Promise<readonly Result[]> {
+  const ask = (deployless: boolean) =>
+    multicall(client, { contracts, allowFailure: true, batchSize: 0, deployless });
+  const results = await ask(false);
+  return results.every(({ status }) => status === "failure") ? ask(true) : results;
+}
+
+export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
+
+export type Preparation = {
+  /** The next nonce as the chain sees it, pending transactions included. */
+  chainNonce: number;
+  native: bigint;
+  /** The spent token's balance; 0 for the chain's own coin. */
+  token: bigint;
+  fees: Fees;
+  /** Gas the call takes, or why it would revert. */
+  gas: { kind: "estimated"; gas: bigint } | { kind: "reverts"; reason: string };
+  /** What the chain charges for the transaction's L1 data, in wei; 0 where it has no such fee. */
+  l1Fee: bigint;
+};
+
+export type Transaction = { to: Address; data: Hex; value: bigint };
+
+/**
+ * Everything a transaction needs to be signed, in one round trip. The chain's id is checked first of all: a transaction
+ * is never signed for a chain that is not ours.
+ * @param token The ERC-20 that is spent, if any.
+ */
+export async function prepareTransaction(
+  from: Address,
+  transaction: Transaction,
+  token: Address | null,
+): Promise<Preparation> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [chainId, chainNonce, native, block, tip, held, gas, l1Fee] = await Promise.all([
+      getChainId(client),
+      getTransactionCount(client, { address: from, blockTag: "pending" }),
+      getBalance(client, { address: from }),
+      getBlock(client, { blockTag: "latest" }),
+      suggestedTip(client),
+      token === null ? Promise.resolve(0n) : tokenBalance(client, token, from),
+      estimate(client, from, transaction),
+      l1DataFee(client, transaction),
+    ]);
+    if (chainId !== CHAIN_ID) {
+      throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}: nothing was signed`);
+    }
+    const base = block.baseFeePerGas ?? 0n;
+    return {
+      chainNonce,
+      native,
+      token: held,
+      // Room for the base fee to double before the transaction is mined.
+      fees: { maxFeePerGas: base * 2n + tip, maxPriorityFeePerGas: tip },
+      gas,
+      l1Fee,
+    };
+  });
+}
+
+/** What a spender may take of an owner's token. */
+export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
+  return guarded(() =>
+    readContract(chainClient(), {
+      address: token,
+      abi: erc20Abi,
+      functionName: "allowance",
+      args: [owner, spender],
+    }),
+  );
+}
+
+async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
+  return readContract(client, { address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
+}
+
+async function suggestedTip(client: ChainClient): Promise<bigint> {
+  const tip = await client.request({ method: "eth_maxPriorityFeePerGas" });
+  return BigInt(tip);
+}
+
+async function estimate(client: ChainClient, from: Address, { to, data, value }: Transaction): Promise<Preparation["gas"]> {
+  try {
+    return { kind: "estimated", gas: await estimateGas(client, { account: from, to, data, value }) };
+  } catch (error) {
+    const reason = revertReason(error);
+    if (reason === null) throw error;
+    return { kind: "reverts", reason };
+  }
+}
+
+/** The oracle prices a transaction by its size; a chain without one charges nothing. */
+async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bigint> {
+  const size = BigInt((data.length - 2) / 2 + 120);
+  try {
+    return await readContract(client, {
+      address: GAS_PRICE_ORACLE,
+      abi: oracleAbi,
+      functionName: "getL1FeeUpperBound",
+      args: [size],
+    });
+  } catch (error) {
+    const absent = error instanceof BaseError && error.walk((inner) => inner instanceof AbiDecodingZeroDataError);
+    if (absent) return 0n;
+    throw error;
+  }
+}
+
+/** Why the chain refused to run a call, in one readable line; `null` when the failure is not the call's. */
+export function revertReason(error: unknown): string | null {
+  if (!(error instanceof BaseError)) return null;
+  if (error.walk((inner) => inner instanceof HttpRequestError) !== null) return null;
+  const refused = error.walk((inner) => inner instanceof RpcRequestError);
+  if (!(refused instanceof RpcRequestError)) return null;
+  return printable(refused.details);
+}
+
+/** Nodes print raw revert bytes into their messages. */
+function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, " ").trim().slice(0, 200);
+}
+
+/** Maps what the transport can do wrong to `AppError("upstream")`, once. */
+export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw chainFailure(error);
+  }
+}
+
+export function chainFailure(error: unknown): AppError {
+  const aborted = error instanceof BaseError && error.walk((inner) => isAbort(inner)) !== null;
+  if (aborted || isAbort(error)) return timeoutFailure(UPSTREAM);
+  const transport = error instanceof BaseError ? error.walk((inner) => inner instanceof HttpRequestError) : null;
+  if (transport instanceof HttpRequestError) {
+    if (transport.status === undefined) return unreachableFailure(UPSTREAM);
+    return new AppError("upstream", `${UPSTREAM} answered with status ${transport.status}`);
+  }
+  if (error instanceof BaseError && error.walk((inner) => inner instanceof RpcRequestError) !== null) {
+    return new AppError("upstream", `${UPSTREAM} refused a request`);
+  }
+  return unusableFailure(UPSTREAM);
+}
+
+function uint(result: Result | undefined): bigint | null {
+  return result?.status === "success" && typeof result.result === "bigint" ? result.result : null;
+}
+
+function round(result: Result | undefined): Rounds[number] {
+  if (result?.status !== "success" || !Array.isArray(result.result)) return null;
+  const [, answer, startedAt, updatedAt] = result.result as unknown[];
+  if (typeof answer !== "bigint" || typeof startedAt !== "bigint" || typeof updatedAt !== "bigint") return null;
+  return { answer, startedAt, updatedAt };
+}

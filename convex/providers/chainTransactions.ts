@@ -1,0 +1,73 @@
+import { BaseError, HttpRequestError, keccak256, TransactionReceiptNotFoundError, TransactionNotFoundError, type Address, type Hex } from "viem";
+import { getTransaction, getTransactionCount, getTransactionReceipt, sendRawTransaction } from "viem/actions";
+import { messageOf } from "../lib/errors";
+import { chainClient, chainFailure, guarded, revertReason } from "./chain";
+
+/** Signed transactions on their way into the chain. Every call is safe to repeat: the same bytes have one effect. */
+
+export type Broadcast =
+  /** The node has it. */
+  | { kind: "accepted" }
+  /** Its nonce is taken, by itself or by another: ask for its receipt. */
+  | { kind: "nonce taken" }
+  /** The node will not have it, for example for want of funds. */
+  | { kind: "refused"; reason: string }
+  /** Nobody knows whether it arrived. */
+  | { kind: "unknown"; reason: string };
+
+/** Hands signed bytes to the chain. Never throws: what is unknown is an outcome. */
+export async function broadcast(raw: Hex): Promise<Broadcast> {
+  try {
+    await sendRawTransaction(chainClient(), { serializedTransaction: raw });
+    return { kind: "accepted" };
+  } catch (error) {
+    const reason = revertReason(error);
+    if (reason === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
+    // The node's own words tell these apart; viem maps several of them to one class.
+    if (/already (?:imported|known)|known transaction/i.test(reason)) return { kind: "accepted" };
+    if (/nonce too low|nonce is too low|replacement transaction underpriced/i.test(reason)) return { kind: "nonce taken" };
+    return { kind: "refused", reason };
+  }
+}
+
+export type Standing =
+  | { kind: "mined"; succeeded: boolean; blockNumber: number }
+  /** In a node's pool. */
+  | { kind: "pending" }
+  /** Neither mined nor pending, and its nonce is still free. */
+  | { kind: "missing" }
+  /** Another transaction has its nonce. */
+  | { kind: "replaced" };
+
+/**
+ * Where a signed transaction stands.
+ * @throws AppError `upstream`
+ */
+export async function standing(from: Address, nonce: number, raw: Hex): Promise<Standing> {
+  const client = chainClient();
+  const hash = keccak256(raw);
+  return guarded(async () => {
+    const [receipt, transaction, mined] = await Promise.all([
+      orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
+      orNull(getTransaction(client, { hash }), TransactionNotFoundError),
+      getTransactionCount(client, { address: from, blockTag: "latest" }),
+    ]);
+    if (receipt !== null) {
+      return { kind: "mined", succeeded: receipt.status === "success", blockNumber: Number(receipt.blockNumber) };
+    }
+    if (transaction !== null) return { kind: "pending" };
+    return { kind: mined > nonce ? "replaced" : "missing" };
+  });
+}
+
+async function orNull<Value>(answer: Promise<Value>, absent: new (...args: never[]) => Error): Promise<Value | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof absent) return null;
+    if (error instanceof BaseError && !(error instanceof HttpRequestError)) {
+      if (error.walk((inner) => inner instanceof absent) !== null) return null;
+    }
+    throw error;
+  }
+}

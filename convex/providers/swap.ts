@@ -1,0 +1,105 @@
+import * as z from "zod";
+import type { Address, Hex } from "viem";
+import { deadlines } from "../lib/deadlines";
+import { required, setting } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { exchange, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { CHAIN_ID } from "./chain";
+
+/** The swap provider: 0x Swap API v2, Permit2 quotes (docs.0x.org). */
+const UPSTREAM = "The swap provider";
+
+const address = z.custom<Address>((value) => typeof value === "string" && /^0x[0-9a-fA-F]{40}$/.test(value));
+const hex = z.custom<Hex>((value) => typeof value === "string" && /^0x(?:[0-9a-fA-F]{2})*$/.test(value));
+const digits = z
+  .string()
+  .regex(/^\d{1,78}$/)
+  .transform((value) => BigInt(value));
+
+const typedField = z.object({ name: z.string(), type: z.string() });
+
+const quoteShape = z.object({
+  liquidityAvailable: z.literal(true),
+  sellToken: address,
+  buyToken: address,
+  sellAmount: digits,
+  buyAmount: digits,
+  minBuyAmount: digits,
+  issues: z.object({ allowance: z.object({ actual: digits, spender: address }).nullish() }),
+  permit2: z
+    .object({
+      eip712: z.object({
+        types: z.record(z.string(), z.array(typedField)),
+        primaryType: z.literal("PermitTransferFrom"),
+        domain: z.object({ name: z.literal("Permit2"), chainId: z.coerce.number(), verifyingContract: address }),
+        message: z.object({
+          permitted: z.object({ token: address, amount: digits }),
+          spender: address,
+          nonce: digits,
+          deadline: digits,
+        }),
+      }),
+    })
+    .nullish(),
+  transaction: z.object({ to: address, data: hex, value: digits, gas: digits.nullish() }),
+});
+
+const noLiquidityShape = z.object({ liquidityAvailable: z.literal(false) });
+
+const failureShape = z.object({
+  name: z.string(),
+  data: z.object({ details: z.array(z.object({ field: z.string(), reason: z.string() })) }).nullish(),
+});
+
+export type Quote = z.output<typeof quoteShape>;
+
+/** Refusals of the provider that are about the request, in the caller's words. */
+const REFUSALS: Record<string, string> = {
+  TOKEN_NOT_SUPPORTED: "The swap provider does not support this token",
+  SWAP_VALIDATION_FAILED: "The swap provider refused this swap",
+  INPUT_INVALID: "The swap provider refused the input of this swap",
+};
+
+/**
+ * A firm quote for selling exactly `sellAmount`.
+ * @param taker The wallet that holds the tokens, signs and sends.
+ * @throws AppError `invalid_request` when there is no route or the provider refuses the swap, `upstream` for its failures.
+ */
+export async function requestQuote(swap: {
+  sellToken: Address;
+  buyToken: Address;
+  sellAmount: bigint;
+  taker: Address;
+  slippageBps: number;
+}): Promise<Quote> {
+  const query = new URLSearchParams({
+    chainId: String(CHAIN_ID),
+    sellToken: swap.sellToken,
+    buyToken: swap.buyToken,
+    sellAmount: swap.sellAmount.toString(),
+    taker: swap.taker,
+    slippageBps: String(swap.slippageBps),
+  });
+  const url = `${setting("SWAP_API_URL")}/swap/permit2/quote?${query.toString()}`;
+  const headers = { "0x-api-key": required("SWAP_API_KEY"), "0x-version": "v2" };
+  const result = await exchange(url, { method: "GET", headers }, deadlines.swap);
+  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
+  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
+  if (result.status !== 200) throw refusal(result.status, result.body);
+  if (noLiquidityShape.safeParse(result.body).success) {
+    throw new AppError("invalid_request", "There is no liquidity for this swap: try another amount or token");
+  }
+  const parsed = quoteShape.safeParse(result.body);
+  if (!parsed.success) throw unusableFailure(UPSTREAM);
+  return parsed.data;
+}
+
+function refusal(status: number, body: unknown): AppError {
+  const parsed = failureShape.safeParse(body);
+  const message = parsed.success ? REFUSALS[parsed.data.name] : undefined;
+  if (status === 400 && parsed.success && message !== undefined) {
+    const fields = parsed.data.data?.details.map(({ field }) => field.slice(0, 40)).join(", ");
+    return new AppError("invalid_request", fields ? `${message}: ${fields}` : message);
+  }
+  return statusFailure(UPSTREAM, status);
+}

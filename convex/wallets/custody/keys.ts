@@ -1,0 +1,87 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import { internalAction, internalMutation, internalQuery } from "../../_generated/server";
+import { recordAudit } from "../../lib/audit";
+import { AppError } from "../../lib/errors";
+import { currentKeyId, keyIdOf, open, seal } from "../../lib/sealing";
+import { keySeal } from "./seals";
+
+/** Keys per transaction of a rotation. */
+const BATCH = 50;
+
+/** A wallet's sealed key, for `custody/signing` alone. */
+export const sealed = internalQuery({
+  args: { walletId: v.string() },
+  returns: v.string(),
+  handler: async (ctx, { walletId }) => {
+    const row = await ctx.db
+      .query("walletKeys")
+      .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
+      .unique();
+    if (row === null) throw new AppError("internal", "This wallet has no key");
+    return row.sealedKey;
+  },
+});
+
+/**
+ * Seals every key anew that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; run it after a change
+ * of the key, with the old one in `WALLET_ENCRYPTION_KEY_PREVIOUS`. Safe to run twice, and to resume after a crash.
+ * @returns How many keys were sealed anew.
+ */
+export const rotate = internalAction({
+  args: {},
+  returns: v.object({ rotated: v.number() }),
+  handler: async (ctx): Promise<{ rotated: number }> => {
+    const keyId = currentKeyId();
+    let rotated = 0;
+    for (;;) {
+      const batch = await ctx.runQuery(internal.wallets.custody.keys.outdated, { keyId });
+      if (batch.length === 0) return { rotated };
+      const resealed = await Promise.all(
+        batch.map(async ({ walletId, sealedKey }) => ({
+          walletId,
+          from: sealedKey,
+          to: await seal(await open(sealedKey, keySeal(walletId)), keySeal(walletId)),
+        })),
+      );
+      rotated += await ctx.runMutation(internal.wallets.custody.keys.replace, { resealed });
+    }
+  },
+});
+
+/** Keys sealed under another master key than the named one. */
+export const outdated = internalQuery({
+  args: { keyId: v.string() },
+  returns: v.array(v.object({ walletId: v.string(), sealedKey: v.string() })),
+  handler: async (ctx, { keyId }) => {
+    const before = await ctx.db
+      .query("walletKeys")
+      .withIndex("by_keyId", (q) => q.lt("keyId", keyId))
+      .take(BATCH);
+    const after = await ctx.db
+      .query("walletKeys")
+      .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
+      .take(BATCH - before.length);
+    return [...before, ...after].map(({ walletId, sealedKey }) => ({ walletId, sealedKey }));
+  },
+});
+
+/** Puts re-sealed keys in place of what they were made from; one that changed meanwhile stays. */
+export const replace = internalMutation({
+  args: { resealed: v.array(v.object({ walletId: v.string(), from: v.string(), to: v.string() })) },
+  returns: v.number(),
+  handler: async (ctx, { resealed }) => {
+    let replaced = 0;
+    for (const { walletId, from, to } of resealed) {
+      const row = await ctx.db
+        .query("walletKeys")
+        .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
+        .unique();
+      if (row === null || row.sealedKey !== from) continue;
+      await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
+      await recordAudit(ctx, { actor: "operator", action: "key rotated", subject: walletId, detail: keyIdOf(to) });
+      replaced++;
+    }
+    return replaced;
+  },
+});

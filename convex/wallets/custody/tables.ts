@@ -1,0 +1,16 @@
+import { defineTable } from "convex/server";
+import { v } from "convex/values";
+
+export const custodyTables = {
+  /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
+  walletKeys: defineTable({
+    walletId: v.string(),
+    userId: v.string(),
+    /** AES-256-CBC and HMAC, bound to the wallet id (`lib/sealing`). */
+    sealedKey: v.string(),
+    /** The master key that sealed it, by name. */
+    keyId: v.string(),
+  })
+    .index("by_walletId", ["walletId"])
+    .index("by_keyId", ["keyId"]),
+};

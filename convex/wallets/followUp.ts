@@ -1,0 +1,42 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction } from "../_generated/server";
+import { standing } from "../providers/chainTransactions";
+import { asAddress, asHex } from "./addresses";
+import { isOpen } from "./machine";
+import { handOut } from "./steps";
+
+/**
+ * Asks the chain what became of a signed transaction. One that is neither mined nor pending is handed out again: the
+ * same bytes, never new ones.
+ */
+export const check = internalAction({
+  args: { transactionId: v.id("transactions") },
+  returns: v.null(),
+  handler: async (ctx, { transactionId }) => {
+    const row = await ctx.runQuery(internal.wallets.transactions.view, { transactionId });
+    if (!isOpen(row.state) || row.nonce === undefined || row.rawTransaction === undefined) return null;
+    const now = await standing(asAddress(row.address), row.nonce, asHex(row.rawTransaction));
+    const advance = (to: "confirmed" | "failed" | "broadcast", error?: string) =>
+      ctx.runMutation(internal.wallets.transactions.advance, {
+        transactionId,
+        to,
+        ...(error === undefined ? {} : { error, errorCode: "upstream" as const }),
+      });
+    switch (now.kind) {
+      case "mined":
+        if (now.succeeded) await advance("confirmed");
+        else await advance("failed", "The transaction was mined and reverted");
+        break;
+      case "replaced":
+        await advance("failed", "Another transaction took this one's place");
+        break;
+      case "pending":
+        await advance("broadcast");
+        break;
+      case "missing":
+        await handOut(ctx, row);
+    }
+    return null;
+  },
+});

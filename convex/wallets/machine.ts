@@ -1,0 +1,46 @@
+import { SECOND, MINUTE } from "../lib/time";
+import type { TransactionState } from "./tables";
+
+/**
+ * The states of a transaction. Pure.
+ *
+ *     prepared ──► signed ──► broadcast ──► confirmed
+ *        │           │  │        │  ▲  └──► failed
+ *        ▼           │  └──► unknown┘
+ *      failed ◄──────┘          └─────────► confirmed, failed
+ *
+ * A nonce is taken in the transaction that stores the signed bytes, so a crash before it takes none and a crash behind
+ * it leaves bytes that can be handed out again with the same effect.
+ */
+
+/** Later than any moment. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
+/** A driver that was silent for this long has died. */
+export const DRIVER_LEASE_MS = 60 * SECOND;
+
+/** A request that was not signed by then is dropped: its caller went away long ago. */
+export const PREPARED_FOR_MS = MINUTE;
+
+const FOLLOWS: Record<TransactionState, readonly TransactionState[]> = {
+  prepared: ["signed", "failed"],
+  signed: ["broadcast", "unknown", "confirmed", "failed"],
+  broadcast: ["broadcast", "unknown", "confirmed", "failed"],
+  unknown: ["broadcast", "unknown", "confirmed", "failed"],
+  confirmed: [],
+  failed: [],
+};
+
+export function mayFollow(state: TransactionState, next: TransactionState): boolean {
+  return FOLLOWS[state].includes(next);
+}
+
+/** Signed, and its end is not known: the chain has to be asked. */
+export function isOpen(state: TransactionState): boolean {
+  return state === "signed" || state === "broadcast" || state === "unknown";
+}
+
+/** When to look after a signed transaction again: 20 s, 40 s, … 5 min. */
+export function nextCheck(now: number, checks: number): number {
+  return now + Math.min(20 * SECOND * 2 ** Math.min(checks, 10), 5 * MINUTE);
+}

@@ -1,0 +1,66 @@
+import { encodeFunctionData, erc20Abi, type Address } from "viem";
+import { AppError } from "../lib/errors";
+import { formatUnits } from "../lib/money";
+import type { Preparation, Transaction } from "../providers/chain";
+import { TOKENS, type Symbol } from "./tokens";
+
+/** What a send or an approval is on chain, and whether a wallet can pay for it. Pure. */
+
+export function sendTransaction(token: Symbol, to: Address, amount: bigint): Transaction {
+  const { address } = TOKENS[token];
+  if (address === null) return { to, data: "0x", value: amount };
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
+  return { to: address, data, value: 0n };
+}
+
+export function approval(token: Address, spender: Address, amount: bigint): Transaction {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, amount] });
+  return { to: token, data, value: 0n };
+}
+
+/** Room for the state to change between the estimate and the block. */
+export function gasLimit(estimated: bigint): bigint {
+  return (estimated * 12n) / 10n;
+}
+
+/** The L1 fee moves with the L1's own: keep twice of what it is now. */
+const L1_FEE_MARGIN = 2n;
+
+/**
+ * What is missing to carry out a transaction, in words; `null` when nothing is.
+ * @param spent What is spent of the chain's own coin besides fees, or of an ERC-20.
+ */
+export function shortfall(
+  spent: { token: Symbol; amount: bigint },
+  preparation: Preparation,
+): { token: Symbol; missing: string } | null {
+  const { token, amount } = spent;
+  const native = TOKENS[token].address === null;
+  const held = native ? preparation.native : preparation.token;
+  const { decimals } = TOKENS[token];
+  if (held < amount) {
+    const missing =
+      `Insufficient ${token}: ${formatUnits(amount, decimals)} needed, the wallet holds ` +
+      `${formatUnits(held, decimals)}, ${formatUnits(amount - held, decimals)} is missing`;
+    return { token, missing };
+  }
+  if (preparation.gas.kind === "reverts") return null;
+  const fees = maximumFees(preparation, preparation.gas.gas);
+  const needed = fees + (native ? amount : 0n);
+  if (preparation.native >= needed) return null;
+  const missing =
+    `Insufficient ETH for the network fee: ${formatUnits(needed, 18)} needed in all (fee up to ` +
+    `${formatUnits(fees, 18)}), the wallet holds ${formatUnits(preparation.native, 18)}, ` +
+    `${formatUnits(needed - preparation.native, 18)} is missing`;
+  return { token: "ETH", missing };
+}
+
+function maximumFees({ fees, l1Fee }: Preparation, gas: bigint): bigint {
+  return gasLimit(gas) * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
+}
+
+/** @throws AppError `invalid_request` when the call would revert. */
+export function gasOf({ gas }: Preparation): bigint {
+  if (gas.kind === "estimated") return gasLimit(gas.gas);
+  throw new AppError("invalid_request", `The transaction would fail: ${gas.reason}`);
+}

@@ -1,0 +1,85 @@
+import { isAddressEqual, type Address } from "viem";
+import { AppError } from "../lib/errors";
+import { BPS } from "../lib/money";
+import { CHAIN_ID } from "../providers/chain";
+import type { Quote } from "../providers/swap";
+import { PERMIT2, swapAddress, TOKENS, type Symbol } from "./tokens";
+
+/** A quote is somebody else's word: what it must say before anything is signed. Pure. */
+
+type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
+
+const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
+
+/** @throws AppError `upstream` when the quote would have the wallet sign or pay something else than was asked for. */
+export function checkQuote(quote: Quote, swap: Swap, nowMs: number): void {
+  const sellToken = swapAddress(swap.fromToken);
+  const native = TOKENS[swap.fromToken].address === null;
+  const lowest = (quote.buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
+  const sound =
+    isAddressEqual(quote.sellToken, sellToken) &&
+    isAddressEqual(quote.buyToken, swapAddress(swap.toToken)) &&
+    quote.sellAmount === swap.amount &&
+    // One unit for rounding.
+    quote.minBuyAmount + 1n >= lowest &&
+    quote.buyAmount > 0n &&
+    quote.transaction.value === (native ? swap.amount : 0n);
+  if (!sound) throw new AppError("upstream", SUSPECT);
+  if (quote.permit2) checkPermit(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs);
+  else if (!native && !isWrapping(swap)) throw new AppError("upstream", SUSPECT);
+  const spender = quote.issues.allowance?.spender;
+  if (spender !== undefined && !isAddressEqual(spender, PERMIT2)) throw new AppError("upstream", SUSPECT);
+}
+
+function checkPermit(
+  quote: Quote,
+  { domain, message }: NonNullable<Quote["permit2"]>["eip712"],
+  sellToken: Address,
+  amount: bigint,
+  nowMs: number,
+): void {
+  const sound =
+    domain.chainId === CHAIN_ID &&
+    isAddressEqual(domain.verifyingContract, PERMIT2) &&
+    isAddressEqual(message.permitted.token, sellToken) &&
+    message.permitted.amount === amount &&
+    isAddressEqual(message.spender, quote.transaction.to) &&
+    message.deadline > BigInt(Math.floor(nowMs / 1000));
+  if (!sound) throw new AppError("upstream", SUSPECT);
+}
+
+/** ETH and WETH change into each other one to one, at the WETH contract itself. */
+export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
+  return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
+}
+
+/**
+ * Holds the quote's guaranteed minimum against the price feeds.
+ * @param prices USD with 8 decimals, `null` without a live price.
+ * @param maxImpactBps How much worse than the feeds, besides the slippage, is still taken.
+ * @returns Whether it could be checked at all.
+ * @throws AppError `invalid_request` when the minimum is worse than slippage and impact allow.
+ */
+export function checkPrice(
+  quote: Quote,
+  swap: Swap,
+  prices: { from: bigint | null; to: bigint | null },
+  maxImpactBps: bigint,
+): boolean {
+  if (isWrapping(swap)) return true;
+  if (prices.from === null || prices.to === null) return false;
+  const from = TOKENS[swap.fromToken];
+  const to = TOKENS[swap.toToken];
+  // Both sides in USD with 8 + 36 decimals: the tokens' own decimals are brought to 18 each.
+  const given = swap.amount * prices.from * 10n ** BigInt(18 - from.decimals);
+  const got = quote.minBuyAmount * prices.to * 10n ** BigInt(18 - to.decimals);
+  const tolerated = BigInt(swap.slippageBps) + maxImpactBps;
+  const least = tolerated >= BPS ? 0n : given * (BPS - tolerated);
+  if (got * BPS < least) {
+    throw new AppError(
+      "invalid_request",
+      "The quote is worse than the market price allows: try a smaller amount or a larger slippage",
+    );
+  }
+  return true;
+}

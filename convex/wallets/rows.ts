@@ -1,0 +1,83 @@
+import { v, type Infer } from "convex/values";
+import type { Doc, Id } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { vRequest, vState, vSwapTerms, type TransactionRequest } from "./tables";
+
+/** Finding the machine's rows, and what leaves them. */
+
+export const vView = v.object({
+  _id: v.id("transactions"),
+  state: vState,
+  request: vRequest,
+  txHash: v.optional(v.string()),
+  nonce: v.optional(v.number()),
+  rawTransaction: v.optional(v.string()),
+  address: v.string(),
+  terms: v.optional(vSwapTerms),
+  error: v.optional(v.string()),
+  errorCode: v.optional(v.string()),
+  checks: v.number(),
+});
+
+export type View = Infer<typeof vView>;
+
+export const vWork = v.object({
+  transaction: vView,
+  userId: v.string(),
+  /** The wallet's next nonce as far as this service knows; `null` before its first transaction. */
+  nextNonce: v.union(v.number(), v.null()),
+});
+export type Work = Infer<typeof vWork>;
+
+export async function byId(ctx: QueryCtx, id: Id<"transactions">): Promise<Doc<"transactions">> {
+  const row = await ctx.db.get("transactions", id);
+  if (row === null) throw new AppError("internal", "The transaction is gone");
+  return row;
+}
+
+export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {
+  const wallet = await ctx.db
+    .query("wallets")
+    .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
+    .unique();
+  if (wallet === null) throw new AppError("internal", "The wallet is gone");
+  return wallet;
+}
+
+export async function oldest(ctx: QueryCtx, walletId: string, state: "signed" | "prepared") {
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId).eq("state", state))
+    .first();
+}
+
+export async function openedWith(ctx: QueryCtx, userId: string, idempotencyKey: string | undefined) {
+  if (idempotencyKey === undefined) return null;
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_userId_and_idempotencyKey", (q) => q.eq("userId", userId).eq("idempotencyKey", idempotencyKey))
+    .unique();
+}
+
+export function sameRequest(a: TransactionRequest, b: TransactionRequest): boolean {
+  const canonical = (request: TransactionRequest) => JSON.stringify(Object.entries(request).sort());
+  return canonical(a) === canonical(b);
+}
+
+export function project(row: Doc<"transactions">) {
+  const { _id, state, request, address, checks } = row;
+  return {
+    _id,
+    state,
+    request,
+    address,
+    checks,
+    ...(row.txHash === undefined ? {} : { txHash: row.txHash }),
+    ...(row.nonce === undefined ? {} : { nonce: row.nonce }),
+    ...(row.rawTransaction === undefined ? {} : { rawTransaction: row.rawTransaction }),
+    ...(row.terms === undefined ? {} : { terms: row.terms }),
+    ...(row.error === undefined ? {} : { error: row.error }),
+    ...(row.errorCode === undefined ? {} : { errorCode: row.errorCode }),
+  };
+}

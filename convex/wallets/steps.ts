@@ -1,0 +1,94 @@
+import { keccak256, type Address, type Hex } from "viem";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { CHAIN_ID, prepareTransaction, type Preparation, type Transaction } from "../providers/chain";
+import { broadcast, standing } from "../providers/chainTransactions";
+import { asAddress, asHex } from "./addresses";
+import { signTransaction } from "./custody/signing";
+import { otherWalletHint } from "./hints";
+import { gasOf, shortfall } from "./plans";
+import type { Work } from "./rows";
+import { TOKENS, type Symbol } from "./tokens";
+import type { SwapTerms } from "./tables";
+
+/** The steps that every transaction takes: it is affordable, it is signed, it is handed out. */
+
+export type Job = Work & { walletId: string; driver: number };
+
+/** Ready to be signed. */
+export type Plan = {
+  transaction: Transaction;
+  preparation: Preparation;
+  gas: bigint;
+  /** As far as this service knows; the chain may know of more. */
+  nextNonce: number | null;
+  terms?: SwapTerms;
+};
+
+/** Everything the transaction needs from the chain, once the wallet is known to hold what it takes. */
+export async function affordable(
+  ctx: ActionCtx,
+  job: Job,
+  from: Address,
+  transaction: Transaction,
+  spent: { token: Symbol; amount: bigint },
+): Promise<Plan> {
+  const preparation = await prepareTransaction(from, transaction, TOKENS[spent.token].address);
+  const short = shortfall(spent, preparation);
+  if (short !== null) {
+    const hint = await otherWalletHint(ctx, job.userId, job.walletId, short.token, spent.amount);
+    throw new AppError("invalid_request", `${short.missing}${hint}`);
+  }
+  return { transaction, preparation, gas: gasOf(preparation), nextNonce: job.nextNonce };
+}
+
+export type Signed = { walletId: string; driver: number; nonce: number; rawTransaction: Hex; txHash: Hex };
+
+/** Signs with the wallet's next nonce; the nonce is only taken when the bytes are stored. */
+export async function sign(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed> {
+  const { preparation, transaction, gas, nextNonce } = plan;
+  const nonce = Math.max(preparation.chainNonce, nextNonce ?? 0);
+  const rawTransaction = await signTransaction(ctx, job.walletId, {
+    type: "eip1559",
+    chainId: CHAIN_ID,
+    nonce,
+    gas,
+    ...preparation.fees,
+    ...transaction,
+  });
+  const { walletId, driver } = job;
+  return { walletId, driver, nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+}
+
+type Outgoing = Pick<Work["transaction"], "_id" | "address" | "nonce" | "rawTransaction">;
+
+/** Hands stored bytes to the chain and marks what became of that. Safe to repeat. */
+export async function handOut(ctx: ActionCtx, { _id, address, nonce, rawTransaction }: Outgoing): Promise<void> {
+  if (nonce === undefined || rawTransaction === undefined) throw new AppError("internal", "Nothing is signed");
+  const raw = asHex(rawTransaction);
+  const outcome = await broadcast(raw);
+  const mark = (to: "broadcast" | "unknown" | "failed", error?: string) =>
+    ctx.runMutation(internal.wallets.transactions.advance, {
+      transactionId: _id,
+      to,
+      ...(error === undefined ? {} : { error: error, errorCode: "upstream" as const }),
+    });
+  switch (outcome.kind) {
+    case "accepted":
+      await mark("broadcast");
+      return;
+    case "unknown":
+      await mark("unknown", outcome.reason);
+      return;
+    case "nonce taken":
+      await mark("unknown", "The nonce is taken: the chain is asked by whom");
+      return;
+    case "refused": {
+      // An earlier hand-out may have been mined meanwhile; only what the chain has never seen has failed.
+      const { kind } = await standing(asAddress(address), nonce, raw).catch(() => ({ kind: "unknown" }));
+      if (kind === "missing") await mark("failed", `The chain refused the transaction: ${outcome.reason}`);
+      else await mark("unknown", outcome.reason);
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import { concat, numberToHex, size, type Address, type Hex } from "viem";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { setting } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { SECOND, sleep } from "../lib/time";
+import { readAccount, type Rounds } from "../providers/chain";
+import { standing } from "../providers/chainTransactions";
+import { requestQuote, type Quote } from "../providers/swap";
+import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../prices/feeds";
+import { asAddress, asHex } from "./addresses";
+import { signTypedData } from "./custody/signing";
+import { approval } from "./plans";
+import { checkPrice, checkQuote } from "./quoteChecks";
+import { affordable, handOut, sign, type Job, type Plan } from "./steps";
+import { swapAddress, TOKENS } from "./tokens";
+import type { TransactionRequest } from "./tables";
+
+type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
+
+/** How long a swap waits for its approval to be mined. */
+const APPROVAL_WAIT_MS = 20 * SECOND;
+
+/**
+ * A swap, ready to be signed: quote, approval where one is needed (then a fresh quote), permit, and the call simulated
+ * with the signature appended.
+ */
+export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
+  const swap = { ...request, amount: BigInt(request.amount) };
+  const taker = asAddress(job.transaction.address);
+  const ask = () =>
+    requestQuote({
+      sellToken: swapAddress(swap.fromToken),
+      buyToken: swapAddress(swap.toToken),
+      sellAmount: swap.amount,
+      taker,
+      slippageBps: swap.slippageBps,
+    });
+  const [first, prices] = await Promise.all([ask(), livePrices(taker, swap)]);
+  let quote = first;
+  let { nextNonce } = job;
+  checkQuote(quote, swap, Date.now());
+  const { allowance } = quote.issues;
+  const sellToken = TOKENS[swap.fromToken].address;
+  if (allowance && sellToken !== null && allowance.actual < swap.amount) {
+    // Some tokens refuse to change an allowance that is not zero.
+    const amounts = allowance.actual > 0n ? [0n, swap.amount] : [swap.amount];
+    for (const amount of amounts) {
+      nextNonce = await approve(ctx, { ...job, nextNonce }, sellToken, allowance.spender, request, amount);
+    }
+    quote = await ask();
+    checkQuote(quote, swap, Date.now());
+    if (quote.issues.allowance) throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
+  }
+  const priceChecked = checkPrice(quote, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
+  const data = await withPermit(ctx, job.walletId, quote);
+  const { to, value, gas } = quote.transaction;
+  const plan = await affordable(
+    ctx,
+    { ...job, nextNonce },
+    taker,
+    { to, data, value },
+    { token: swap.fromToken, amount: swap.amount },
+  );
+  return {
+    ...plan,
+    gas: gas && gas > plan.gas ? gas : plan.gas,
+    terms: {
+      sellAmount: quote.sellAmount.toString(),
+      buyAmount: quote.buyAmount.toString(),
+      minBuyAmount: quote.minBuyAmount.toString(),
+      priceChecked,
+    },
+  };
+}
+
+/** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
+async function withPermit(ctx: ActionCtx, walletId: string, quote: Quote): Promise<Hex> {
+  const { permit2, transaction } = quote;
+  if (!permit2) return transaction.data;
+  const signature = await signTypedData(ctx, walletId, permit2.eip712);
+  return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
+}
+
+/** Approves exactly `amount` and waits until that is mined. @returns The wallet's next nonce. */
+async function approve(
+  ctx: ActionCtx,
+  job: Job,
+  token: Address,
+  spender: Address,
+  { fromToken }: SwapRequest,
+  amount: bigint,
+): Promise<number> {
+  const parentId = job.transaction._id;
+  const from = asAddress(job.transaction.address);
+  const plan = await affordable(ctx, job, from, approval(token, spender, amount), { token: fromToken, amount: 0n });
+  const signed = await sign(ctx, job, plan);
+  const transactionId = await ctx.runMutation(internal.wallets.transactions.storeApproval, {
+    parentId,
+    request: { kind: "approve", token: fromToken, spender, amount: amount.toString() },
+    signed,
+  });
+  if (transactionId === null) throw new AppError("upstream", "The swap was not sent in time: nothing was swapped");
+  await handOut(ctx, { _id: transactionId, address: from, ...signed });
+  await mined(ctx, transactionId, from, signed);
+  return signed.nonce + 1;
+}
+
+async function mined(
+  ctx: ActionCtx,
+  transactionId: Parameters<typeof handOut>[1]["_id"],
+  from: Address,
+  { nonce, rawTransaction }: { nonce: number; rawTransaction: string },
+): Promise<void> {
+  const until = AbortSignal.timeout(APPROVAL_WAIT_MS);
+  while (!until.aborted) {
+    const now = await standing(from, nonce, asHex(rawTransaction));
+    if (now.kind === "mined") {
+      const to = now.succeeded ? "confirmed" : "failed";
+      await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, to });
+      if (now.succeeded) return;
+      throw new AppError("upstream", "The token refused the approval that the swap needs: nothing was swapped");
+    }
+    await sleep(SECOND / 4);
+  }
+  throw new AppError("upstream", "The approval that the swap needs was not mined in time: nothing was swapped");
+}
+
+/** Live prices of both sides from the feeds; `null` where one is stale or the sequencer is not to be trusted. */
+async function livePrices(
+  owner: Address,
+  { fromToken, toToken }: Pick<SwapRequest, "fromToken" | "toToken">,
+): Promise<{ from: bigint | null; to: bigint | null }> {
+  const feeds = [TOKENS[fromToken].feed, TOKENS[toToken].feed] as const;
+  const addresses = [SEQUENCER_FEED, ...feeds.map((feed) => FEEDS[feed].address)] as const;
+  const { rounds } = await readAccount(owner, [], addresses).catch(() => ({ rounds: [null, null, null] as Rounds }));
+  const now = Date.now();
+  if (!sequencerIsUp(rounds[0] ?? null, now)) return { from: null, to: null };
+  return {
+    from: livePrice(feeds[0], rounds[1] ?? null, now),
+    to: livePrice(feeds[1], rounds[2] ?? null, now),
+  };
+}

@@ -1,0 +1,137 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+
+export const vWalletKind = v.union(v.literal("basic"), v.literal("custody"));
+
+export const vSymbol = v.union(
+  v.literal("ETH"),
+  v.literal("USDC"),
+  v.literal("USDT"),
+  v.literal("DAI"),
+  v.literal("WETH"),
+);
+
+/** Amounts are digits in the token's smallest unit. */
+export const vRequest = v.union(
+  v.object({ kind: v.literal("send"), token: vSymbol, toAddress: v.string(), amount: v.string() }),
+  v.object({
+    kind: v.literal("swap"),
+    fromToken: vSymbol,
+    toToken: vSymbol,
+    amount: v.string(),
+    slippageBps: v.number(),
+  }),
+  /** The allowance a swap needs first: `spender` may take `amount` of `token`. */
+  v.object({ kind: v.literal("approve"), token: vSymbol, spender: v.string(), amount: v.string() }),
+);
+
+export const vState = v.union(
+  /** Asked for; nothing is signed. */
+  v.literal("prepared"),
+  /** The signed bytes are stored; nobody outside has them yet. */
+  v.literal("signed"),
+  /** A node has it. */
+  v.literal("broadcast"),
+  /** It was handed out and nobody knows whether it arrived. */
+  v.literal("unknown"),
+  v.literal("confirmed"),
+  v.literal("failed"),
+);
+
+export const vSource = v.union(v.literal("web"), v.literal("x"), v.literal("telegram"));
+
+export const vSwapTerms = v.object({
+  sellAmount: v.string(),
+  buyAmount: v.string(),
+  minBuyAmount: v.string(),
+  /** The quote was held against the price feeds. */
+  priceChecked: v.boolean(),
+});
+
+export type TransactionRequest = Infer<typeof vRequest>;
+export type TransactionState = Infer<typeof vState>;
+export type Source = Infer<typeof vSource>;
+export type SwapTerms = Infer<typeof vSwapTerms>;
+
+export const walletTables = {
+  /** One per user and kind. Written by `wallets/wallets`. Kept. */
+  wallets: defineTable({
+    /** The custody module's handle; keys are found by it alone. */
+    walletId: v.string(),
+    userId: v.string(),
+    kind: vWalletKind,
+    /** Checksummed. */
+    address: v.string(),
+    createdAt: v.number(),
+    /** The nonce of the next transaction, once one was signed. */
+    nextNonce: v.optional(v.number()),
+    /** Who is working through this wallet's transactions, and until when it may be silent. */
+    driver: v.number(),
+    driverUntil: v.number(),
+  })
+    .index("by_userId_and_kind", ["userId", "kind"])
+    .index("by_walletId", ["walletId"])
+    .index("by_address", ["address"]),
+
+  /** Every transaction of every wallet, from the request to its end. Written by `wallets/transactions`. Kept. */
+  transactions: defineTable({
+    walletId: v.string(),
+    userId: v.string(),
+    address: v.string(),
+    request: vRequest,
+    /** An approval's swap. */
+    parentId: v.optional(v.id("transactions")),
+    idempotencyKey: v.optional(v.string()),
+    state: vState,
+    /** Counted against the daily limit of this UTC day, in micro-USD. */
+    reserved: v.optional(v.object({ day: v.string(), microUsd: v.string() })),
+    nonce: v.optional(v.number()),
+    rawTransaction: v.optional(v.string()),
+    txHash: v.optional(v.string()),
+    terms: v.optional(vSwapTerms),
+    /** Why it failed, and the error code its caller is told. */
+    error: v.optional(v.string()),
+    errorCode: v.optional(v.string()),
+    createdAt: v.number(),
+    endedAt: v.optional(v.number()),
+    /** When the follow-up looks after it again; `NEVER` once it has ended. */
+    nextCheckAt: v.number(),
+    checks: v.number(),
+  })
+    .index("by_walletId_and_state", ["walletId", "state"])
+    .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
+    .index("by_userId_and_txHash", ["userId", "txHash"])
+    .index("by_nextCheckAt", ["nextCheckAt"]),
+
+  /** What a user has moved on a UTC day, for the daily limit. Written with the transaction that reserves. Kept. */
+  transferDays: defineTable({
+    userId: v.string(),
+    day: v.string(),
+    /** Digits, micro-USD. */
+    microUsd: v.string(),
+  }).index("by_userId_and_day", ["userId", "day"]),
+
+  /** Every swap and send as a trade. Written with its transaction. Kept. */
+  trades: defineTable({
+    userId: v.string(),
+    action: v.union(
+      v.literal("buy"),
+      v.literal("sell"),
+      v.literal("swap"),
+      v.literal("send"),
+      v.literal("unknown"),
+    ),
+    source: vSource,
+    transactionId: v.id("transactions"),
+    fromToken: vSymbol,
+    toToken: v.optional(vSymbol),
+    toAddress: v.optional(v.string()),
+    amount: v.string(),
+    status: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
+    txHash: v.optional(v.string()),
+    error: v.optional(v.string()),
+    createdAt: v.number(),
+  })
+    .index("by_userId", ["userId", "createdAt"])
+    .index("by_transactionId", ["transactionId"]),
+};

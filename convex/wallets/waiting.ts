@@ -1,0 +1,56 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { sleep } from "../lib/time";
+import { isOpen } from "./machine";
+import { vView, type View } from "./rows";
+import { NOT_SENT } from "./transactions";
+
+/** Between two looks at a row, and between two questions to the chain. */
+const ROW_PAUSE_MS = 100;
+const RECEIPT_PAUSE_MS = 500;
+
+/**
+ * Waits for a transaction on its caller's behalf: for its hash, and a little longer for its receipt. What is not even
+ * signed by the deadline is dropped, so that the caller's answer is final.
+ */
+export const settle = internalAction({
+  args: { transactionId: v.id("transactions") },
+  returns: vView,
+  handler: async (ctx, { transactionId }): Promise<View> => {
+    const deadline = AbortSignal.timeout(deadlines.transaction);
+    const look = () => ctx.runQuery(internal.wallets.transactions.view, { transactionId });
+    let row = await look();
+    while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
+      await sleep(ROW_PAUSE_MS);
+      row = await look();
+    }
+    if (row.state === "prepared") {
+      await ctx.runMutation(internal.wallets.transactions.advance, {
+        transactionId,
+        to: "failed",
+        onlyFrom: "prepared",
+        error: NOT_SENT,
+        errorCode: "upstream",
+      });
+      row = await look();
+    }
+    const receipt = AbortSignal.timeout(deadlines.receipt);
+    while (isOpen(row.state) && !deadline.aborted && !receipt.aborted) {
+      try {
+        await ctx.runAction(internal.wallets.followUp.check, { transactionId });
+      } catch (error) {
+        // The caller has its hash; the follow-up asks again when the chain answers.
+        log.warn("wallets.receipt unknown", { transactionId, error: messageOf(error) });
+        break;
+      }
+      row = await look();
+      if (isOpen(row.state)) await sleep(RECEIPT_PAUSE_MS);
+      row = await look();
+    }
+    return row;
+  },
+});

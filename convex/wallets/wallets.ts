@@ -1,0 +1,46 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { keepKey } from "./custody/model";
+import { createWallet } from "./custody/signing";
+import { walletOf } from "./model";
+import { vWalletKind } from "./tables";
+
+const vWallet = v.object({ walletId: v.string(), address: v.string() });
+
+/** A user's wallet of a kind, or `null`. */
+export const find = internalQuery({
+  args: { userId: v.string(), kind: vWalletKind },
+  returns: v.union(vWallet, v.null()),
+  handler: async (ctx, { userId, kind }) => {
+    const wallet = await walletOf(ctx, userId, kind);
+    return wallet === null ? null : { walletId: wallet.walletId, address: wallet.address };
+  },
+});
+
+/**
+ * Creates a user's wallet of a kind, or returns the one there is: however many calls come at once, one key is kept.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
+ */
+export const create = internalAction({
+  args: { userId: v.string(), kind: vWalletKind },
+  returns: v.object({ ...vWallet.fields, existing: v.boolean() }),
+  handler: async (ctx, args): Promise<{ walletId: string; address: string; existing: boolean }> => {
+    const wallet = await createWallet();
+    return ctx.runMutation(internal.wallets.wallets.adopt, { ...args, ...wallet });
+  },
+});
+
+/** Keeps a new wallet, unless the user has one of this kind already: then the new key is forgotten unused. */
+export const adopt = internalMutation({
+  args: { userId: v.string(), kind: vWalletKind, walletId: v.string(), address: v.string(), sealedKey: v.string() },
+  returns: v.object({ ...vWallet.fields, existing: v.boolean() }),
+  handler: async (ctx, { userId, kind, walletId, address, sealedKey }) => {
+    const present = await walletOf(ctx, userId, kind);
+    if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };
+    const wallet = { walletId, userId, kind, address, createdAt: Date.now(), driver: 0, driverUntil: 0 };
+    await ctx.db.insert("wallets", wallet);
+    await keepKey(ctx, { walletId, userId, sealedKey });
+    return { walletId, address, existing: false };
+  },
+});

@@ -1,0 +1,96 @@
+import { AsyncResource } from "node:async_hooks";
+import { real } from "../stack/real";
+
+type Timer = { due: number; fire: () => void };
+
+/** A simulated clock for measurements that count and do not time. */
+export type SteppedClock = {
+  now: () => number;
+  /** Calls back `ms` from now. */
+  after: (ms: number, work: () => void) => void;
+  /** Keeps time from passing until the answer is called. */
+  hold: () => () => void;
+  /** Lets `ms` pass. */
+  advance: (ms: number) => Promise<void>;
+  /** Lets time pass until the promise is settled. */
+  during: <T>(promise: Promise<T>) => Promise<T>;
+  /** Puts the process's own globals back. */
+  stop: () => void;
+};
+
+/** Turns of the event loop in which nothing is held before the clock takes it that all has come to rest. */
+const TURNS = 3;
+
+/**
+ * Replaces the process's `Date` and timeouts by simulated ones, which start at `start` (epoch ms). Time stands still
+ * while there is work, however long it takes the machine, and then jumps to the next due timer: the same work comes to
+ * the same times on any machine. Work that waits for anything but timers has to `hold` the clock.
+ */
+export function createSteppedClock(start: number): SteppedClock {
+  let now = start;
+  let holds = 0;
+  /** In the order they are due. */
+  const timers: Timer[] = [];
+  const originals = { Date: real.Date, setTimeout: real.setTimeout, clearTimeout: real.clearTimeout };
+
+  const add = (ms: number, work: () => void): Timer => {
+    // What is set off belongs to who asked for it, not to who lets time pass.
+    const timer = { due: now + Math.max(0, ms), fire: AsyncResource.bind(work) };
+    const later = timers.findLastIndex(({ due }) => due <= timer.due) + 1;
+    timers.splice(later, 0, timer);
+    return timer;
+  };
+  const remove = (timer: unknown) => {
+    const index = timers.findIndex((one) => one === timer);
+    if (index !== -1) timers.splice(index, 1);
+  };
+  const rest = async () => {
+    for (let turns = 0; turns < TURNS; turns = holds > 0 ? 0 : turns + 1) {
+      await new Promise<void>((resolve) => void real.setImmediate(resolve));
+    }
+  };
+  const fireNext = () => {
+    const next = timers.shift();
+    if (next === undefined) throw new Error("Nothing is due any more: the work waits for something else");
+    now = Math.max(now, next.due);
+    next.fire();
+  };
+
+  class SimulatedDate extends real.Date {
+    constructor(...args: [] | [number | string | Date]) {
+      super(args[0] ?? now);
+    }
+    static override now(): number {
+      return now;
+    }
+  }
+  Object.assign(globalThis, {
+    Date: SimulatedDate,
+    setTimeout: (work: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) =>
+      add(ms ?? 0, () => work(...args)),
+    clearTimeout: remove,
+  });
+
+  return {
+    now: () => now,
+    after: (ms, work) => void add(ms, work),
+    hold: () => {
+      holds += 1;
+      return () => void (holds -= 1);
+    },
+    advance: async (ms) => {
+      const end = now + ms;
+      await rest();
+      for (; timers[0] !== undefined && timers[0].due <= end; await rest()) fireNext();
+      now = end;
+    },
+    during: async (promise) => {
+      let settled = false;
+      const done = () => void (settled = true);
+      promise.then(done, done);
+      for (await rest(); !settled; await rest()) fireNext();
+      return promise;
+    },
+    stop: () => void Object.assign(globalThis, originals),
+  };
+}

@@ -1,0 +1,53 @@
+import { bold, dim } from "../terminal";
+
+/** What one question came to. */
+export type Table = {
+  /** What was put in: sizes, units, how it was measured. */
+  inputs: readonly string[];
+  columns: readonly string[];
+  rows: readonly (readonly string[])[];
+  /** What to make of it, and what was left out. */
+  notes: readonly string[];
+};
+
+/** One question of the bench, in a file of its own. */
+export type Bench = { question: string; run: () => Promise<Table> };
+
+/** The table with aligned columns: the first to the left, the others, which hold numbers, to the right. */
+export function rendered(question: string, { inputs, columns, rows, notes }: Table): string {
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...rows.map((row) => (row[index] ?? "").length)),
+  );
+  const line = (cells: readonly string[]) =>
+    widths
+      .map((width, index) => {
+        const cell = cells[index] ?? "";
+        return index === 0 ? cell.padEnd(width) : cell.padStart(width);
+      })
+      .join("  ")
+      .trimEnd();
+  return [
+    bold(question),
+    ...inputs.map((input) => dim(`  ${input}`)),
+    "",
+    `  ${bold(line(columns))}`,
+    `  ${widths.map((width) => "─".repeat(width)).join("  ")}`,
+    ...rows.map((row) => `  ${line(row)}`),
+    ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `  ${note}`)]),
+  ].join("\n");
+}
+
+/** `12,345`; with `digits` behind the point. */
+export function figure(value: number, digits = 0): string {
+  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** @param part 0 to 1. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
+}

@@ -1,0 +1,137 @@
+import { internal } from "../../convex/_generated/api";
+import { MINUTE, SECOND } from "../../convex/lib/time";
+import { RESULT_SCHEMA_NAME } from "../../convex/research/result";
+import type { SentRequest } from "../stack/standins/index";
+import { random } from "../stack/standins/random";
+import { figure, type Table } from "./table";
+import { createWorld, type World } from "./world";
+
+/** Upstream calls (LLM gateway and sentiment model) per 30 simulated minutes, by numbers of shifts and of foci. */
+export const question = "How many upstream calls do the collections of research shifts cost?";
+
+/** `overMinutes`: the starts fall into so many minutes at random; 0 starts all at once. `watched`: minutes. */
+type Case = { shifts: number; foci: number; overMinutes: number; watched: number };
+
+const cases: readonly Case[] = [
+  { shifts: 1, foci: 1, overMinutes: 0, watched: 180 },
+  { shifts: 100, foci: 3, overMinutes: 0, watched: 180 },
+  { shifts: 1_000, foci: 3, overMinutes: 0, watched: 180 },
+  { shifts: 1_000, foci: 10, overMinutes: 0, watched: 90 },
+  { shifts: 60, foci: 60, overMinutes: 0, watched: 90 },
+  { shifts: 180, foci: 3, overMinutes: 90, watched: 270 },
+];
+
+const WINDOW = 30 * MINUTE;
+const SOURCES = 3;
+/** An observation serves for five minutes: at the very most six fall into a window. */
+const MOST_OBSERVATIONS = 6;
+
+const CRON_EVERY = 5 * MINUTE;
+/** The crons' phase has nothing to do with the first start's. */
+const FIRST_CRON = 2 * MINUTE;
+const ANSWER_MS = { llm: 10 * SECOND, sentiment: 45 * SECOND, messenger: SECOND };
+const FIRST_REPORT = 150;
+
+export async function run(): Promise<Table> {
+  const rows: string[][] = [];
+  for (const one of cases) rows.push(await measured(one));
+  return {
+    inputs: [
+      "The application on a simulated clock; its crons every 5 minutes, the first 2 minutes after the first start.",
+      "Answers take 10 s (gateway), 45 s (sentiment) and 1 s (messenger); none fails.",
+      "Calls: the most in any 30 minutes (in all, of which gateway + sentiment, and of one focus), each beside its target.",
+      "Targets: 3 per focus for shifts started together, 18 per focus for any starts. Unshared: 3 per shift, computed.",
+      "Reports: all written in the time watched (the first is due after 2.5 h), and the gateway calls that took.",
+    ],
+    columns: [
+      "shifts",
+      "foci",
+      "started",
+      "watched",
+      "calls",
+      "target",
+      "gateway + sentiment",
+      "of one focus",
+      "target",
+      "unshared",
+      "reports",
+      "calls for them",
+    ],
+    rows,
+    notes: [],
+  };
+}
+
+async function measured(one: Case): Promise<string[]> {
+  const { shifts, foci, overMinutes, watched } = one;
+  const world = await createWorld({ answerMs: ANSWER_MS });
+  try {
+    await play(world, one);
+    const gateway = world.standins.sent("llm");
+    const isWriting = ({ schema }: SentRequest) => schema === RESULT_SCHEMA_NAME;
+    const writing = gateway.filter(isWriting);
+    const sentiment = world.standins.sent("sentiment");
+    const collecting = [...gateway.filter((call) => !isWriting(call)), ...sentiment];
+    const busiest = busiestWindow(collecting);
+    const bySentiment = busiest.filter((call) => sentiment.includes(call)).length;
+    const ofOneFocus = Array.from({ length: foci }, (_, index) => {
+      return busiestWindow(collecting.filter((call) => isAbout(call, focusName(index)))).length;
+    });
+    const perFocus = overMinutes === 0 ? SOURCES : SOURCES * MOST_OBSERVATIONS;
+    const reports = await world.t.run(({ db }) => db.query("reports").collect());
+    return [
+      figure(shifts),
+      figure(foci),
+      overMinutes === 0 ? "together" : `over ${overMinutes} min`,
+      `${watched} min`,
+      figure(busiest.length),
+      `≤ ${figure(perFocus * foci)}`,
+      `${figure(busiest.length - bySentiment)} + ${figure(bySentiment)}`,
+      figure(Math.max(...ofOneFocus)),
+      `≤ ${perFocus}`,
+      figure(SOURCES * shifts),
+      ...(watched > FIRST_REPORT ? [figure(reports.length), figure(writing.length)] : ["-", "-"]),
+    ];
+  } finally {
+    world.stop();
+  }
+}
+
+/** Starts the shifts and runs the crons, all at their times. */
+async function play(world: World, { shifts, foci, overMinutes, watched }: Case): Promise<void> {
+  const { t, clock, crons } = world;
+  const chance = random("starts", shifts, foci);
+  const failures: unknown[] = [];
+  const at = (ms: number, work: () => Promise<unknown>) =>
+    clock.after(ms, () => void work().catch((error: unknown) => failures.push(error)));
+  for (let i = 0; i < shifts; i++) {
+    const shift = { userId: `user-${i}`, token: focusName(i % foci) };
+    at(Math.floor(chance.between(0, overMinutes) * MINUTE), () => t.mutation(internal.research.shifts.start, shift));
+  }
+  for (let ms = FIRST_CRON; ms < watched * MINUTE; ms += CRON_EVERY) {
+    for (const { tick } of crons) at(ms, tick);
+  }
+  await clock.advance(watched * MINUTE);
+  if (failures.length > 0) throw new AggregateError(failures, "A start or a cron failed");
+}
+
+/** The calls of the 30 minutes that have the most. */
+function busiestWindow(calls: readonly SentRequest[]): SentRequest[] {
+  const sorted = calls.toSorted((a, b) => a.at - b.at);
+  let busiest: SentRequest[] = [];
+  sorted.forEach((first, index) => {
+    const end = sorted.findIndex(({ at }) => at >= first.at + WINDOW);
+    const window = sorted.slice(index, end === -1 ? sorted.length : end);
+    if (window.length > busiest.length) busiest = window;
+  });
+  return busiest;
+}
+
+/** A token that no prompt names unless it is the focus. */
+function focusName(index: number): string {
+  return `FOCUS${index}X`;
+}
+
+function isAbout({ body }: SentRequest, focus: string): boolean {
+  return JSON.stringify(body).includes(focus);
+}

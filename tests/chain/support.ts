@@ -1,0 +1,91 @@
+import { createPublicClient, http, parseEther, type Address, type Hex, type TransactionReceipt } from "viem";
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
+import { base } from "viem/chains";
+import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/stack/chain";
+import { RpcError } from "../../scripts/stack/chain/rpc";
+
+/** A chain of a test's own, and what a wallet does with it. */
+
+export const PRICES = { ETH: 3_000.12, BTC: 65_000.5, USDC: 1.0001, USDT: 0.9998, DAI: 1 };
+
+export const seconds = () => Math.floor(Date.now() / 1_000);
+
+export async function startTestChain(options: Partial<ChainOptions> = {}): Promise<Chain> {
+  return startChain({
+    port: 0,
+    clock: () => Date.now() / 1_000,
+    speed: 1,
+    stateFile: null,
+    prices: () => PRICES,
+    log: (message) => {
+      throw new Error(`Unexpected: ${message}`);
+    },
+    ...options,
+  });
+}
+
+export function clientOf(chain: Chain) {
+  const transport = http(chain.url, { retryCount: 0 });
+  return createPublicClient({ chain: base, transport, pollingInterval: 20, cacheTime: 0 });
+}
+
+/** A new wallet with an ether for gas and what else it is given. */
+export async function newWallet(chain: Chain, amounts: Amounts = {}): Promise<PrivateKeyAccount> {
+  const account = privateKeyToAccount(generatePrivateKey());
+  await chain.fund(account.address, { ETH: parseEther("1"), ...amounts });
+  return account;
+}
+
+type Send = { to: Address; data?: Hex; value?: bigint };
+
+/** Signs with an explicit gas limit, so that what is going to revert is sent all the same. */
+export async function signed(
+  chain: Chain,
+  account: PrivateKeyAccount,
+  { to, data = "0x", value = 0n }: Send,
+  nonce?: number,
+): Promise<Hex> {
+  return account.signTransaction({
+    chainId: 8453,
+    type: "eip1559",
+    nonce: nonce ?? (await clientOf(chain).getTransactionCount({ address: account.address })),
+    to,
+    data,
+    value,
+    gas: 300_000n,
+    maxFeePerGas: 10_000_000_000n,
+    maxPriorityFeePerGas: 1_000_000_000n,
+  });
+}
+
+/** Sends and waits until it is mined, whatever comes of it. */
+export async function send(
+  chain: Chain,
+  account: PrivateKeyAccount,
+  transaction: Send,
+): Promise<TransactionReceipt> {
+  const client = clientOf(chain);
+  const serializedTransaction = await signed(chain, account, transaction);
+  const hash = await client.sendRawTransaction({ serializedTransaction });
+  return client.waitForTransactionReceipt({ hash });
+}
+
+/** The revert's bytes when `from` called this at the head; `null` when it would go through. */
+export async function revertOf(
+  chain: Chain,
+  from: Address,
+  { to, data, value = 0n }: Send,
+): Promise<unknown> {
+  try {
+    await chain.rpc("eth_call", [{ from, to, data, value: `0x${value.toString(16)}` }, "latest"]);
+    return null;
+  } catch (error) {
+    if (error instanceof RpcError) return error.data;
+    throw error;
+  }
+}
+
+/** Waits for something that comes to be without anybody waiting for it. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+}

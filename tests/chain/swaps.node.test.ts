@@ -1,0 +1,228 @@
+import {
+  concat,
+  decodeErrorResult,
+  encodeFunctionData,
+  erc20Abi,
+  hashTypedData,
+  maxUint256,
+  numberToHex,
+  parseEther,
+  type Address,
+  type Hex,
+} from "viem";
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import { permit2Abi, settlerAbi } from "../../scripts/stack/chain/abis";
+import { NATIVE, PERMIT2, TOKENS } from "../../scripts/stack/chain/addresses";
+import { createSwap, type Swap } from "../../scripts/stack/standins/swap";
+import { clientOf, newWallet, PRICES, revertOf, send, startTestChain } from "./support";
+import {
+  HEADERS,
+  hex,
+  permitShape,
+  queryOf,
+  quote,
+  quoteShape,
+  readyToSend,
+  withSignature,
+  type Asked,
+  type Quote,
+} from "./swapping";
+
+let chain: Chain;
+let swap: Swap;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  swap = createSwap({ rpcUrl: () => chain.url, now: () => Date.now() });
+});
+afterAll(() => chain.stop());
+
+async function approve(account: PrivateKeyAccount, token: Address): Promise<void> {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, maxUint256] });
+  expect((await send(chain, account, { to: token, data })).status).toBe("success");
+}
+
+async function balanceOf(token: Address, owner: Address): Promise<bigint> {
+  const client = clientOf(chain);
+  if (token === NATIVE) return client.getBalance({ address: owner });
+  return client.readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
+}
+
+const ETH = parseEther("0.01");
+const { USDC, USDT, DAI, WETH } = TOKENS;
+const kinds: [string, Address, Address, bigint][] = [
+  ["USDC to WETH", USDC, WETH, 25_000_000n],
+  ["WETH to DAI", WETH, DAI, ETH],
+  ["USDT to DAI", USDT, DAI, 25_000_000n],
+  ["DAI to USDC", DAI, USDC, parseEther("25")],
+  ["USDC to ETH", USDC, NATIVE, 25_000_000n],
+  ["ETH to USDC", NATIVE, USDC, ETH],
+  ["ETH to WETH (wrap)", NATIVE, WETH, ETH],
+  ["WETH to ETH (unwrap)", WETH, NATIVE, ETH],
+];
+
+const ALL = { USDC: 100_000_000n, USDT: 100_000_000n, DAI: parseEther("100"), WETH: parseEther("1") };
+
+describe("swaps settle", () => {
+  test.each(kinds)("%s", async (_, sell, buy, amount) => {
+    const account = await newWallet(chain, ALL);
+    const first = await quote(swap, account.address, { sell, buy, amount });
+    const needsPermit = first.permit2 !== null;
+    expect(first.allowanceTarget).toBe(needsPermit ? PERMIT2.toLowerCase() : null);
+    if (first.issues.allowance !== null) {
+      expect(first.issues.simulationIncomplete).toBe(true);
+      await approve(account, sell);
+    }
+    const offer = await quote(swap, account.address, { sell, buy, amount });
+    expect(offer.issues).toMatchObject({ allowance: null, balance: null, simulationIncomplete: false });
+    if (offer.permit2 !== null) expect(hashTypedData(offer.permit2.eip712)).toBe(offer.permit2.hash);
+
+    const before = {
+      sold: await balanceOf(sell, account.address),
+      bought: await balanceOf(buy, account.address),
+    };
+    const receipt = await send(chain, account, await readyToSend(offer, account));
+    expect(receipt.status).toBe("success");
+    const gasCost = receipt.gasUsed * receipt.effectiveGasPrice;
+    const cost = (token: Address) => (token === NATIVE ? gasCost : 0n);
+    expect(before.sold - (await balanceOf(sell, account.address)) - cost(sell)).toBe(amount);
+    expect((await balanceOf(buy, account.address)) - before.bought + cost(buy)).toBe(offer.buyAmount);
+  });
+
+  test("at the feeds' price less 15 basis points", async () => {
+    const account = await newWallet(chain);
+    const { buyAmount, minBuyAmount } = await quote(swap, account.address, {
+      sell: NATIVE,
+      buy: USDC,
+      amount: ETH,
+      extra: { slippageBps: "250" },
+    });
+    expect(Number(buyAmount) / 1e6).toBeCloseTo((0.01 * PRICES.ETH * 0.9985) / PRICES.USDC, 5);
+    expect(minBuyAmount).toBe((buyAmount * 9_750n) / 10_000n);
+  });
+
+  test("for another recipient when one is named", async () => {
+    const account = await newWallet(chain);
+    const recipient = privateKeyToAccount(generatePrivateKey()).address;
+    const offer = await quote(swap, account.address, {
+      sell: NATIVE,
+      buy: DAI,
+      amount: ETH,
+      extra: { recipient },
+    });
+    expect((await send(chain, account, await readyToSend(offer, account))).status).toBe("success");
+    expect(await balanceOf(DAI, recipient)).toBe(offer.buyAmount);
+  });
+});
+
+describe("the chain refuses", () => {
+  const asked: Asked = { sell: USDC, buy: WETH, amount: 1_000_000n };
+  let account: PrivateKeyAccount;
+  let offer: Quote;
+
+  beforeAll(async () => {
+    account = await newWallet(chain, { USDC: 100_000_000n });
+    await approve(account, USDC);
+    offer = await quote(swap, account.address, asked);
+  });
+
+  type Send = { to: Address; data: Hex; value: bigint };
+  const expectRevert = async (transaction: Send, error: { errorName: string; args?: unknown[] }) => {
+    const data = hex.parse(await revertOf(chain, account.address, transaction));
+    expect(decodeErrorResult({ abi: [...settlerAbi, ...permit2Abi], data })).toMatchObject(error);
+    expect((await send(chain, account, transaction)).status).toBe("reverted");
+  };
+  const permitOf = ({ permit2 }: Quote) => permitShape.parse(permit2).eip712;
+
+  test("a swap without a signature", async () => {
+    const { to, data, value } = offer.transaction;
+    await expectRevert({ to, data, value }, { errorName: "SignatureMissing", args: [228n] });
+  });
+
+  test("a signature without its length word", async () => {
+    const { to, data, value } = offer.transaction;
+    const signature = await account.signTypedData(permitOf(offer));
+    await expectRevert({ to, data: concat([data, signature]), value }, { errorName: "SignatureLength" });
+  });
+
+  test("a length word that does not say the signature's length", async () => {
+    const { to, data, value } = offer.transaction;
+    const signature = await account.signTypedData(permitOf(offer));
+    const wrong = concat([data, numberToHex(64, { size: 32 }), signature]);
+    await expectRevert({ to, data: wrong, value }, { errorName: "SignatureLength", args: [64n, 65n] });
+  });
+
+  test("another key's signature", async () => {
+    const stranger = privateKeyToAccount(generatePrivateKey());
+    await expectRevert(await readyToSend(offer, stranger), { errorName: "InvalidSigner" });
+  });
+
+  test.each([
+    ["amount", { permitted: { token: USDC, amount: "999999" } }],
+    ["nonce", { nonce: "1" }],
+    ["spender", { spender: USDC }],
+  ])("a signature for another %s", async (_, change) => {
+    const permit = permitOf(offer);
+    const signature = await account.signTypedData({ ...permit, message: { ...permit.message, ...change } });
+    const { to, data, value } = offer.transaction;
+    await expectRevert({ to, data: withSignature(data, signature), value }, { errorName: "InvalidSigner" });
+  });
+
+  test("a signature for another chain", async () => {
+    const permit = permitOf(offer);
+    const domain = { ...permit.domain, chainId: 1 };
+    const signature = await account.signTypedData({ ...permit, domain });
+    const { to, data, value } = offer.transaction;
+    await expectRevert({ to, data: withSignature(data, signature), value }, { errorName: "InvalidSigner" });
+  });
+
+  test("a permit whose deadline has passed", async () => {
+    const past = createSwap({ rpcUrl: () => chain.url, now: () => Date.now() - 3_600_000 });
+    const query = new URLSearchParams({ ...queryOf(asked), taker: account.address });
+    const call = {
+      method: "GET",
+      path: "/swap/permit2/quote",
+      query,
+      headers: new Headers(HEADERS),
+      body: "",
+    };
+    const old = quoteShape.parse(await (await past.handle(call)).json());
+    await expectRevert(await readyToSend(old, account), { errorName: "SignatureExpired" });
+  });
+
+  test("ether sent along with a token", async () => {
+    const transaction = await readyToSend(offer, account);
+    await expectRevert({ ...transaction, value: 1n }, { errorName: "WrongValue", args: [1n, 0n] });
+  });
+
+  test("a price that has moved past the slippage", async () => {
+    const tight = await quote(swap, account.address, { ...asked, extra: { slippageBps: "10" } });
+    await chain.feeds.pause();
+    try {
+      await chain.feeds.set("ETH", { answer: 400_000_000_000n, updatedAt: Math.floor(Date.now() / 1_000) });
+      await expectRevert(await readyToSend(tight, account), { errorName: "TooLittleReceived" });
+    } finally {
+      chain.feeds.resume();
+      await chain.feeds.tick();
+    }
+  });
+
+  test("a permit that was used", async () => {
+    const fresh = await quote(swap, account.address, asked);
+    const transaction = await readyToSend(fresh, account);
+    expect((await send(chain, account, transaction)).status).toBe("success");
+    await expectRevert(transaction, { errorName: "InvalidNonce" });
+  });
+
+  test("a USDT allowance changed without being cleared", async () => {
+    const holder = await newWallet(chain, { USDT: 1n });
+    await approve(holder, USDT);
+    const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, 5n] });
+    expect((await send(chain, holder, { to: USDT, data })).status).toBe("reverted");
+    const clear = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, 0n] });
+    expect((await send(chain, holder, { to: USDT, data: clear })).status).toBe("success");
+    expect((await send(chain, holder, { to: USDT, data })).status).toBe("success");
+  });
+});

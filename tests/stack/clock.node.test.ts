@@ -1,0 +1,159 @@
+import { createServer, type ServerResponse } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { createClock, type Clock } from "../../scripts/stack/clock";
+import { real } from "../../scripts/stack/real";
+
+/** About 7 ms of real time at the highest speed. */
+const WHILE = 20_000;
+let clock: Clock | undefined;
+
+afterEach(() => clock?.stop());
+
+function accelerated(speed = 3_000): Clock {
+  clock = createClock(speed);
+  return clock;
+}
+
+const realPause = (ms: number) => new Promise((resolve) => real.setTimeout(resolve, ms));
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("at speed 1 nothing is replaced", () => {
+  const { setTimeout, fetch, Date } = globalThis;
+  clock = createClock(1);
+  expect([globalThis.setTimeout, globalThis.fetch, globalThis.Date]).toEqual([setTimeout, fetch, Date]);
+});
+
+test("inside, a timer fires when its time has passed by the clock; outside, time is real", async () => {
+  const inside = accelerated();
+  const passed = await inside.inside(async () => {
+    const start = Date.now();
+    await pause(WHILE);
+    return [Date.now() - start, new Date().getTime() - start];
+  });
+  expect(Math.min(...passed)).toBeGreaterThanOrEqual(WHILE);
+  expect(Date.now()).toBeLessThan(inside.now());
+});
+
+test("timers fire in the order they are due, and never late, however slow the machine", async () => {
+  const fired: [string, number][] = [];
+  await accelerated().inside(async () => {
+    const start = Date.now();
+    for (const [name, ms] of [
+      ["c", 3 * WHILE],
+      ["a", WHILE],
+      ["b", 2 * WHILE],
+    ] as const) {
+      setTimeout(() => {
+        fired.push([name, (Date.now() - start) / WHILE]);
+        // Long enough that all three would be due at once if the clock did not wait.
+        const end = performance.now() + 20;
+        while (performance.now() < end);
+      }, ms);
+    }
+    await pause(4 * WHILE);
+  });
+  expect(fired.map(([name]) => name)).toEqual(["a", "b", "c"]);
+  // Each saw a time after its own and not after the next one's.
+  for (const [i, [, at]] of fired.entries()) expect([i + 1 <= at, at <= i + 2]).toEqual([true, true]);
+});
+
+test("what a timer started settles before the next one fires", async () => {
+  const steps: string[] = [];
+  await accelerated().inside(async () => {
+    setTimeout(() => {
+      void (async () => {
+        for (let i = 0; i < 50; i++) await Promise.resolve();
+        steps.push("first settled");
+      })();
+    }, 1_000);
+    setTimeout(() => steps.push("second"), 1_001);
+    await pause(2_000);
+  });
+  expect(steps).toEqual(["first settled", "second"]);
+});
+
+test("cancelled timers do not fire, by handle or by number, and intervals repeat until cancelled", async () => {
+  const fired: string[] = [];
+  await accelerated().inside(async () => {
+    clearTimeout(setTimeout(() => fired.push("by handle"), 1_000));
+    clearTimeout(Number(setTimeout(() => fired.push("by number"), 1_000)));
+    const interval = setInterval(() => {
+      fired.push("interval");
+      if (fired.length === 3) clearInterval(interval);
+    }, 1_000);
+    await pause(10_000);
+  });
+  expect(fired).toEqual(["interval", "interval", "interval"]);
+});
+
+test("the clock stands still from a fetch until its answer has arrived whole", async () => {
+  const answers: ServerResponse[] = [];
+  const server = createServer((_request, response) => void answers.push(response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const take = async () => {
+    while (answers.length === 0) await realPause(2);
+    const answer = answers.pop();
+    if (answer === undefined) throw new Error("No request came");
+    return answer;
+  };
+  const stillFor = async (now: () => number) => {
+    const before = now();
+    await realPause(20);
+    return now() - before;
+  };
+  try {
+    const { inside, now } = accelerated();
+    const call = inside(() => fetch(`http://127.0.0.1:${port}/`));
+    const answer = await take();
+    expect(await stillFor(now)).toBe(0);
+
+    answer.write("half ");
+    const response = await call;
+    expect(await stillFor(now)).toBe(0);
+
+    answer.end("whole");
+    // Nobody has read the body yet, and it must not hold the clock for ever.
+    const stoppedAt = now();
+    while (now() === stoppedAt) await realPause(2);
+    expect(await response.text()).toBe("half whole");
+    expect(response.url).toBe(`http://127.0.0.1:${port}/`);
+
+    const failing = inside(() => fetch(`http://127.0.0.1:${port}/`)).catch(() => "failed");
+    (await take()).destroy();
+    expect(await failing).toBe("failed");
+    const failedAt = now();
+    while (now() === failedAt) await realPause(2);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("a deadline made with AbortSignal.timeout runs on real time while the clock stands still", async () => {
+  const server = createServer(() => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  try {
+    const outcome = await accelerated().inside(() =>
+      fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(20) }).catch(
+        (error: unknown) => error,
+      ),
+    );
+    expect(outcome).toMatchObject({ name: "TimeoutError" });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("stopping puts the globals back", () => {
+  const { setTimeout, clearTimeout, setInterval, fetch, Date } = globalThis;
+  const before = { setTimeout, clearTimeout, setInterval, fetch, Date };
+  const replaced = accelerated();
+  expect(globalThis.fetch).not.toBe(before.fetch);
+  replaced.stop();
+  expect(globalThis).toMatchObject(before);
+});

@@ -1,0 +1,217 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConvexHttpClient } from "convex/browser";
+import { makeFunctionReference } from "convex/server";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { measure } from "../../scripts/stack/metering";
+import { startStack, type Stack } from "../../scripts/stack/stack";
+import { startScript, temporaryDirectory } from "./processes";
+
+const directory = fileURLToPath(new URL("app", import.meta.url));
+const hostScript = fileURLToPath(new URL("host.ts", import.meta.url));
+
+const list = makeFunctionReference<
+  "query",
+  Record<string, never>,
+  { text: string; by: string; size?: bigint }[]
+>("notes:list");
+const add = makeFunctionReference<"mutation", { text: string; size?: bigint }, string>("notes:add");
+const addLater = makeFunctionReference<"mutation", { text: string; ms: number }, string>("notes:addLater");
+const startSlow = makeFunctionReference<"mutation", Record<string, never>, string>("notes:startSlow");
+const jobs = makeFunctionReference<
+  "query",
+  Record<string, never>,
+  { name: string; state: { kind: string } }[]
+>("notes:jobs");
+
+const quiet = { directory, envFile: "/dev/null", log: () => {} };
+
+/** Asks until the answer is there; the test's own time limit ends a wait in vain. */
+async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe("one running stack", () => {
+  let stack: Stack;
+  let client: ConvexHttpClient;
+  beforeAll(async () => {
+    stack = await startStack(quiet);
+    client = new ConvexHttpClient(stack.apiUrl);
+  });
+  afterAll(() => stack.stop());
+
+  test("an HTTP action gets the request as sent, who sent it, and the stack's own address", async () => {
+    const response = await fetch(`${stack.siteUrl}/echo?a=1&b=%20`, {
+      method: "POST",
+      body: "grüße",
+      headers: { "x-one": "1", "user-agent": "tester" },
+    });
+    expect(await response.json()).toEqual({
+      method: "POST",
+      query: "?a=1&b=%20",
+      body: "grüße",
+      header: "1",
+      connection: null,
+      ip: "127.0.0.1",
+      userAgent: "tester",
+      identity: null,
+      siteUrl: stack.siteUrl,
+    });
+    expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  });
+
+  test("HEAD runs the GET action and answers without a body", async () => {
+    const response = await fetch(`${stack.siteUrl}/echo`, { method: "HEAD" });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe("");
+  });
+
+  test("a body streams as it is made", async () => {
+    const response = await fetch(`${stack.siteUrl}/stream`);
+    expect(await response.text()).toBe("first second");
+  });
+
+  test("an action that throws is the platform's 500, and its stack is shown to the operator", async () => {
+    const shown = vi.spyOn(console, "error").mockImplementation(() => {});
+    onTestFinished(() => shown.mockRestore());
+    const response = await fetch(`${stack.siteUrl}/fail`);
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({
+      code: expect.stringContaining("Server Error: it went wrong"),
+    });
+  });
+
+  test("a token of the local issuer signs its user in; any other bearer is left to the application", async () => {
+    const whoIs = async (token: string) => {
+      const response = await fetch(`${stack.siteUrl}/echo`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      return ((await response.json()) as { identity: unknown }).identity;
+    };
+    const issuer = "http://127.0.0.1:3210";
+    const alice = { subject: "alice", issuer, tokenIdentifier: `${issuer}|alice` };
+    expect(await whoIs(await stack.issuer.issue("alice"))).toEqual(alice);
+    expect(await whoIs("not-a-token")).toBeNull();
+  });
+
+  test("Convex's own client reads and writes, with types JSON has not", async () => {
+    await client.mutation(add, { text: "by client", size: 12n });
+    expect(await client.query(list, {})).toContainEqual({ text: "by client", by: "nobody", size: 12n });
+  });
+
+  test("the function API signs users in, and refuses tokens it did not issue", async () => {
+    const signedIn = new ConvexHttpClient(stack.apiUrl, { auth: await stack.issuer.issue("bob") });
+    await signedIn.mutation(add, { text: "by bob" });
+    expect(await client.query(list, {})).toContainEqual({ text: "by bob", by: "http://127.0.0.1:3210|bob" });
+    const forged = new ConvexHttpClient(stack.apiUrl, { auth: `${await stack.issuer.issue("bob")}x` });
+    await expect(forged.query(list, {})).rejects.toThrow("InvalidAuthHeader");
+  });
+
+  test("only public functions of the right kind can be called, with arguments that fit", async () => {
+    const call = (name: string) => client.mutation(makeFunctionReference<"mutation">(name), {});
+    await expect(call("notes:write")).rejects.toThrow("Could not find public function");
+    await expect(call("notes:absent")).rejects.toThrow("Could not find public function");
+    await expect(call("_generated/host:forget")).rejects.toThrow("Could not find public function");
+    await expect(call("notes:list")).rejects.toThrow("is a query");
+    await expect(call("notes:add")).rejects.toThrow("text");
+    await expect(call("notes:refuse")).rejects.toMatchObject({ data: { code: "refused" } });
+  });
+
+  test("a plain JSON call and a malformed one", async () => {
+    const post = (body: string) => fetch(`${stack.apiUrl}/api/query`, { method: "POST", body });
+    const response = await post(JSON.stringify({ path: "notes:list", args: {}, format: "json" }));
+    expect(await response.json()).toMatchObject({ status: "success", logLines: [] });
+    expect((await post("{")).status).toBe(400);
+    expect((await fetch(`${stack.apiUrl}/api/nothing`)).status).toBe(404);
+  });
+
+  test("the platform's limits hold for the application", async () => {
+    const many = makeFunctionReference<"mutation", { count: number }>("notes:many");
+    await expect(client.mutation(many, { count: 16_001 })).rejects.toThrow(/limit: 16000/);
+  });
+
+  test("an interval's first run is at the first start", async () => {
+    await eventually(async () => (await client.query(list, {})).find(({ text }) => text === "cron"));
+  });
+
+  test("work is measured in documents and ranges", async () => {
+    const written = await measure(() => stack.application.runMutation("notes:add", { text: "measured" }));
+    expect(written.usage).toEqual({ read: 0, written: 1, ranges: 0 });
+    const { value, usage } = await measure(() => stack.application.runQuery("notes:list", {}));
+    expect(usage).toEqual({ read: Array.isArray(value) ? value.length : -1, written: 0, ranges: 1 });
+  });
+
+  test("a second stack in the same process is refused", async () => {
+    await expect(startStack(quiet)).rejects.toThrow("one stack at a time");
+  });
+});
+
+test("an accelerated stack's time flies for the application and for nobody else", async () => {
+  const stack = await startStack({ ...quiet, speed: 3_000 });
+  try {
+    const { before, after } = (await (await fetch(`${stack.siteUrl}/hour`)).json()) as Record<string, number>;
+    expect(Number(after) - Number(before)).toBeGreaterThanOrEqual(3_600_000);
+    expect(Date.now()).toBeLessThan(Number(after));
+    const client = new ConvexHttpClient(stack.apiUrl);
+    await eventually(async () => (await client.query(list, {})).filter(({ text }) => text === "cron")[1]);
+  } finally {
+    await stack.stop();
+  }
+});
+
+test("after kill -9 all rows are back, a pending function runs, and an action that was cut off does not", async () => {
+  const dataDir = await temporaryDirectory();
+  const start = async () => {
+    const host = startScript(hostScript, [dataDir], { LOCAL_ENV_FILE: "/dev/null" });
+    const [, apiUrl = ""] = await host.output(/^up (\S+)$/m);
+    return { host, client: new ConvexHttpClient(apiUrl) };
+  };
+  const saved = () => readFile(path.join(dataDir, "data.json"), "utf8").catch(() => "");
+
+  const first = await start();
+  await first.client.mutation(add, { text: "kept", size: 2n ** 60n });
+  await first.client.mutation(startSlow, {});
+  await eventually(async () =>
+    (await first.client.query(list, {})).find(({ text }) => text === "slow started"),
+  );
+  await first.client.mutation(addLater, { text: "came later", ms: 1_500 });
+  await eventually(async () => ((await saved()).includes("came later") ? true : undefined));
+  first.host.kill("SIGKILL");
+  await first.host.ended;
+
+  const second = await start();
+  const notes = await eventually(async () => {
+    const all = await second.client.query(list, {});
+    return all.some(({ text }) => text === "came later") ? all : undefined;
+  });
+  expect(notes).toContainEqual({ text: "kept", by: "nobody", size: 2n ** 60n });
+  expect(notes.filter(({ text }) => text === "came later")).toHaveLength(1);
+  expect(notes.filter(({ text }) => text === "slow started")).toHaveLength(1);
+  // The cron ran at the first start ever, and is not due again for an hour.
+  expect(notes.filter(({ text }) => text === "cron")).toHaveLength(1);
+  const slow = (await second.client.query(jobs, {})).find(({ name }) => name === "notes:slow");
+  expect(slow?.state.kind).toBe("failed");
+});
+
+test("a stack that was stopped starts again with the same ids, and carries on counting", async () => {
+  const dataDir = await temporaryDirectory();
+  const run = async (text: string) => {
+    const stack = await startStack({ ...quiet, dataDir });
+    try {
+      await stack.application.runMutation("notes:many", { count: 3 });
+      const id = await stack.application.runMutation("notes:add", { text });
+      return { id, dump: await stack.application.dump() };
+    } finally {
+      await stack.stop();
+    }
+  };
+  const first = await run("one");
+  const second = await run("two");
+  expect(second.id).not.toBe(first.id);
+  expect(second.dump[""]).toEqual(expect.arrayContaining(first.dump[""] ?? []));
+});

@@ -1,0 +1,66 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { onTestFinished } from "vitest";
+
+export type Ended = { code: number | null; stdout: string; stderr: string };
+export type Started = {
+  kill: (signal: NodeJS.Signals) => void;
+  /** Waits for output that matches. @throws Error when the process ends without it. */
+  output: (pattern: RegExp) => Promise<string[]>;
+  ended: Promise<Ended>;
+};
+
+/** A directory that goes away with the test. */
+export async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(path.join(tmpdir(), "stack-"));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** Runs a TypeScript file of this repository in a process that ends with the test at the latest. */
+export function startScript(file: string, args: string[], env: Record<string, string> = {}): Started {
+  return startProcess(process.execPath, ["--import", "tsx", file, ...args], env);
+}
+
+/** Runs a command that ends with the test at the latest. */
+export function startProcess(command: string, args: string[], env: Record<string, string> = {}): Started {
+  const child = spawn(command, args, {
+    env: { ...withoutProviders(process.env), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const text = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => (text.stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (text.stderr += chunk.toString()));
+  const ended = new Promise<Ended>((resolve) => child.on("close", (code) => resolve({ code, ...text })));
+  onTestFinished(() => endChild(child, ended));
+  return {
+    kill: (signal) => void child.kill(signal),
+    ended,
+    output: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(text.stdout);
+          if (match !== null) resolve([...match]);
+        };
+        child.stdout.on("data", look);
+        look();
+        void ended.then(() =>
+          reject(new Error(`It ended without ${String(pattern)}:\n${text.stdout}${text.stderr}`)),
+        );
+      }),
+  };
+}
+
+async function endChild(child: ChildProcess, ended: Promise<Ended>): Promise<void> {
+  child.kill("SIGKILL");
+  await ended;
+}
+
+/** A developer's own settings must not reach a test. */
+function withoutProviders(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const ours =
+    /^(?:LLM_|AGENT_|SENTIMENT_|MESSENGER_|LOCAL_|PORT$|API_PORT$|PROVIDERS_PORT$|NODE_OPTIONS$|VITEST)/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !ours.test(name)));
+}
