@@ -5,12 +5,14 @@ import { marketEndpoints } from "./market/http";
 import { messengerEndpoints } from "./messenger/http";
 import { opsEndpoints } from "./ops/http";
 import { researchEndpoints } from "./research/http";
+import { walletEndpoints } from "./wallets/http";
 
 export const endpoints = [
   ...marketEndpoints,
   ...chatEndpoints,
   ...researchEndpoints,
   ...messengerEndpoints,
+  ...walletEndpoints,
   ...opsEndpoints,
 ];
 

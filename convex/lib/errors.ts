@@ -59,7 +59,8 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? (error.message.split("\n")[0] ?? error.name) : String(error);
 }
 
-function isErrorCode(code: string): code is ErrorCode {
+/** Whether a stored word is one of the codes. */
+export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(STATUS, code);
 }
 

@@ -89,17 +89,25 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
 
   const unmatched = httpActionGeneric((_ctx, request) =>
-    answer(request, async (requestId) => refuse(request, requestId, methodsOf)),
+    answer(request, (requestId) => refuse(request, requestId, methodsOf)),
   );
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });
 }
 
 /** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
-async function answer(request: Request, run: (requestId: string) => Promise<Response>): Promise<Response> {
+async function answer(
+  request: Request,
+  run: (requestId: string) => Response | Promise<Response>,
+): Promise<Response> {
   const requestId = crypto.randomUUID();
   const startedAt = performance.now();
-  const response = await run(requestId).catch((error: unknown) => failureResponse(error, requestId));
+  let response: Response;
+  try {
+    response = await run(requestId);
+  } catch (error) {
+    response = failureResponse(error, requestId);
+  }
   log.info("http", {
     requestId,
     method: request.method,

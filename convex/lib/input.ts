@@ -49,3 +49,10 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
     return fields;
   }, shape);
 }
+
+/** The body's alternative to the Idempotency-Key header. */
+export const idempotencyKey = absentWhenEmpty(
+  z.string("must be a string").trim().min(1).max(200, "must be at most 200 characters"),
+).describe(
+  "Repeating a call with the same key returns its first outcome; the Idempotency-Key header does the same.",
+);

@@ -18,11 +18,15 @@ const limits = {
   shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000 },
   settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
   settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  chainUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 120 },
+  chainAddress: { kind: "token bucket", rate: 480, period: MINUTE, capacity: 960 },
+  transferUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
+  transferAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
 } as const;
 
 const rateLimiter = new RateLimiter(components.rateLimiter, limits);
 
-export type LimitName = "chat" | "refresh" | "shift" | "settings";
+export type LimitName = "chat" | "refresh" | "shift" | "settings" | "chain" | "transfer";
 
 /** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
 export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });

@@ -25,3 +25,13 @@ export function microUsd(decimal: string): bigint {
   const [whole = "0", fraction = ""] = decimal.split(".");
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0").slice(0, 6));
 }
+
+/** What an amount is worth in micro-USD, rounded down. */
+export function microUsdOf(amount: bigint, decimals: number, price: bigint, priceDecimals: number): bigint {
+  return (amount * price * 1_000_000n) / 10n ** BigInt(decimals + priceDecimals);
+}
+
+/** Micro-USD as a number of USD, for showing; sums are made before. */
+export function usdValue(micro: bigint): number {
+  return Number(formatUnits(micro, 6));
+}

@@ -153,7 +153,10 @@ export async function prepareTransaction(
       l1DataFee(client, transaction),
     ]);
     if (chainId !== CHAIN_ID) {
-      throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}: nothing was signed`);
+      throw new AppError(
+        "upstream",
+        `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}: nothing was signed`,
+      );
     }
     const base = block.baseFeePerGas ?? 0n;
     return {
@@ -189,7 +192,11 @@ async function suggestedTip(client: ChainClient): Promise<bigint> {
   return BigInt(tip);
 }
 
-async function estimate(client: ChainClient, from: Address, { to, data, value }: Transaction): Promise<Preparation["gas"]> {
+async function estimate(
+  client: ChainClient,
+  from: Address,
+  { to, data, value }: Transaction,
+): Promise<Preparation["gas"]> {
   try {
     return { kind: "estimated", gas: await estimateGas(client, { account: from, to, data, value }) };
   } catch (error) {
@@ -210,7 +217,8 @@ async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bi
       args: [size],
     });
   } catch (error) {
-    const absent = error instanceof BaseError && error.walk((inner) => inner instanceof AbiDecodingZeroDataError);
+    const absent =
+      error instanceof BaseError && error.walk((inner) => inner instanceof AbiDecodingZeroDataError);
     if (absent) return 0n;
     throw error;
   }
@@ -227,7 +235,10 @@ export function revertReason(error: unknown): string | null {
 
 /** Nodes print raw revert bytes into their messages. */
 function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e]+/g, " ").trim().slice(0, 200);
+  return text
+    .replace(/[^\x20-\x7e]+/g, " ")
+    .trim()
+    .slice(0, 200);
 }
 
 /** Maps what the transport can do wrong to `AppError("upstream")`, once. */
@@ -243,7 +254,8 @@ export async function guarded<Value>(work: () => Promise<Value>): Promise<Value>
 export function chainFailure(error: unknown): AppError {
   const aborted = error instanceof BaseError && error.walk((inner) => isAbort(inner)) !== null;
   if (aborted || isAbort(error)) return timeoutFailure(UPSTREAM);
-  const transport = error instanceof BaseError ? error.walk((inner) => inner instanceof HttpRequestError) : null;
+  const transport =
+    error instanceof BaseError ? error.walk((inner) => inner instanceof HttpRequestError) : null;
   if (transport instanceof HttpRequestError) {
     if (transport.status === undefined) return unreachableFailure(UPSTREAM);
     return new AppError("upstream", `${UPSTREAM} answered with status ${transport.status}`);
@@ -261,6 +273,7 @@ function uint(result: Result | undefined): bigint | null {
 function round(result: Result | undefined): Rounds[number] {
   if (result?.status !== "success" || !Array.isArray(result.result)) return null;
   const [, answer, startedAt, updatedAt] = result.result as unknown[];
-  if (typeof answer !== "bigint" || typeof startedAt !== "bigint" || typeof updatedAt !== "bigint") return null;
+  if (typeof answer !== "bigint" || typeof startedAt !== "bigint" || typeof updatedAt !== "bigint")
+    return null;
   return { answer, startedAt, updatedAt };
 }

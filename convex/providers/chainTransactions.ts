@@ -1,4 +1,12 @@
-import { BaseError, HttpRequestError, keccak256, TransactionReceiptNotFoundError, TransactionNotFoundError, type Address, type Hex } from "viem";
+import {
+  BaseError,
+  HttpRequestError,
+  keccak256,
+  TransactionReceiptNotFoundError,
+  TransactionNotFoundError,
+  type Address,
+  type Hex,
+} from "viem";
 import { getTransaction, getTransactionCount, getTransactionReceipt, sendRawTransaction } from "viem/actions";
 import { messageOf } from "../lib/errors";
 import { chainClient, chainFailure, guarded, revertReason } from "./chain";
@@ -25,7 +33,8 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
     if (reason === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
     // The node's own words tell these apart; viem maps several of them to one class.
     if (/already (?:imported|known)|known transaction/i.test(reason)) return { kind: "accepted" };
-    if (/nonce too low|nonce is too low|replacement transaction underpriced/i.test(reason)) return { kind: "nonce taken" };
+    if (/nonce too low|nonce is too low|replacement transaction underpriced/i.test(reason))
+      return { kind: "nonce taken" };
     return { kind: "refused", reason };
   }
 }
@@ -53,14 +62,21 @@ export async function standing(from: Address, nonce: number, raw: Hex): Promise<
       getTransactionCount(client, { address: from, blockTag: "latest" }),
     ]);
     if (receipt !== null) {
-      return { kind: "mined", succeeded: receipt.status === "success", blockNumber: Number(receipt.blockNumber) };
+      return {
+        kind: "mined",
+        succeeded: receipt.status === "success",
+        blockNumber: Number(receipt.blockNumber),
+      };
     }
     if (transaction !== null) return { kind: "pending" };
     return { kind: mined > nonce ? "replaced" : "missing" };
   });
 }
 
-async function orNull<Value>(answer: Promise<Value>, absent: new (...args: never[]) => Error): Promise<Value | null> {
+async function orNull<Value>(
+  answer: Promise<Value>,
+  absent: new (...args: never[]) => Error,
+): Promise<Value | null> {
   try {
     return await answer;
   } catch (error) {

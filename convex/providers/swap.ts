@@ -31,7 +31,11 @@ const quoteShape = z.object({
       eip712: z.object({
         types: z.record(z.string(), z.array(typedField)),
         primaryType: z.literal("PermitTransferFrom"),
-        domain: z.object({ name: z.literal("Permit2"), chainId: z.coerce.number(), verifyingContract: address }),
+        domain: z.object({
+          name: z.literal("Permit2"),
+          chainId: z.coerce.number(),
+          verifyingContract: address,
+        }),
         message: z.object({
           permitted: z.object({ token: address, amount: digits }),
           spender: address,

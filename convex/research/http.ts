@@ -4,7 +4,15 @@ import { pseudonym } from "../lib/crypto";
 import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, chatId, optionalToken, token, userId, withAliases } from "../lib/input";
+import {
+  absentWhenEmpty,
+  chatId,
+  idempotencyKey,
+  optionalToken,
+  token,
+  userId,
+  withAliases,
+} from "../lib/input";
 import { readThrough } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 
@@ -80,11 +88,7 @@ const start: MountedEndpoint = endpoint({
       userId,
       token: optionalToken,
       messengerChatId: absentWhenEmpty(chatId),
-      idempotencyKey: absentWhenEmpty(
-        z.string("must be a string").trim().min(1).max(200, "must be at most 200 characters"),
-      ).describe(
-        "Repeating a start with the same key returns the first shift; the Idempotency-Key header does the same.",
-      ),
+      idempotencyKey,
     }),
   ),
   returns: z.object({

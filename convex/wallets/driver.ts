@@ -39,7 +39,8 @@ async function carryOut(ctx: ActionCtx, job: Job): Promise<void> {
     if (stored) await handOut(ctx, { ...transaction, ...signed });
   } catch (error) {
     const failure = failureOf(error);
-    if (failure === null) log.error("wallets.unexpected", { transactionId: transaction._id, message: messageOf(error) });
+    if (failure === null)
+      log.error("wallets.unexpected", { transactionId: transaction._id, message: messageOf(error) });
     await ctx.runMutation(internal.wallets.transactions.advance, {
       transactionId: transaction._id,
       to: "failed",
@@ -59,8 +60,15 @@ async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
   const from = asAddress(job.transaction.address);
   switch (request.kind) {
     case "send": {
-      const transaction = sendTransaction(request.token, asAddress(request.toAddress), BigInt(request.amount));
-      return affordable(ctx, job, from, transaction, { token: request.token, amount: BigInt(request.amount) });
+      const transaction = sendTransaction(
+        request.token,
+        asAddress(request.toAddress),
+        BigInt(request.amount),
+      );
+      return affordable(ctx, job, from, transaction, {
+        token: request.token,
+        amount: BigInt(request.amount),
+      });
     }
     case "swap":
       return prepareSwap(ctx, job, request);

@@ -20,7 +20,8 @@ export async function otherWalletHint(
       const { address, decimals } = TOKENS[token];
       const balances = await readAccount(asAddress(wallet.address), address === null ? [] : [address], []);
       const held = address === null ? balances.native : (balances.tokens[0] ?? 0n);
-      if (held >= needed) return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(held, decimals)} ${token}`;
+      if (held >= needed)
+        return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(held, decimals)} ${token}`;
     }
   } catch {
     return "";

@@ -6,7 +6,11 @@ import type { vWalletKind } from "./tables";
 export type WalletKind = Infer<typeof vWalletKind>;
 
 /** A user's wallet of a kind, or `null`. */
-export async function walletOf(ctx: QueryCtx, userId: string, kind: WalletKind): Promise<Doc<"wallets"> | null> {
+export async function walletOf(
+  ctx: QueryCtx,
+  userId: string,
+  kind: WalletKind,
+): Promise<Doc<"wallets"> | null> {
   return ctx.db
     .query("wallets")
     .withIndex("by_userId_and_kind", (q) => q.eq("userId", userId).eq("kind", kind))

@@ -15,6 +15,7 @@ export const vView = v.object({
   rawTransaction: v.optional(v.string()),
   address: v.string(),
   terms: v.optional(vSwapTerms),
+  approvalTxHash: v.optional(v.string()),
   error: v.optional(v.string()),
   errorCode: v.optional(v.string()),
   checks: v.number(),
@@ -56,7 +57,9 @@ export async function openedWith(ctx: QueryCtx, userId: string, idempotencyKey: 
   if (idempotencyKey === undefined) return null;
   return ctx.db
     .query("transactions")
-    .withIndex("by_userId_and_idempotencyKey", (q) => q.eq("userId", userId).eq("idempotencyKey", idempotencyKey))
+    .withIndex("by_userId_and_idempotencyKey", (q) =>
+      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
+    )
     .unique();
 }
 
@@ -77,6 +80,7 @@ export function project(row: Doc<"transactions">) {
     ...(row.nonce === undefined ? {} : { nonce: row.nonce }),
     ...(row.rawTransaction === undefined ? {} : { rawTransaction: row.rawTransaction }),
     ...(row.terms === undefined ? {} : { terms: row.terms }),
+    ...(row.approvalTxHash === undefined ? {} : { approvalTxHash: row.approvalTxHash }),
     ...(row.error === undefined ? {} : { error: row.error }),
     ...(row.errorCode === undefined ? {} : { errorCode: row.errorCode }),
   };

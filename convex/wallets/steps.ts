@@ -64,8 +64,12 @@ export async function sign(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed
 type Outgoing = Pick<Work["transaction"], "_id" | "address" | "nonce" | "rawTransaction">;
 
 /** Hands stored bytes to the chain and marks what became of that. Safe to repeat. */
-export async function handOut(ctx: ActionCtx, { _id, address, nonce, rawTransaction }: Outgoing): Promise<void> {
-  if (nonce === undefined || rawTransaction === undefined) throw new AppError("internal", "Nothing is signed");
+export async function handOut(
+  ctx: ActionCtx,
+  { _id, address, nonce, rawTransaction }: Outgoing,
+): Promise<void> {
+  if (nonce === undefined || rawTransaction === undefined)
+    throw new AppError("internal", "Nothing is signed");
   const raw = asHex(rawTransaction);
   const outcome = await broadcast(raw);
   const mark = (to: "broadcast" | "unknown" | "failed", error?: string) =>

@@ -50,7 +50,8 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
     }
     quote = await ask();
     checkQuote(quote, swap, Date.now());
-    if (quote.issues.allowance) throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
+    if (quote.issues.allowance)
+      throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
   }
   const priceChecked = checkPrice(quote, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
   const data = await withPermit(ctx, job.walletId, quote);
@@ -93,14 +94,18 @@ async function approve(
 ): Promise<number> {
   const parentId = job.transaction._id;
   const from = asAddress(job.transaction.address);
-  const plan = await affordable(ctx, job, from, approval(token, spender, amount), { token: fromToken, amount: 0n });
+  const plan = await affordable(ctx, job, from, approval(token, spender, amount), {
+    token: fromToken,
+    amount: 0n,
+  });
   const signed = await sign(ctx, job, plan);
   const transactionId = await ctx.runMutation(internal.wallets.transactions.storeApproval, {
     parentId,
     request: { kind: "approve", token: fromToken, spender, amount: amount.toString() },
     signed,
   });
-  if (transactionId === null) throw new AppError("upstream", "The swap was not sent in time: nothing was swapped");
+  if (transactionId === null)
+    throw new AppError("upstream", "The swap was not sent in time: nothing was swapped");
   await handOut(ctx, { _id: transactionId, address: from, ...signed });
   await mined(ctx, transactionId, from, signed);
   return signed.nonce + 1;
@@ -119,11 +124,17 @@ async function mined(
       const to = now.succeeded ? "confirmed" : "failed";
       await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, to });
       if (now.succeeded) return;
-      throw new AppError("upstream", "The token refused the approval that the swap needs: nothing was swapped");
+      throw new AppError(
+        "upstream",
+        "The token refused the approval that the swap needs: nothing was swapped",
+      );
     }
     await sleep(SECOND / 4);
   }
-  throw new AppError("upstream", "The approval that the swap needs was not mined in time: nothing was swapped");
+  throw new AppError(
+    "upstream",
+    "The approval that the swap needs was not mined in time: nothing was swapped",
+  );
 }
 
 /** Live prices of both sides from the feeds; `null` where one is stale or the sequencer is not to be trusted. */
@@ -133,7 +144,9 @@ async function livePrices(
 ): Promise<{ from: bigint | null; to: bigint | null }> {
   const feeds = [TOKENS[fromToken].feed, TOKENS[toToken].feed] as const;
   const addresses = [SEQUENCER_FEED, ...feeds.map((feed) => FEEDS[feed].address)] as const;
-  const { rounds } = await readAccount(owner, [], addresses).catch(() => ({ rounds: [null, null, null] as Rounds }));
+  const { rounds } = await readAccount(owner, [], addresses).catch(() => ({
+    rounds: [null, null, null] as Rounds,
+  }));
   const now = Date.now();
   if (!sequencerIsUp(rounds[0] ?? null, now)) return { from: null, to: null };
   return {

@@ -89,6 +89,8 @@ export const walletTables = {
     rawTransaction: v.optional(v.string()),
     txHash: v.optional(v.string()),
     terms: v.optional(vSwapTerms),
+    /** A swap's approval. */
+    approvalTxHash: v.optional(v.string()),
     /** Why it failed, and the error code its caller is told. */
     error: v.optional(v.string()),
     errorCode: v.optional(v.string()),

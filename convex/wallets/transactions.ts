@@ -6,7 +6,14 @@ import { recordAudit } from "../lib/audit";
 import { AppError, type ErrorCode } from "../lib/errors";
 import { DRIVER_LEASE_MS, isOpen, mayFollow, NEVER, nextCheck, PREPARED_FOR_MS } from "./machine";
 import { byId, byWalletId, oldest, openedWith, project, sameRequest, vView, vWork, type Work } from "./rows";
-import { vRequest, vSource, vState, vSwapTerms, type TransactionRequest, type TransactionState } from "./tables";
+import {
+  vRequest,
+  vSource,
+  vState,
+  vSwapTerms,
+  type TransactionRequest,
+  type TransactionState,
+} from "./tables";
 import { openTrade, settleTrade } from "./trades";
 import { release, reserve } from "./transferLimits";
 
@@ -137,6 +144,7 @@ export const storeApproval = internalMutation({
     const parent = await byId(ctx, parentId);
     if (parent.state !== "prepared" || !(await takeNonce(ctx, signed))) return null;
     const { walletId, userId, address } = parent;
+    await ctx.db.patch("transactions", parentId, { approvalTxHash: signed.txHash });
     const transactionId = await ctx.db.insert("transactions", {
       walletId,
       userId,
@@ -243,7 +251,15 @@ async function giveBackNonce(ctx: MutationCtx, row: Doc<"transactions">): Promis
   await ctx.db.patch("wallets", wallet._id, { nextNonce: row.nonce });
 }
 
-function signedFields({ nonce, rawTransaction, txHash }: { nonce: number; rawTransaction: string; txHash: string }) {
+function signedFields({
+  nonce,
+  rawTransaction,
+  txHash,
+}: {
+  nonce: number;
+  rawTransaction: string;
+  txHash: string;
+}) {
   return { state: "signed" as const, nonce, rawTransaction, txHash, nextCheckAt: nextCheck(Date.now(), 0) };
 }
 

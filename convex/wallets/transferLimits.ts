@@ -25,7 +25,10 @@ export async function reserve(
 ): Promise<Reservation | null> {
   if (!limitsApply()) return null;
   if (value === null) {
-    throw new AppError("upstream", "No live price says what this transfer is worth, and transfers are limited by value");
+    throw new AppError(
+      "upstream",
+      "No live price says what this transfer is worth, and transfers are limited by value",
+    );
   }
   const perTransfer = optional("MAX_TRANSFER_USD");
   if (perTransfer !== undefined && value > microUsd(perTransfer)) {

@@ -33,7 +33,13 @@ export const create = internalAction({
 
 /** Keeps a new wallet, unless the user has one of this kind already: then the new key is forgotten unused. */
 export const adopt = internalMutation({
-  args: { userId: v.string(), kind: vWalletKind, walletId: v.string(), address: v.string(), sealedKey: v.string() },
+  args: {
+    userId: v.string(),
+    kind: vWalletKind,
+    walletId: v.string(),
+    address: v.string(),
+    sealedKey: v.string(),
+  },
   returns: v.object({ ...vWallet.fields, existing: v.boolean() }),
   handler: async (ctx, { userId, kind, walletId, address, sealedKey }) => {
     const present = await walletOf(ctx, userId, kind);

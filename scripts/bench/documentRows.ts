@@ -27,11 +27,14 @@ const result: Doc<"reports">["result"] = {
 export async function insertShifts({ t, clock }: World, count: number): Promise<void> {
   const now = clock.now();
   const shared = await t.run(async ({ db }) => {
-    const observations = await Promise.all(FOCI.map((focus) => db.insert("observations", observation(focus, now))));
+    const observations = await Promise.all(
+      FOCI.map((focus) => db.insert("observations", observation(focus, now))),
+    );
     const shiftId = await db.insert("shifts", shift(READER, "BTC", now, false));
     const synthesisId = await db.insert("syntheses", synthesis(shiftId, now));
     const runId = await db.insert("agentRuns", run(now));
-    for (let i = 0; i < 5; i++) await db.insert("reports", report({ shiftId, synthesisId, runId }, READER, now));
+    for (let i = 0; i < 5; i++)
+      await db.insert("reports", report({ shiftId, synthesisId, runId }, READER, now));
     return { observations, synthesisId, runId };
   });
   for (let first = 0; first < count; first += CHUNK) {
@@ -52,7 +55,10 @@ export async function insertShifts({ t, clock }: World, count: number): Promise<
 /** Makes the due shifts wait for one synthesis, which is done. */
 export async function finishSynthesis({ t, clock }: World): Promise<Id<"syntheses">> {
   return t.run(async ({ db }) => {
-    const shifts = await db.query("shifts").filter((q) => q.eq(q.field("status"), "active")).take(DUE);
+    const shifts = await db
+      .query("shifts")
+      .filter((q) => q.eq(q.field("status"), "active"))
+      .take(DUE);
     const [first] = shifts;
     if (first === undefined) throw new Error("There is no shift");
     const synthesisId = await db.insert("syntheses", synthesis(first._id, clock.now()));

@@ -19,12 +19,22 @@ const calls: readonly Call[] = [
   { name: "cached", method: "GET", path: "/mcp/market" },
   { name: "refreshing", method: "GET", path: "/mcp/token?question=SOL" },
   { name: "cached", method: "GET", path: "/mcp/token?question=SOL" },
-  { name: "market is fresh", method: "POST", path: "/mcp/chat", body: { userId: READER, question: "What moves?" } },
+  {
+    name: "market is fresh",
+    method: "POST",
+    path: "/mcp/chat",
+    body: { userId: READER, question: "What moves?" },
+  },
   { name: "refreshing", method: "POST", path: "/mcp/research", body: { userId: READER } },
   { name: "cached", method: "POST", path: "/mcp/research", body: { userId: READER } },
   { name: "", method: "GET", path: `/mcp/research/status?userId=${READER}` },
   { name: "", method: "GET", path: "/mcp/research/report?token=BTC" },
-  { name: "a first one", method: "POST", path: "/mcp/research/start", body: { userId: READER, token: "PEPE" } },
+  {
+    name: "a first one",
+    method: "POST",
+    path: "/mcp/research/start",
+    body: { userId: READER, token: "PEPE" },
+  },
   { name: "2 active shifts", method: "POST", path: "/mcp/research/stop", body: { userId: READER } },
   { name: "", method: "POST", path: "/user/messenger", body: { userId: READER, messengerChatId: "-100123" } },
   { name: "", method: "GET", path: "/health" },
@@ -61,9 +71,9 @@ async function measured(size: number): Promise<Map<string, Usage>> {
       const title = `${method} ${path.replace(/\?.*/, "")}${name === "" ? "" : `, ${name}`}`;
       await take(title, () => world.call(method, path, body));
     }
-    await settle(world, DUE_AFTER_MS + 2 * MINUTE);
+    await world.clock.advance(DUE_AFTER_MS + 2 * MINUTE);
     for (const { id, tick } of world.crons) await take(`cron: ${id}, ${DUE} due`, tick);
-    await settle(world, 2 * MINUTE);
+    await world.clock.advance(2 * MINUTE);
     const synthesisId = await finishSynthesis(world);
     await take(`one synthesis published to ${DUE} shifts`, () =>
       world.t.mutation(internal.research.publishing.publish, { synthesisId }),
@@ -72,11 +82,6 @@ async function measured(size: number): Promise<Map<string, Usage>> {
   } finally {
     world.stop();
   }
-}
-
-/** Lets what was scheduled come to its end. */
-async function settle({ clock }: World, ms: number): Promise<void> {
-  await clock.advance(ms);
 }
 
 function shown(usage: Usage | undefined): string {

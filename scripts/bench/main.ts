@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { bold, dim } from "../terminal";
 import * as documents from "./documents";
+import * as throughput from "./throughput";
 import { rendered, type Bench } from "./table";
 import * as upstreamCalls from "./upstreamCalls";
 
@@ -9,7 +10,7 @@ import * as upstreamCalls from "./upstreamCalls";
  * questions.
  */
 
-const benches: Record<string, Bench> = { upstreamCalls, documents };
+const benches: Record<string, Bench> = { upstreamCalls, documents, throughput };
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));

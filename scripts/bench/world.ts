@@ -31,7 +31,9 @@ const PROVIDER_OF: Record<string, Provider> = {
  */
 export async function createWorld(options: { answerMs?: Partial<Record<Provider, number>> } = {}) {
   const sources = await loadSources(fileURLToPath(new URL("../../convex", import.meta.url)));
-  const loaded = await Promise.all(sources.map(async (one) => ({ ...one, modules: await preloaded(one.modules) })));
+  const loaded = await Promise.all(
+    sources.map(async (one) => ({ ...one, modules: await preloaded(one.modules) })),
+  );
   const clock = createSteppedClock(START);
   const standins = createStandins({ seed: "bench", now: clock.now });
   const restoreLogs = captureLogs(() => {}, clock.now);
@@ -77,7 +79,8 @@ export async function createWorld(options: { answerMs?: Partial<Record<Provider,
       const init = { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       const client = t.withRequestMetadata({ ip: "127.0.0.1", userAgent: "bench" });
       const response = await clock.during(client.fetch(path, init));
-      if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+      if (response.status !== 200)
+        throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     },
     crons: Object.entries(crons.crons).map(([id, { name, args, schedule }]) => ({
       id,

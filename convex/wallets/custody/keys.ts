@@ -79,7 +79,12 @@ export const replace = internalMutation({
         .unique();
       if (row === null || row.sealedKey !== from) continue;
       await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
-      await recordAudit(ctx, { actor: "operator", action: "key rotated", subject: walletId, detail: keyIdOf(to) });
+      await recordAudit(ctx, {
+        actor: "operator",
+        action: "key rotated",
+        subject: walletId,
+        detail: keyIdOf(to),
+      });
       replaced++;
     }
     return replaced;

@@ -8,5 +8,10 @@ export async function keepKey(
   { walletId, userId, sealedKey }: { walletId: string; userId: string; sealedKey: string },
 ): Promise<void> {
   await ctx.db.insert("walletKeys", { walletId, userId, sealedKey, keyId: keyIdOf(sealedKey) });
-  await recordAudit(ctx, { actor: userId, action: "key created", subject: walletId, detail: keyIdOf(sealedKey) });
+  await recordAudit(ctx, {
+    actor: userId,
+    action: "key created",
+    subject: walletId,
+    detail: keyIdOf(sealedKey),
+  });
 }

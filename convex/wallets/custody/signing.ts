@@ -1,4 +1,10 @@
-import { isHex, type Address, type Hex, type TransactionSerializableEIP1559, type TypedDataDomain } from "viem";
+import {
+  isHex,
+  type Address,
+  type Hex,
+  type TransactionSerializableEIP1559,
+  type TypedDataDomain,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";

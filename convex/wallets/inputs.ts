@@ -1,0 +1,66 @@
+import { checksumAddress, isAddress, zeroAddress, type Address } from "viem";
+import * as z from "zod";
+import { absentWhenEmpty } from "../lib/input";
+import { parseUnits } from "../lib/money";
+import { CONTRACTS, SYMBOLS } from "./tokens";
+
+/** Shapes of what moves money. Messages complete the sentence "<field> …". */
+
+export const swapToken = z
+  .string("must be a string")
+  .trim()
+  .toUpperCase()
+  .pipe(z.enum(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`));
+
+/** Digits in the token's smallest unit. */
+export const amount = z
+  .string("must be a string of digits in the token's smallest unit")
+  .trim()
+  .refine((value) => !value.includes("."), "must be in the token's smallest unit, without a decimal point")
+  .refine(
+    (value) => value.includes(".") || parseUnits(value) !== null,
+    "must be a positive whole number of digits",
+  )
+  .describe("In the token's smallest unit: 1 USDC is 1000000, 1 ETH is 1000000000000000000.");
+
+const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
+
+/** A recipient: checksummed, or all in one case; never the zero address or a token. */
+export const addressInput = z
+  .string("must be a string")
+  .trim()
+  .refine((value) => isAddress(value, { strict: false }), "must be an address: 0x and 40 hex digits")
+  .refine(hasSoundChecksum, "must be checksummed correctly, or all in lower case")
+  .refine((value) => value.toLowerCase() !== zeroAddress, "must not be the zero address")
+  .refine(
+    (value) => !contracts.has(value.toLowerCase()),
+    "must not be a token contract: what is sent there is lost",
+  )
+  .transform((value): Address => checksumAddress(value.toLowerCase() as Address));
+
+function hasSoundChecksum(value: string): boolean {
+  const digits = value.slice(2);
+  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || isAddress(value);
+}
+
+export const slippageBps = z
+  .preprocess((value) => (value === null || value === "" ? undefined : value), z.coerce.number().optional())
+  .pipe(
+    z
+      .number("must be basis points")
+      .int("must be whole basis points")
+      .min(0, "must be 0 to 10000 basis points")
+      .max(10_000, "must be 0 to 10000 basis points")
+      .default(100),
+  )
+  .describe("Largest accepted shortfall in basis points; 100 is 1 %.");
+
+export const txHash = z
+  .string("must be a string")
+  .trim()
+  .toLowerCase()
+  .regex(/^0x[0-9a-f]{64}$/, "must be a transaction hash: 0x and 64 hex digits");
+
+export const walletChoice = absentWhenEmpty(z.enum(["custody", "basic"], "must be custody or basic"))
+  .transform((value): "custody" | "basic" => value ?? "custody")
+  .describe("Which of the user's wallets pays.");

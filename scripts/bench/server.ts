@@ -1,0 +1,15 @@
+import { fileURLToPath } from "node:url";
+import { startStack } from "../stack/stack";
+
+/** A local stack in a process of its own, for `throughput.ts`: the application, or the bare one. Ends with its parent. */
+const isBare = process.argv[2] === "bare";
+const directory = isBare ? { directory: fileURLToPath(new URL("bare", import.meta.url)) } : {};
+
+process.once("disconnect", () => process.exit(0));
+const { siteUrl, application, realProviders } = await startStack({ ephemeral: true, ...directory });
+if (realProviders.length > 0) {
+  console.error(`The bench calls no real provider: take the variables of ${realProviders.join(", ")} away.`);
+  process.exit(1);
+}
+if (isBare) await application.runMutation("documents:store", {});
+process.send?.(siteUrl);

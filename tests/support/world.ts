@@ -1,0 +1,95 @@
+import rateLimiter from "@convex-dev/rate-limiter/test";
+import workpool from "@convex-dev/workpool/test";
+import { convexTest } from "convex-test";
+import { vi } from "vitest";
+import * as z from "zod";
+import type { Id, TableNames } from "../../convex/_generated/dataModel";
+import { deadlines } from "../../convex/lib/deadlines";
+import schema from "../../convex/schema";
+import { createStandins } from "../../scripts/stack/standins";
+
+/**
+ * The application under test: the real functions on convex-test with their components, the providers' stand-ins
+ * in-process, and no way to anywhere else but a chain on this machine.
+ */
+
+const modules = import.meta.glob("../../convex/**/*.*s");
+const PROVIDERS = "http://providers.test";
+const usualDeadlines = { ...deadlines };
+const jsonObject = z.record(z.string(), z.unknown());
+
+export type Answer = { status: number; headers: Headers; body: Record<string, unknown>; text: string };
+export type CallInit = RequestInit & { ip?: string };
+
+export type WorldOptions = {
+  env?: Record<string, string | undefined>;
+  /** A chain on this machine, once one runs. */
+  chainUrl?: () => string;
+};
+
+export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
+  const realFetch = globalThis.fetch;
+  const standins = createStandins({
+    seed: "tests",
+    now: () => Date.now(),
+    ...(chainUrl === undefined ? {} : { rpcUrl: chainUrl }),
+  });
+  const variables = {
+    ...standins.env(PROVIDERS),
+    WALLET_ENCRYPTION_KEY: "ab".repeat(32),
+    ...(chainUrl === undefined ? {} : { CHAIN_RPC_URL: chainUrl() }),
+    ...env,
+  };
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+    const request = new Request(input, init);
+    if (request.url.startsWith(PROVIDERS)) return standins.handle(request);
+    if (new URL(request.url).hostname === "127.0.0.1") return realFetch(input, init);
+    throw new Error(`A test reached for ${new URL(request.url).origin}`);
+  });
+  for (const level of ["log", "warn", "error", "info", "debug"] as const) {
+    vi.spyOn(console, level).mockImplementation(() => undefined);
+  }
+
+  const t = convexTest({ schema, modules, transactionLimits: true });
+  workpool.register(t, "researchPool");
+  workpool.register(t, "deliveryPool");
+  rateLimiter.register(t, "rateLimiter");
+
+  async function call(method: string, path: string, { ip, ...init }: CallInit = {}): Promise<Answer> {
+    const client = t.withRequestMetadata({ ip: ip ?? null, userAgent: null });
+    const response = await client.fetch(path, { method, ...init });
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+    const body = isJson ? jsonObject.parse(JSON.parse(text)) : {};
+    return { status: response.status, headers: response.headers, body, text };
+  }
+
+  return {
+    t,
+    standins,
+    call,
+    /** Every row of a table, oldest first. */
+    rows: <Table extends TableNames>(table: Table) => t.run((ctx) => ctx.db.query(table).collect()),
+    row: <Table extends TableNames>(table: Table, id: Id<Table>) => t.run((ctx) => ctx.db.get(table, id)),
+  };
+}
+
+/** The verbs of an HTTP client. */
+export function verbs(call: (method: string, path: string, init?: CallInit) => Promise<Answer>) {
+  return {
+    call,
+    get: (path: string, init?: CallInit) => call("GET", path, init),
+    post: (path: string, body?: unknown, init?: CallInit) =>
+      call("POST", path, { ...init, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }),
+  };
+}
+
+/** Ends a test's world: real clock, real fetch, real environment. */
+export function closeApp(): void {
+  Object.assign(deadlines, usualDeadlines);
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+}

@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import { closeApp } from "../support/world";
+import { createWalletApp, startTestChain } from "../support/walletApp";
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+
+describe("POST /mcp/wallet/create", () => {
+  test("makes one wallet per user, however many calls come at once", async () => {
+    const app = createWalletApp(chain);
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => app.post("/mcp/wallet/create", { userId: "alice" })),
+    );
+    expect(new Set(answers.map(({ body }) => body.address)).size).toBe(1);
+    expect(answers[0]?.body.address).toMatch(ADDRESS);
+    expect(answers.filter(({ body }) => body.existing === false)).toHaveLength(1);
+    expect(await app.rows("wallets")).toHaveLength(1);
+    expect(await app.rows("walletKeys")).toHaveLength(1);
+    const audit = await app.rows("auditEvents");
+    expect(audit.map(({ action }) => action)).toEqual(["key created"]);
+  });
+
+  test("keeps no key in clear, anywhere", async () => {
+    const app = createWalletApp(chain);
+    await app.post("/mcp/wallet/create", { userId: "alice" });
+    const everything = JSON.stringify([
+      await app.rows("wallets"),
+      await app.rows("walletKeys"),
+      await app.rows("auditEvents"),
+    ]);
+    expect(everything).not.toMatch(/0x[0-9a-f]{64}/i);
+    const [key] = await app.rows("walletKeys");
+    expect(key?.sealedKey).toMatch(/^v1\./);
+  });
+});
+
+describe("GET /mcp/wallet/balance", () => {
+  test("tells exact decimals of the basic wallet, else of the custody wallet", async () => {
+    const app = createWalletApp(chain);
+    const custody = await app.fundedWallet("alice", { ETH: 1_500_000_000_000_000_001n, USDC: 25_500_001n });
+    const first = await app.get("/mcp/wallet/balance?userId=alice");
+    expect(first.body).toEqual({ address: custody, eth: "1.500000000000000001", usdc: "25.500001", network: "base" });
+    const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
+    expect(body.address).not.toBe(custody);
+    const second = await app.get("/mcp/wallet/balance?userId=alice");
+    expect(second.body).toEqual({ address: body.address, eth: "0", usdc: "0", network: "base" });
+  });
+
+  test("without a wallet is 404", async () => {
+    const app = createWalletApp(chain);
+    const { status, body } = await app.get("/mcp/wallet/balance?userId=nobody");
+    expect([status, body]).toEqual([404, { error: "No wallet was found for this user: connect first" }]);
+  });
+});
+
+describe("/mcp/defi/connect", () => {
+  test("answers GET and POST with one and the same wallet", async () => {
+    const app = createWalletApp(chain);
+    const posted = await app.post("/mcp/defi/connect", { userId: "alice" });
+    expect(posted.body).toEqual({
+      address: expect.stringMatching(ADDRESS),
+      walletId: expect.stringMatching(/^wal_[0-9a-f]{32}$/),
+      existing: false,
+      network: "base",
+    });
+    const got = await app.get("/mcp/defi/connect?userId=alice");
+    expect(got.body).toEqual({ ...posted.body, existing: true });
+  });
+});
+
+describe("GET /mcp/defi/portfolio", () => {
+  test("creates the wallet when there is none", async () => {
+    const app = createWalletApp(chain);
+    const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ address: expect.stringMatching(ADDRESS), network: "base", totalValueUsd: 0 });
+    expect(await app.rows("wallets")).toHaveLength(1);
+  });
+
+  test("agrees with the chain, token by token, and adds up", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", {
+      ETH: 2n * 10n ** 18n,
+      USDC: 100_000_000n,
+      USDT: 50_000_000n,
+      DAI: 25n * 10n ** 18n,
+      WETH: 10n ** 17n,
+    });
+    const { body } = await app.get("/mcp/defi/portfolio?userId=alice");
+    const balances = body.balances as { token: string; raw: string; balance: string; priceUsd: number; valueUsd: number }[];
+    expect(balances.map(({ token, raw, balance }) => [token, raw, balance])).toEqual([
+      ["ETH", "2000000000000000000", "2"],
+      ["USDC", "100000000", "100"],
+      ["USDT", "50000000", "50"],
+      ["DAI", "25000000000000000000", "25"],
+      ["WETH", "100000000000000000", "0.1"],
+    ]);
+    for (const { balance, priceUsd, valueUsd } of balances) {
+      expect(valueUsd).toBeCloseTo(Number(balance) * priceUsd, 3);
+    }
+    expect(body.totalValueUsd).toBeCloseTo(
+      balances.reduce((sum, { valueUsd }) => sum + valueUsd, 0),
+      3,
+    );
+  });
+
+  test("asks the chain once", async () => {
+    const app = createWalletApp(chain);
+    await app.post("/mcp/defi/connect", { userId: "alice" });
+    let requests = 0;
+    const inner = globalThis.fetch;
+    globalThis.fetch = (input, init) => {
+      requests++;
+      return inner(input, init);
+    };
+    await app.get("/mcp/defi/portfolio?userId=alice");
+    expect(requests).toBe(1);
+  });
+
+  test("leaves out what has no live price: a stale feed, a sequencer that is down or just back", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 100_000_000n });
+    const now = Math.floor(Date.now() / 1000);
+    await chain.feeds.pause();
+    try {
+      await chain.feeds.set("ETH", { answer: 300_000_000_000n, updatedAt: now - 1_400 });
+      const stale = await app.get("/mcp/defi/portfolio?userId=alice");
+      expect(stale.body.balances).toContainEqual(expect.objectContaining({ token: "ETH", priceUsd: null, valueUsd: null }));
+      expect(Number(stale.body.totalValueUsd)).toBeCloseTo(100, 0);
+      for (const status of [
+        { answer: 1n, updatedAt: now - 9_999 },
+        { answer: 0n, updatedAt: now - 600 },
+      ]) {
+        await chain.feeds.set("SEQUENCER", status);
+        const down = await app.get("/mcp/defi/portfolio?userId=alice");
+        expect(down.body.totalValueUsd).toBe(0);
+      }
+    } finally {
+      await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 86_400 });
+      await chain.feeds.tick();
+      await chain.feeds.resume();
+    }
+  });
+
+  test("is 502 when the chain is down, naming it", async () => {
+    const app = createWalletApp(chain, { env: { CHAIN_RPC_URL: "http://127.0.0.1:9" } });
+    await app.post("/mcp/defi/connect", { userId: "alice" });
+    const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
+    expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
+  });
+});
+
+describe("without WALLET_ENCRYPTION_KEY", () => {
+  test.each([
+    ["POST", "/mcp/wallet/create", { userId: "a" }],
+    ["POST", "/mcp/defi/connect", { userId: "a" }],
+    ["GET", "/mcp/defi/portfolio?userId=a", undefined],
+    ["POST", "/mcp/defi/send", { userId: "a", toAddress: `0x${"11".repeat(20)}`, token: "ETH", amount: "1" }],
+  ] as const)("%s %s is 500 and makes nothing", async (method, path, body) => {
+    const app = createWalletApp(chain, { env: { WALLET_ENCRYPTION_KEY: "" } });
+    const answer = await app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+    expect([answer.status, answer.body]).toEqual([500, { error: "WALLET_ENCRYPTION_KEY is not configured" }]);
+    expect(await app.rows("wallets")).toEqual([]);
+  });
+});
