@@ -224,7 +224,10 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId });
   if (view.txHash === undefined) {
     const code = view.errorCode ?? "internal";
-    throw new AppError(isErrorCode(code) ? code : "internal", view.error ?? "The transaction could not be sent");
+    throw new AppError(
+      isErrorCode(code) ? code : "internal",
+      view.error ?? "The transaction could not be sent",
+    );
   }
   const shown = shownStatus(view.state);
   const { txHash } = view;

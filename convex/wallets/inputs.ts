@@ -44,15 +44,10 @@ function hasSoundChecksum(value: string): boolean {
 }
 
 export const slippageBps = z
-  .preprocess((value) => (value === null || value === "" ? undefined : value), z.coerce.number().optional())
-  .pipe(
-    z
-      .number("must be basis points")
-      .int("must be whole basis points")
-      .min(0, "must be 0 to 10000 basis points")
-      .max(10_000, "must be 0 to 10000 basis points")
-      .default(100),
-  )
+  .preprocess((value) => {
+    if (value === null || value === "") return undefined;
+    return typeof value === "string" && /^\d{1,6}$/.test(value.trim()) ? Number(value) : value;
+  }, z.number("must be basis points, 0 to 10000").int("must be whole basis points").min(0, "must be 0 to 10000 basis points").max(10_000, "must be 0 to 10000 basis points").default(100))
   .describe("Largest accepted shortfall in basis points; 100 is 1 %.");
 
 export const txHash = z

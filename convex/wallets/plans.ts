@@ -37,13 +37,7 @@ export function shortfall(
   const { token, amount } = spent;
   const native = TOKENS[token].address === null;
   const held = native ? preparation.native : preparation.token;
-  const { decimals } = TOKENS[token];
-  if (held < amount) {
-    const missing =
-      `Insufficient ${token}: ${formatUnits(amount, decimals)} needed, the wallet holds ` +
-      `${formatUnits(held, decimals)}, ${formatUnits(amount - held, decimals)} is missing`;
-    return { token, missing };
-  }
+  if (held < amount) return { token, missing: insufficient(token, amount, held) };
   if (preparation.gas.kind === "reverts") return null;
   const fees = maximumFees(preparation, preparation.gas.gas);
   const needed = fees + (native ? amount : 0n);
@@ -53,6 +47,15 @@ export function shortfall(
     `${formatUnits(fees, 18)}), the wallet holds ${formatUnits(preparation.native, 18)}, ` +
     `${formatUnits(needed - preparation.native, 18)} is missing`;
   return { token: "ETH", missing };
+}
+
+/** `Insufficient USDC: 9 needed, the wallet holds 5, 4 is missing` */
+export function insufficient(token: Symbol, needed: bigint, held: bigint): string {
+  const shown = (amount: bigint) => formatUnits(amount, TOKENS[token].decimals);
+  return (
+    `Insufficient ${token}: ${shown(needed)} needed, the wallet holds ${shown(held)}, ` +
+    `${shown(needed - held)} is missing`
+  );
 }
 
 function maximumFees({ fees, l1Fee }: Preparation, gas: bigint): bigint {

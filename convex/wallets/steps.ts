@@ -7,7 +7,7 @@ import { broadcast, standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
 import { signTransaction } from "./custody/signing";
 import { otherWalletHint } from "./hints";
-import { gasOf, shortfall } from "./plans";
+import { gasOf, insufficient, shortfall } from "./plans";
 import type { Work } from "./rows";
 import { TOKENS, type Symbol } from "./tokens";
 import type { SwapTerms } from "./tables";
@@ -41,6 +41,21 @@ export async function affordable(
     throw new AppError("invalid_request", `${short.missing}${hint}`);
   }
   return { transaction, preparation, gas: gasOf(preparation), nextNonce: job.nextNonce };
+}
+
+/**
+ * Ends a request for which the wallet holds too little.
+ * @throws AppError `invalid_request`, always.
+ */
+export async function refuseFor(
+  ctx: ActionCtx,
+  job: Job,
+  token: Symbol,
+  needed: bigint,
+  held: bigint,
+): Promise<never> {
+  const hint = await otherWalletHint(ctx, job.userId, job.walletId, token, needed);
+  throw new AppError("invalid_request", `${insufficient(token, needed, held)}${hint}`);
 }
 
 export type Signed = { walletId: string; driver: number; nonce: number; rawTransaction: Hex; txHash: Hex };

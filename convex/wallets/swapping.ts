@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { SECOND, sleep } from "../lib/time";
-import { readAccount, type Rounds } from "../providers/chain";
+import { readAccount } from "../providers/chain";
 import { standing } from "../providers/chainTransactions";
 import { requestQuote, type Quote } from "../providers/swap";
 import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../prices/feeds";
@@ -12,7 +12,7 @@ import { asAddress, asHex } from "./addresses";
 import { signTypedData } from "./custody/signing";
 import { approval } from "./plans";
 import { checkPrice, checkQuote } from "./quoteChecks";
-import { affordable, handOut, sign, type Job, type Plan } from "./steps";
+import { affordable, handOut, refuseFor, sign, type Job, type Plan } from "./steps";
 import { swapAddress, TOKENS } from "./tokens";
 import type { TransactionRequest } from "./tables";
 
@@ -22,8 +22,8 @@ type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 const APPROVAL_WAIT_MS = 20 * SECOND;
 
 /**
- * A swap, ready to be signed: quote, approval where one is needed (then a fresh quote), permit, and the call simulated
- * with the signature appended.
+ * A swap, ready to be signed: balance, quote and price are checked first, then an approval is made where one is needed
+ * (and the swap quoted afresh), then the permit is signed and the call simulated with the signature appended.
  */
 export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
   const swap = { ...request, amount: BigInt(request.amount) };
@@ -36,10 +36,17 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       taker,
       slippageBps: swap.slippageBps,
     });
-  const [first, prices] = await Promise.all([ask(), livePrices(taker, swap)]);
-  let quote = first;
+  // Settled rather than awaited together: what the wallet lacks is told before what the provider says.
+  const [asked, { held, prices }] = await Promise.all([settled(ask()), readMarket(taker, swap)]);
+  if (held < swap.amount) await refuseFor(ctx, job, swap.fromToken, swap.amount, held);
+  const maxImpactBps = BigInt(setting("MAX_PRICE_IMPACT_BPS"));
+  const check = (quote: Quote) => {
+    checkQuote(quote, swap, Date.now());
+    return checkPrice(quote, swap, prices, maxImpactBps);
+  };
+  let quote = valueOf(asked);
+  let priceChecked = check(quote);
   let { nextNonce } = job;
-  checkQuote(quote, swap, Date.now());
   const { allowance } = quote.issues;
   const sellToken = TOKENS[swap.fromToken].address;
   if (allowance && sellToken !== null && allowance.actual < swap.amount) {
@@ -49,20 +56,15 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       nextNonce = await approve(ctx, { ...job, nextNonce }, sellToken, allowance.spender, request, amount);
     }
     quote = await ask();
-    checkQuote(quote, swap, Date.now());
-    if (quote.issues.allowance)
+    priceChecked = check(quote);
+    if (quote.issues.allowance) {
       throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
+    }
   }
-  const priceChecked = checkPrice(quote, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
   const data = await withPermit(ctx, job.walletId, quote);
   const { to, value, gas } = quote.transaction;
-  const plan = await affordable(
-    ctx,
-    { ...job, nextNonce },
-    taker,
-    { to, data, value },
-    { token: swap.fromToken, amount: swap.amount },
-  );
+  const spent = { token: swap.fromToken, amount: swap.amount };
+  const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent);
   return {
     ...plan,
     gas: gas && gas > plan.gas ? gas : plan.gas,
@@ -73,6 +75,21 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       priceChecked,
     },
   };
+}
+
+type Settled<Value> = { value: Value } | { error: unknown };
+
+async function settled<Value>(promise: Promise<Value>): Promise<Settled<Value>> {
+  try {
+    return { value: await promise };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function valueOf<Value>(result: Settled<Value>): Value {
+  if ("error" in result) throw result.error;
+  return result.value;
 }
 
 /** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
@@ -137,20 +154,19 @@ async function mined(
   );
 }
 
-/** Live prices of both sides from the feeds; `null` where one is stale or the sequencer is not to be trusted. */
-async function livePrices(
+/** What the wallet holds of the sold token, and live prices of both sides from the feeds, in one call. */
+async function readMarket(
   owner: Address,
   { fromToken, toToken }: Pick<SwapRequest, "fromToken" | "toToken">,
-): Promise<{ from: bigint | null; to: bigint | null }> {
+): Promise<{ held: bigint; prices: { from: bigint | null; to: bigint | null } }> {
+  const { address } = TOKENS[fromToken];
   const feeds = [TOKENS[fromToken].feed, TOKENS[toToken].feed] as const;
   const addresses = [SEQUENCER_FEED, ...feeds.map((feed) => FEEDS[feed].address)] as const;
-  const { rounds } = await readAccount(owner, [], addresses).catch(() => ({
-    rounds: [null, null, null] as Rounds,
-  }));
+  const account = await readAccount(owner, address === null ? [] : [address], addresses);
+  const held = address === null ? account.native : (account.tokens[0] ?? 0n);
   const now = Date.now();
-  if (!sequencerIsUp(rounds[0] ?? null, now)) return { from: null, to: null };
-  return {
-    from: livePrice(feeds[0], rounds[1] ?? null, now),
-    to: livePrice(feeds[1], rounds[2] ?? null, now),
-  };
+  // A feed that is stale, or a sequencer that is not to be trusted, gives no price.
+  const up = sequencerIsUp(account.rounds[0] ?? null, now);
+  const price = (i: 0 | 1) => (up ? livePrice(feeds[i], account.rounds[i + 1] ?? null, now) : null);
+  return { held, prices: { from: price(0), to: price(1) } };
 }

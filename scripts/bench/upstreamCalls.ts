@@ -17,7 +17,7 @@ const cases: readonly Case[] = [
   { shifts: 100, foci: 3, overMinutes: 0, watched: 180 },
   { shifts: 1_000, foci: 3, overMinutes: 0, watched: 180 },
   { shifts: 1_000, foci: 10, overMinutes: 0, watched: 90 },
-  { shifts: 60, foci: 60, overMinutes: 0, watched: 90 },
+  { shifts: 60, foci: 60, overMinutes: 0, watched: 180 },
   { shifts: 180, foci: 3, overMinutes: 90, watched: 270 },
 ];
 

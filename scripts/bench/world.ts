@@ -82,9 +82,10 @@ export async function createWorld(options: { answerMs?: Partial<Record<Provider,
       if (response.status !== 200)
         throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     },
-    crons: Object.entries(crons.crons).map(([id, { name, args, schedule }]) => ({
+    crons: Object.entries(crons.crons).map(([id, { name, args }]) => ({
       id,
-      schedule,
+      /** The function it runs, as in `research/shifts:collectDue`. */
+      name,
       tick: async (): Promise<void> => {
         const [named] = cronArgs.parse(args);
         await t.mutation(makeFunctionReference<"mutation">(name), named);

@@ -12,6 +12,8 @@ export type Clock = {
   /** How many times faster than real time it runs. */
   readonly speed: number;
   now: () => number;
+  /** Moves the clock on to `time`, where it is not there yet. To be called before anything runs inside. */
+  notBefore: (time: number) => void;
   /** Runs `work`, and all it starts, in the application's time. Everything else in the process keeps real time. */
   inside: <T>(work: () => T) => T;
   /** Calls back after `ms` of the application's time; the answer cancels it. */
@@ -24,21 +26,44 @@ export type Clock = {
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * The clock of the local stack. At speed 1 it is the real one and nothing is replaced. Above, `Date`, the timers and
+ * The clock of the local stack. At speed 1 it is the real one and nothing is replaced, unless it is moved on: then
+ * `Date` is, for the code that runs `inside`, and stays as far ahead. Above, `Date`, the timers and
  * `fetch` are replaced for the code that runs `inside`: time runs `speed` times faster, but never past the next due
  * timer before that timer has fired (a slow machine makes the clock lag, never a timer late), and it stands still
  * while a call to the outside is under way.
  */
 export function createClock(speed: number): Clock {
-  if (speed === 1) {
-    return { speed, now: () => real.Date.now(), inside: (work) => work(), after: realAfter, stop: () => {} };
-  }
+  return speed === 1 ? ordinaryClock() : acceleratedClock(speed);
+}
+
+function ordinaryClock(): Clock {
+  let ahead = 0;
+  const time = { now: () => real.Date.now() + ahead };
+  const current = new AsyncLocalStorage<Pick<VirtualTime, "now">>();
+  return {
+    speed: 1,
+    now: time.now,
+    notBefore: (earliest) => {
+      if (earliest <= time.now()) return;
+      ahead = earliest - real.Date.now();
+      Object.assign(globalThis, { Date: dateOf(current) });
+    },
+    inside: (work) => (ahead === 0 ? work() : current.run(time, work)),
+    after: realAfter,
+    stop: () => {
+      if (ahead !== 0) Object.assign(globalThis, { Date: real.Date });
+    },
+  };
+}
+
+function acceleratedClock(speed: number): Clock {
   const time = new VirtualTime(speed);
   const current = new AsyncLocalStorage<VirtualTime>();
   Object.assign(globalThis, replacements(current));
   return {
     speed,
     now: () => time.now(),
+    notBefore: (earliest) => time.moveTo(earliest),
     inside: (work) => current.run(time, work),
     after: (ms, callback) => {
       const timer = time.schedule(callback, ms, null);
@@ -67,9 +92,19 @@ function realAfter(ms: number, callback: () => void): () => void {
 const construct: (...call: Parameters<typeof Reflect.construct>) => object = Reflect.construct;
 const get: (target: object, key: PropertyKey, receiver?: unknown) => unknown = Reflect.get;
 
-/** The globals as application code sees them; other code falls through to the real ones. */
-function replacements(current: AsyncLocalStorage<VirtualTime>) {
+/** `Date` as application code sees it; other code falls through to the real one, here and below. */
+function dateOf(current: AsyncLocalStorage<Pick<VirtualTime, "now">>) {
   const now = () => Math.floor(current.getStore()?.now() ?? real.Date.now());
+  return new Proxy(real.Date, {
+    construct: (target, args: unknown[], newTarget) =>
+      construct(target, args.length === 0 ? [now()] : args, newTarget),
+    apply: () => new real.Date(now()).toString(),
+    get: (target, key, receiver) => (key === "now" ? now : get(target, key, receiver)),
+  });
+}
+
+/** The globals as application code sees them. */
+function replacements(current: AsyncLocalStorage<VirtualTime>) {
   const timer =
     (ordinary: (callback: Callback, ms?: number, ...args: unknown[]) => RealTimer, repeats: boolean) =>
     (callback: Callback, ms?: number, ...args: unknown[]) => {
@@ -85,12 +120,7 @@ function replacements(current: AsyncLocalStorage<VirtualTime>) {
     else real.clearTimeout(handle);
   };
   return {
-    Date: new Proxy(real.Date, {
-      construct: (target, args: unknown[], newTarget) =>
-        construct(target, args.length === 0 ? [now()] : args, newTarget),
-      apply: () => new real.Date(now()).toString(),
-      get: (target, key, receiver) => (key === "now" ? now : get(target, key, receiver)),
-    }),
+    Date: dateOf(current),
     // Libraries promisify the global; theirs stays on real time.
     setTimeout: Object.assign(timer(real.setTimeout, false), {
       [promisify.custom]: get(real.setTimeout, promisify.custom),

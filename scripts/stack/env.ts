@@ -9,10 +9,18 @@ const providers = {
   "LLM gateway": { key: "LLM_GATEWAY_API_KEY", settings: ["LLM_ENDPOINT", "AGENT_API_URL"] },
   "sentiment model": { key: "SENTIMENT_API_KEY", settings: ["SENTIMENT_ENDPOINT"] },
   messenger: { key: "MESSENGER_BOT_TOKEN", settings: ["MESSENGER_API_URL", "MESSENGER_CHAT_ID"] },
+  chain: { key: "CHAIN_RPC_URL", settings: [] },
+  "swap provider": { key: "SWAP_API_KEY", settings: ["SWAP_API_URL"] },
 } as const;
 
 export type Provider = keyof typeof providers;
-const providerNames = ["LLM gateway", "sentiment model", "messenger"] as const satisfies Provider[];
+const providerNames = [
+  "LLM gateway",
+  "sentiment model",
+  "messenger",
+  "chain",
+  "swap provider",
+] as const satisfies Provider[];
 
 /** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, else `.local`. */
 export function stateDirectory(variables: Variables): string {
@@ -35,11 +43,12 @@ export function realProviders(settings: Variables): Provider[] {
 
 /**
  * All variables the application is to see: the operator's, the stack's own keys where the operator has none, and
- * the stand-ins' for each provider that is not a real one.
+ * the stack's for each provider that is not a real one.
+ * @param context.local The variables that point to the stack's own chain and stand-ins.
  */
 export function applicationVariables(
   settings: Variables,
-  context: { standins: Variables; keys: Keys; siteUrl: string; apiUrl: string },
+  context: { local: Variables; keys: Keys; siteUrl: string; apiUrl: string },
 ): Variables {
   const variables: Variables = {
     WALLET_ENCRYPTION_KEY: context.keys.walletEncryptionKey,
@@ -54,7 +63,9 @@ export function applicationVariables(
   for (const name of providerNames) {
     if (outside.includes(name)) continue;
     const { key, settings: others } = providers[name];
-    for (const variable of [key, ...others]) variables[variable] = context.standins[variable];
+    // The simulated swaps are on the local chain: on a real one there are none.
+    const local = name === "swap provider" && outside.includes("chain") ? {} : context.local;
+    for (const variable of [key, ...others]) variables[variable] = local[variable];
   }
   return variables;
 }

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { ChainStartError, ChainStateError } from "./chain/index";
 import { stateDirectory } from "./env";
 import { PortInUseError } from "./listener";
 import { StateError } from "./persistence";
@@ -9,16 +10,17 @@ import { MAX_SPEED, OptionsError, startStack, type Stack, type StackOptions } fr
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral]
 
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
-  --ephemeral   keeps neither rows nor keys
+  --ephemeral   keeps nothing: no rows, no keys, no chain
 
-Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), LOCAL_STATE_DIR (.local),
-LOCAL_ENV_FILE (.env.local)`;
+Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545),
+LOCAL_STATE_DIR (.local), LOCAL_ENV_FILE (.env.local)`;
 
 const portShape = (standard: number) => z.coerce.number().int().min(0).max(65_535).default(standard);
 const environmentShape = z.object({
   PORT: portShape(3211),
   API_PORT: portShape(3210),
   PROVIDERS_PORT: portShape(3299),
+  CHAIN_PORT: portShape(8545),
 });
 
 /** Runs the local stack until it is told to stop. */
@@ -56,6 +58,7 @@ function optionsOf(argv: string[]): StackOptions | null {
     port: ports.data.PORT,
     apiPort: ports.data.API_PORT,
     providersPort: ports.data.PROVIDERS_PORT,
+    chainPort: ports.data.CHAIN_PORT,
     speed,
     ephemeral: values.ephemeral === true,
     dataDir: stateDirectory(process.env),
@@ -65,18 +68,24 @@ function optionsOf(argv: string[]): StackOptions | null {
 }
 
 function banner(
-  { siteUrl, apiUrl, providersUrl, realProviders, clock }: Stack,
+  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: Stack,
   options: StackOptions,
   ms: number,
 ) {
   const nothingKept = options.ephemeral === true || clock.speed > 1;
   const providers = realProviders.length === 0 ? "none: all are simulated" : realProviders.join(", ");
+  const chainLines =
+    chain === null
+      ? "the real one of CHAIN_RPC_URL"
+      : `${chain.url}
+              account 0 (${chain.accounts[0] ?? "none"}) holds 1,000,000 of each token; npm run fund -- 0x…`;
   return `
 The service is up after ${Math.round(ms)} ms. This host is a stand-in for development: production is a Convex deployment.
 
   HTTP        ${siteUrl}
   functions   ${apiUrl}  (npm run --silent token -- alice)
   stand-ins   ${providersUrl}
+  chain       ${chainLines}
   real providers: ${providers}
   state: ${nothingKept ? "not kept" : options.dataDir}${clock.speed > 1 ? `, clock: ${clock.speed} times faster` : ""}
 
@@ -90,11 +99,10 @@ Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C
 }
 
 function isForOperator(error: unknown): error is Error {
-  const ours =
-    error instanceof PortInUseError || error instanceof OptionsError || error instanceof StateError;
+  const ours = [PortInUseError, OptionsError, StateError, ChainStateError, ChainStartError];
   const badFlag =
     error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  return ours || badFlag;
+  return ours.some((kind) => error instanceof kind) || badFlag;
 }
 
 await main().catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { createApplication, type Application } from "./application";
+import type { Chain } from "./chain/index";
 import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
 import { applicationVariables, applyVariables, operatorSettings, realProviders, type Provider } from "./env";
@@ -8,6 +9,7 @@ import { siteHandler } from "./http";
 import { createIssuer, type Issuer } from "./issuer";
 import { freshKeys, keptKeys } from "./keys";
 import { listen, portError } from "./listener";
+import { startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { createPersistence, restoreState } from "./persistence";
 import { real } from "./real";
@@ -23,13 +25,15 @@ export type StackOptions = {
   apiPort?: number;
   /** Port of the stand-ins for the outside providers. */
   providersPort?: number;
+  /** Port of the local chain. */
+  chainPort?: number;
   /** How many times faster than real time the application's clock runs, 1 to 3000. Above 1, nothing is kept. */
   speed?: number;
-  /** Keeps nothing, neither rows nor keys. */
+  /** Keeps nothing: no rows, no keys, no chain. */
   ephemeral?: boolean;
   /** What the stand-ins' simulated market is made from. */
   seed?: string;
-  /** Where rows and keys are kept. Without it nothing is. */
+  /** Where rows, keys and the chain are kept. Without it nothing is. */
   dataDir?: string;
   /** The operator's settings. Without it only the environment's variables count. */
   envFile?: string;
@@ -45,6 +49,8 @@ export type Stack = {
   apiUrl: string;
   providersUrl: string;
   standins: Standins;
+  /** The local chain; `null` where the operator's settings name a real one. */
+  chain: Chain | null;
   application: Application;
   clock: Clock;
   /** Signs in users. */
@@ -70,9 +76,10 @@ type Ending = { quiet: Step[]; save: Step[]; leave: Step[] };
 let running = false;
 
 /**
- * Starts the whole local stack in this process: the application with its crons, both its HTTP interfaces, and
- * stand-ins for the outside providers. A stand-in for development and checks; production is a Convex deployment.
- * @throws PortInUseError, OptionsError, StateError with messages for the operator.
+ * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and
+ * stand-ins for the outside providers; in a process of its own the chain. A stand-in for development and checks;
+ * production is a Convex deployment.
+ * @throws PortInUseError, OptionsError, StateError, ChainStateError, ChainStartError with messages for the operator.
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   if (running) throw new OptionsError("A process can run one stack at a time");
@@ -96,6 +103,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   const settings = await operatorSettings(options.envFile ?? null);
   const outside = realProviders(settings);
   checkSpeed(speed, outside);
+  checkSwaps(outside);
   const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
   const keys = kept === null ? await freshKeys() : await keptKeys(kept);
   const issuer = await createIssuer(keys);
@@ -106,8 +114,10 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   // Requests that come before the application is up wait for it.
   const application = deferred<Application>();
   application.promise.catch(() => {});
-  const { port = 0, apiPort = 0, providersPort = 0 } = options;
-  const standins = createStandins({ ...(seed === undefined ? {} : { seed }), now: clock.now });
+  const { port = 0, apiPort = 0, providersPort = 0, chainPort = 0 } = options;
+  let chain: Chain | null = null;
+  const rpcUrl = () => chain?.url ?? null;
+  const standins = createStandins({ ...(seed === undefined ? {} : { seed }), now: clock.now, rpcUrl });
   const providers = await serveStandins(standins, { host: "127.0.0.1", port: providersPort }).catch(
     (error: unknown) => {
       throw portError(error, providersPort, "PROVIDERS_PORT");
@@ -120,9 +130,13 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   ending.quiet.push(api.close);
 
   const urls = { siteUrl: site.url, apiUrl: api.url };
-  const variables = applicationVariables(settings, { ...urls, keys, standins: standins.env(providers.url) });
-  ending.leave.push(applyVariables(variables));
   try {
+    if (!outside.includes("chain")) {
+      chain = await startLocalChain({ port: chainPort, kept, clock, market: standins.market });
+      ending.leave.push(chain.stop);
+    }
+    const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
+    ending.leave.push(applyVariables(applicationVariables(settings, { ...urls, keys, local })));
     application.resolve(await startApplication(options.directory ?? ownDirectory(), kept, clock, ending));
   } catch (error) {
     application.reject(error);
@@ -131,6 +145,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     ...urls,
     providersUrl: providers.url,
     standins,
+    chain,
     application: await application.promise,
     clock,
     issuer,
@@ -171,6 +186,16 @@ function checkSpeed(speed: number, outside: readonly Provider[]): void {
     throw new OptionsError(
       `A speed above 1 is refused while a provider is a real one (${outside.join(", ")}): it would be called that ` +
         "many times more often. Take its variables out of the environment and of .env.local.",
+    );
+  }
+}
+
+/** A real quote names contracts and balances of the real chain. */
+function checkSwaps(outside: readonly Provider[]): void {
+  if (outside.includes("swap provider") && !outside.includes("chain")) {
+    throw new OptionsError(
+      "A real swap provider (SWAP_API_KEY, SWAP_API_URL) needs a real chain: set CHAIN_RPC_URL as well, or take " +
+        "its variables out of the environment and of .env.local.",
     );
   }
 }

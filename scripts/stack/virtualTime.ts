@@ -80,6 +80,12 @@ export class VirtualTime {
     this.#arm();
   }
 
+  /** Moves the clock on to `time`, where it is not there yet. To be called before anything is scheduled. */
+  moveTo(time: number): void {
+    this.#settle();
+    this.#time = Math.max(this.#time, time);
+  }
+
   /** Stops the clock until the answer is called. */
   hold(): () => void {
     this.#settle();

@@ -46,7 +46,12 @@ describe("GET /mcp/wallet/balance", () => {
     const app = createWalletApp(chain);
     const custody = await app.fundedWallet("alice", { ETH: 1_500_000_000_000_000_001n, USDC: 25_500_001n });
     const first = await app.get("/mcp/wallet/balance?userId=alice");
-    expect(first.body).toEqual({ address: custody, eth: "1.500000000000000001", usdc: "25.500001", network: "base" });
+    expect(first.body).toEqual({
+      address: custody,
+      eth: "1.500000000000000001",
+      usdc: "25.500001",
+      network: "base",
+    });
     const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
     expect(body.address).not.toBe(custody);
     const second = await app.get("/mcp/wallet/balance?userId=alice");
@@ -80,7 +85,11 @@ describe("GET /mcp/defi/portfolio", () => {
     const app = createWalletApp(chain);
     const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
     expect(status).toBe(200);
-    expect(body).toMatchObject({ address: expect.stringMatching(ADDRESS), network: "base", totalValueUsd: 0 });
+    expect(body).toMatchObject({
+      address: expect.stringMatching(ADDRESS),
+      network: "base",
+      totalValueUsd: 0,
+    });
     expect(await app.rows("wallets")).toHaveLength(1);
   });
 
@@ -94,7 +103,13 @@ describe("GET /mcp/defi/portfolio", () => {
       WETH: 10n ** 17n,
     });
     const { body } = await app.get("/mcp/defi/portfolio?userId=alice");
-    const balances = body.balances as { token: string; raw: string; balance: string; priceUsd: number; valueUsd: number }[];
+    const balances = body.balances as {
+      token: string;
+      raw: string;
+      balance: string;
+      priceUsd: number;
+      valueUsd: number;
+    }[];
     expect(balances.map(({ token, raw, balance }) => [token, raw, balance])).toEqual([
       ["ETH", "2000000000000000000", "2"],
       ["USDC", "100000000", "100"],
@@ -132,7 +147,9 @@ describe("GET /mcp/defi/portfolio", () => {
     try {
       await chain.feeds.set("ETH", { answer: 300_000_000_000n, updatedAt: now - 1_400 });
       const stale = await app.get("/mcp/defi/portfolio?userId=alice");
-      expect(stale.body.balances).toContainEqual(expect.objectContaining({ token: "ETH", priceUsd: null, valueUsd: null }));
+      expect(stale.body.balances).toContainEqual(
+        expect.objectContaining({ token: "ETH", priceUsd: null, valueUsd: null }),
+      );
       expect(Number(stale.body.totalValueUsd)).toBeCloseTo(100, 0);
       for (const status of [
         { answer: 1n, updatedAt: now - 9_999 },

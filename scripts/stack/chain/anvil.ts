@@ -5,8 +5,12 @@ import path from "node:path";
 import { PortInUseError } from "../listener";
 import { real } from "../real";
 import { CHAIN_ID } from "./addresses";
+import { lockOf } from "./stateFile";
 
 /** The process of the EVM node. */
+
+/** The node cannot run here, with the reason. */
+export class ChainStartError extends Error {}
 
 export type Anvil = {
   url: string;
@@ -26,25 +30,32 @@ const KEPT_STATES = 50;
 
 /**
  * Runs the node given as arguments and ends with it. Its standard input is a pipe from the host: when the host
- * vanishes, even by SIGKILL, the pipe ends, and the node is told to stop and saves.
+ * vanishes, even by SIGKILL, the pipe ends, and the node is told to stop and saves. The first argument, when not
+ * empty, is the lock: a named pipe that is open as long as the node lives.
  */
 const GUARD = `
+lock=$1; shift
 exec 3<&0
+if [ -n "$lock" ]; then
+  [ -p "$lock" ] || mkfifo "$lock" 2>/dev/null
+  [ -p "$lock" ] && exec 4<>"$lock"
+fi
 "$@" 3<&- &
 node=$!
-{ while read -r line <&3; do :; done; kill -TERM "$node" 2>/dev/null; } &
+{ while read -r line <&3; do :; done; kill -TERM "$node" 2>/dev/null; } 4<&- &
 watcher=$!
 trap 'kill -TERM "$node" 2>/dev/null' TERM INT HUP
 wait "$node"; status=$?
 while kill -0 "$node" 2>/dev/null; do wait "$node"; status=$?; done
 kill "$watcher" 2>/dev/null
+[ -z "$lock" ] || rm -f "$lock"
 exit "$status"`;
 
 /**
  * @param options.port 0 for any free one.
  * @param options.stateFile Where the chain is kept; none to keep nothing.
  * @param options.genesisTime Seconds; for a chain that starts now.
- * @throws PortInUseError
+ * @throws PortInUseError, ChainStartError
  */
 export async function startAnvil(options: {
   port: number;
@@ -61,7 +72,7 @@ export async function startAnvil(options: {
   }
   const guarded = process.platform !== "win32";
   const [command, ...rest] = guarded
-    ? ["sh", "-c", GUARD, "sh", anvilBinary(), ...args]
+    ? ["sh", "-c", GUARD, "sh", stateFile === null ? "" : lockOf(stateFile), anvilBinary(), ...args]
     : [anvilBinary(), ...args];
   // In a process group of its own, Ctrl-C does not reach the node before the host is done with it.
   const child = spawn(command, rest, { stdio: ["pipe", "pipe", "pipe"], detached: guarded });
@@ -93,7 +104,9 @@ export async function startAnvil(options: {
     void exited.then((reason) => {
       const taken = reason.includes("Address already in use") || reason.includes("os error 10048");
       reject(
-        taken ? new PortInUseError(port, "CHAIN_PORT") : new Error(`The chain did not start: ${reason}`),
+        taken
+          ? new PortInUseError(port, "CHAIN_PORT")
+          : new ChainStartError(`The chain did not start: ${reason}`),
       );
     });
   });
@@ -124,8 +137,9 @@ function anvilBinary(): string {
   try {
     return inside.resolve(`${name}/bin/anvil${process.platform === "win32" ? ".exe" : ""}`);
   } catch (error) {
-    throw new Error(`The chain needs the package ${name}: run npm install without --omit=optional`, {
-      cause: error,
-    });
+    throw new ChainStartError(
+      `The chain needs the package ${name}: run npm install without --omit=optional`,
+      { cause: error },
+    );
   }
 }

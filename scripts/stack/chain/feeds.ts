@@ -1,8 +1,7 @@
 import { pad, toHex, type Hex } from "viem";
-import * as z from "zod";
 import { FEEDS, type FeedName } from "./addresses";
 import { startLoop } from "./loop";
-import type { Miner } from "./miner";
+import { timeOfHead, type Miner } from "./miner";
 import { hexShape, type Rpc, type RpcCall } from "./rpc";
 
 /** Keeps the price feeds on the local chain up to date, by writing their storage: that needs no block. */
@@ -28,8 +27,6 @@ const TICK_MS = 1_000;
 const TICK_SECONDS = 300;
 const SLOT = pad("0x0");
 
-const headShape = z.object({ timestamp: hexShape });
-
 /** Starts with a tick at once. */
 export function startFeeds(options: {
   rpc: Rpc;
@@ -50,9 +47,8 @@ export function startFeeds(options: {
   };
 
   const write = async () => {
-    const head = headShape.parse(await rpc.call("eth_getBlockByNumber", ["latest", false]));
     // The head's time, not the clock's: on a real chain, too, no round is younger than the block it is read in.
-    const updatedAt = Number(head.timestamp);
+    const updatedAt = await timeOfHead(rpc);
     const now = prices();
     await rpc.batch(
       PRICED.map((name) => storageWrite(name, { answer: BigInt(Math.round(now[name] * 1e8)), updatedAt })),

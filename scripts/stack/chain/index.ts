@@ -3,10 +3,10 @@ import * as z from "zod";
 import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, SETTLER, TOKENS } from "./addresses";
 import { startAnvil, type Anvil } from "./anvil";
 import { isWritten, startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
-import { mineBlock, startMiner, type Miner } from "./miner";
+import { mineBlock, startMiner, timeOfHead, type Miner } from "./miner";
 import { foreignContracts, placeContracts } from "./place";
 import { createRpc, hexShape, type Rpc } from "./rpc";
-import { dropStateFile, prepareStateFile } from "./stateFile";
+import { ChainStateError, dropStateFile, prepareStateFile } from "./stateFile";
 import { gifts, sendAll, type Amounts } from "./transactions";
 
 /**
@@ -14,7 +14,9 @@ import { gifts, sendAll, type Amounts } from "./transactions";
  * addresses they have on Base. It follows the application's clock and the simulated market.
  */
 
+export { ChainStartError } from "./anvil";
 export type { Prices } from "./feeds";
+export { ChainStateError } from "./stateFile";
 export type { Amounts } from "./transactions";
 
 export type Chain = {
@@ -40,14 +42,13 @@ const ADDRESSES = {
   settler: SETTLER,
 };
 
-/** A kept chain that cannot be used, with what to do about it. */
-export class ChainStateError extends Error {}
-
 export type ChainOptions = {
   /** 0 for any free one. */
   port: number;
   /** The application's time, in seconds. */
   clock: () => number;
+  /** Told the time of the last block, in seconds, before the clock dates the next one. */
+  onHead?: (time: number) => void;
   /** How many times faster than real time the clock runs. */
   speed: number;
   /** Where the chain is kept across restarts, or `null` to keep nothing. */
@@ -67,12 +68,13 @@ const DEVELOPERS_UNITS = "1000000";
 const RESERVE_UNITS = "1000000000";
 const DAY = 86_400;
 
-/** @throws PortInUseError, or ChainStateError when the kept chain cannot be used. */
+/** @throws PortInUseError, ChainStartError, or ChainStateError when the kept chain cannot be used. */
 export async function startChain(options: ChainOptions): Promise<Chain> {
   const { clock, speed, prices, log, stateFile } = options;
   const { anvil, rpc, accounts } = await startNode(options);
   const faucet = accountAt(accounts, FAUCET);
   try {
+    options.onHead?.(await timeOfHead(rpc));
     await mineBlock(rpc, clock);
     const miner = startMiner({ rpc, clock, speed, log });
     const feeds = startFeeds({ rpc, miner, prices, speed, log });

@@ -100,10 +100,15 @@ export function startMiner(options: {
 
 /** Mines one block, never dated before its parent, and answers with its time. */
 export async function mineBlock(rpc: Rpc, clock: () => number): Promise<number> {
-  const head = headShape.parse(await rpc.call("eth_getBlockByNumber", ["latest", false]));
-  const timestamp = Math.max(Number(head.timestamp), Math.floor(clock()));
+  const timestamp = Math.max(await timeOfHead(rpc), Math.floor(clock()));
   await rpc.call("evm_mine", [{ timestamp }]);
   return timestamp;
+}
+
+/** Of the last block, in seconds. */
+export async function timeOfHead(rpc: Rpc): Promise<number> {
+  const head = headShape.parse(await rpc.call("eth_getBlockByNumber", ["latest", false]));
+  return Number(head.timestamp);
 }
 
 const poolShape = z.record(z.string(), z.record(z.string(), z.object({ hash: hexShape, nonce: hexShape })));

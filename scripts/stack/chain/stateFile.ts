@@ -1,12 +1,24 @@
-import { copyFile, readFile, rename, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { copyFile, open, readFile, rename, rm } from "node:fs/promises";
+import { real } from "../real";
 
 /** The file a chain is kept in. The node writes it in place when it ends, and refuses to start from half of one. */
 
+/** A kept chain that cannot be used, with what to do about it. */
+export class ChainStateError extends Error {}
+
+/** A node whose host was killed has this long to save and end. */
+const RELEASE_MS = 10_000;
+const LOOK_MS = 25;
+
 /**
- * Makes sure that the node can start from `file`: a damaged one is replaced by the last good copy, else put aside.
+ * Makes sure that the node can start from `file`: a node that still has it is waited for, and a damaged one is
+ * replaced by the last good copy, else put aside.
  * @returns Whether there is a chain to go on with.
+ * @throws ChainStateError when another node keeps its chain there.
  */
 export async function prepareStateFile(file: string, log: (message: string) => void): Promise<boolean> {
+  await released(file);
   const copy = copyOf(file);
   if (await isJson(file)) {
     // Renaming puts the new copy in the old one's place only when it is whole.
@@ -38,6 +50,34 @@ export async function prepareStateFile(file: string, log: (message: string) => v
 export async function dropStateFile(file: string): Promise<void> {
   await rm(file, { force: true });
   await rm(copyOf(file), { force: true });
+}
+
+/** A named pipe that the node's process has open for as long as it may write `file`. */
+export function lockOf(file: string): string {
+  return `${file}.lock`;
+}
+
+async function released(file: string): Promise<void> {
+  const until = performance.now() + RELEASE_MS;
+  while (await isHeld(file)) {
+    if (performance.now() > until) {
+      throw new ChainStateError(
+        `${file} is in use: stop the other stack, or set LOCAL_STATE_DIR to another directory.`,
+      );
+    }
+    await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
+  }
+}
+
+/** A pipe that nobody has open refuses a writer: unlike a process id in a file, that can never be out of date. */
+async function isHeld(file: string): Promise<boolean> {
+  try {
+    const pipe = await open(lockOf(file), constants.O_WRONLY | constants.O_NONBLOCK);
+    await pipe.close();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function copyOf(file: string): string {

@@ -44,6 +44,7 @@ export const COINS: readonly CoinBasis[] = [
   coin("SUI", "Sui", 2.02, 3.68e9, 2.2),
   coin("TON", "Toncoin", 2.07, 2.51e9, 1.5),
   coin("SHIB", "Shiba Inu", 0.0000095, 589e12, 2),
+  coin("DAI", "Dai", 1, 4.6e9, 0),
   coin("DOT", "Polkadot", 2.94, 1.63e9, 1.8),
   coin("BCH", "Bitcoin Cash", 511, 19.95e6, 1.4),
   coin("LTC", "Litecoin", 101, 76.5e6, 1.5),

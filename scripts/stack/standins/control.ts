@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 
-export const PROVIDERS = ["llm", "agent", "sentiment", "messenger"] as const;
+export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap"] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
 /** The `schema` that means: chat completions that ask for prose. */

@@ -8,17 +8,20 @@ import { createAgentApi } from "./agentApi";
 import { CHAT, control, createFaults, PROVIDERS, type Fault, type Provider } from "./control";
 import { json, parseJson, problemOf, type Call } from "./http";
 import { createLlm, schemaOf } from "./llm";
-import { createMarket } from "./market";
+import { createMarket, type Market } from "./market";
 import { createMessenger } from "./messenger";
 import { createRecords, type Sent } from "./records";
 import { refusal } from "./refusals";
 import { createSentiment } from "./sentiment";
 import { delay, spoil } from "./spoil";
+import { createSwap } from "./swap";
 
 export type { Fault, Provider } from "./control";
 export type { SentMessage, SentRequest } from "./records";
 
 export type Standins = {
+  /** The simulated market all of them tell of. */
+  market: Market;
   /** Answers a request as the network would; rejects where a connection would fail. */
   handle: (request: Request) => Promise<Response>;
   /** Queues a fault: a provider's first fault that fits a request applies to it. @throws TypeError where it cannot. */
@@ -38,10 +41,22 @@ const PREFIXES = new Map<string, Provider>([
   ["agent-api", "agent"],
   ["sentiment", "sentiment"],
   ["messenger", "messenger"],
+  ["swap-api", "swap"],
 ]);
 
-/** @param options.now The stand-ins' clock, in epoch ms; faults keep to real time. */
-export function createStandins(options: { seed?: string; now?: () => number } = {}): Standins {
+/** Told to answer nothing, these answer an empty object; the models answer in their usual form, without content. */
+const EMPTY_IS_AN_OBJECT: readonly Provider[] = ["agent", "messenger", "swap"];
+
+export type StandinsOptions = {
+  /** What the simulated market is made from. */
+  seed?: string;
+  /** The stand-ins' clock, in epoch ms; faults keep to real time. */
+  now?: () => number;
+  /** The local chain's RPC, `null` while there is none: without one the swap provider fails. */
+  rpcUrl?: () => string | null;
+};
+
+export function createStandins(options: StandinsOptions = {}): Standins {
   const seed = options.seed ?? "local";
   const now = options.now ?? (() => Date.now());
   const market = createMarket({ seed, now });
@@ -51,6 +66,7 @@ export function createStandins(options: { seed?: string; now?: () => number } = 
   const llm = createLlm({ seed, now, market });
   const agent = createAgentApi({ seed, now, market });
   const sentiment = createSentiment({ seed, now, market });
+  const swap = createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) });
   const messenger = createMessenger({
     now,
     accepted: (message) => {
@@ -58,7 +74,7 @@ export function createStandins(options: { seed?: string; now?: () => number } = 
     },
   });
 
-  const answer = (provider: Provider, call: Call, fault: Fault | undefined): Response => {
+  const answer = (provider: Provider, call: Call, fault: Fault | undefined): Response | Promise<Response> => {
     switch (provider) {
       case "llm":
         return llm.handle(call, fault);
@@ -68,6 +84,8 @@ export function createStandins(options: { seed?: string; now?: () => number } = 
         return sentiment.handle(call, fault);
       case "messenger":
         return messenger.handle(call);
+      case "swap":
+        return swap.handle(call);
     }
   };
 
@@ -76,13 +94,15 @@ export function createStandins(options: { seed?: string; now?: () => number } = 
     const schema = provider === "llm" ? schemaOf(body) : undefined;
     if (provider !== "messenger") {
       const named = typeof schema === "string" ? { schema } : {};
-      records.request(provider, { method: call.method, path: call.path, body, at: now(), ...named });
+      const query = call.query.size === 0 ? {} : { query: Object.fromEntries(call.query) };
+      const { method, path } = call;
+      records.request(provider, { method, path, ...query, body, at: now(), ...named });
     }
     const fault = faults.take(provider, schema === null ? CHAT : schema);
     if (fault?.mode === "status") return refusal(provider, fault);
     await delay(fault, signal);
-    const right = answer(provider, call, fault);
-    const empty = fault?.mode === "empty" && (provider === "agent" || provider === "messenger");
+    const right = await answer(provider, call, fault);
+    const empty = fault?.mode === "empty" && EMPTY_IS_AN_OBJECT.includes(provider);
     return empty ? json({}) : spoil(fault, right);
   };
 
@@ -97,6 +117,7 @@ export function createStandins(options: { seed?: string; now?: () => number } = 
   };
 
   return {
+    market,
     handle: async (request) => {
       request.signal.throwIfAborted();
       const url = new URL(request.url);
@@ -143,5 +164,7 @@ function standinEnv(base: string): Record<string, string> {
     MESSENGER_API_URL: `${base}/messenger`,
     MESSENGER_BOT_TOKEN: "123456:AAE-simulated-local-only-0000000000",
     MESSENGER_CHAT_ID: "424242",
+    SWAP_API_URL: `${base}/swap-api`,
+    SWAP_API_KEY: "0x-simulated-local-only",
   };
 }

@@ -5,6 +5,8 @@ import { PROVIDERS, type Provider } from "./control";
 export type SentRequest = {
   method: string;
   path: string;
+  /** The query, where there was one. */
+  query?: Record<string, string>;
   /** The JSON body; the text when it is no JSON; `null` without one. */
   body: unknown;
   /** Epoch ms of the stand-ins' clock. */

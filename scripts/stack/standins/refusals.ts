@@ -6,6 +6,7 @@ import { json } from "./http";
 import { llmError } from "./llm";
 import { messengerError } from "./messenger";
 import { sentimentError } from "./sentiment";
+import { swapError } from "./swap";
 
 export function refusal(provider: Provider, fault: Extract<Fault, { mode: "status" }>): Response {
   const body = fault.body === undefined ? usualBody(provider, fault.status, fault.retryAfter) : fault.body;
@@ -38,5 +39,7 @@ function usualBody(provider: Provider, status: number, retryAfter: number | unde
       return retryAfter === undefined
         ? messengerError(status, reason)
         : messengerError(status, `${reason}: retry after ${retryAfter}`, { retry_after: retryAfter });
+    case "swap":
+      return swapError(status, reason);
   }
 }

@@ -1,0 +1,47 @@
+import path from "node:path";
+import { startChain, type Chain, type Prices } from "./chain/index";
+import type { Clock } from "./clock";
+import type { Market } from "./standins/market";
+
+/**
+ * Starts the stack's own chain on the application's clock and the simulated market. The clock is moved on to the time
+ * of a kept chain's last block, where it is not there yet.
+ * @param options.kept Where the stack's state is kept, `null` to keep nothing.
+ * @throws PortInUseError, ChainStateError, ChainStartError
+ */
+export async function startLocalChain(options: {
+  port: number;
+  kept: string | null;
+  clock: Clock;
+  market: Market;
+}): Promise<Chain> {
+  const { port, kept, clock, market } = options;
+  return startChain({
+    port,
+    clock: () => clock.now() / 1_000,
+    onHead: (seconds) => {
+      const behind = seconds - Math.floor(clock.now() / 1_000);
+      if (behind <= 0) return;
+      console.warn(
+        `The kept chain is ${behind} s ahead of this machine's clock: the application's starts there`,
+      );
+      clock.notBefore(seconds * 1_000);
+    },
+    speed: clock.speed,
+    stateFile: kept === null ? null : path.join(kept, "chain.json"),
+    prices: () => pricesOf(market),
+    log: (message) => console.warn(message),
+  });
+}
+
+/** What the chain's price feeds tell of the simulated market. */
+export function pricesOf(market: Market): Prices {
+  const price = (symbol: string) => market.coin(symbol).price;
+  return {
+    ETH: price("ETH"),
+    BTC: price("BTC"),
+    USDC: price("USDC"),
+    USDT: price("USDT"),
+    DAI: price("DAI"),
+  };
+}

@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import schema from "../../convex/schema";
+import { closeApp, createApp } from "../support/app";
+
+afterEach(closeApp);
+
+const modules = import.meta.glob<Record<string, unknown>>(
+  ["../../convex/**/*.ts", "!../../convex/convex.config.ts"],
+  { eager: true },
+);
+
+describe("custody", () => {
+  test("rotates every key to the current master key, resumes, and runs twice without effect", async () => {
+    const app = createApp();
+    const users = Array.from({ length: 120 }, (_, i) => `user-${i}`);
+    for (const userId of users) await app.post("/mcp/wallet/create", { userId });
+    const before = await app.rows("walletKeys");
+    const oldId = before[0]?.keyId;
+
+    vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
+    vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
+    const rotate = () => app.during(app.t.action(internal.wallets.custody.keys.rotate, {}));
+    expect(await rotate()).toEqual({ rotated: 120 });
+    expect(await rotate()).toEqual({ rotated: 0 });
+    const after = await app.rows("walletKeys");
+    expect(new Set(after.map(({ keyId }) => keyId)).size).toBe(1);
+    expect(after[0]?.keyId).not.toBe(oldId);
+    const audit = await app.rows("auditEvents");
+    expect(
+      audit.filter(({ action, actor }) => action === "key rotated" && actor === "operator"),
+    ).toHaveLength(120);
+
+    vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
+    const { open } = await import("../../convex/lib/sealing");
+    const { privateKeyToAddress } = await import("viem/accounts");
+    const wallets = await app.rows("wallets");
+    for (const { walletId, sealedKey } of after.slice(0, 5)) {
+      const key = await open(sealedKey, { purpose: "wallet private key", owner: walletId });
+      const address = wallets.find((wallet) => wallet.walletId === walletId)?.address;
+      expect(privateKeyToAddress(`0x${key.slice(2)}`)).toBe(address);
+    }
+  });
+
+  test("does not open a key that was moved to another wallet", async () => {
+    const app = createApp();
+    for (const userId of ["alice", "mallory"]) await app.post("/mcp/defi/connect", { userId });
+    const [alice, mallory] = await app.rows("walletKeys");
+    const { open } = await import("../../convex/lib/sealing");
+    const stolen = open(alice?.sealedKey ?? "", {
+      purpose: "wallet private key",
+      owner: mallory?.walletId ?? "",
+    });
+    await expect(stolen).rejects.toThrow("damaged");
+  });
+});
+
+describe("every function", () => {
+  const functions = Object.entries(modules).flatMap(([file, exports]) =>
+    Object.entries(exports).flatMap(([name, value]) =>
+      isConvexFunction(value) ? [{ file, name, value }] : [],
+    ),
+  );
+
+  test("has argument and return validators, and is internal", () => {
+    expect(functions.length).toBeGreaterThan(30);
+    for (const { file, name, value } of functions) {
+      expect([file, name, value.exportReturns()]).not.toEqual([file, name, "null"]);
+      expect([file, name, JSON.parse(value.exportArgs())]).not.toEqual([file, name, { type: "any" }]);
+      expect([file, name, value.isInternal]).toEqual([file, name, true]);
+    }
+  });
+
+  test("returns no key: none but custody's own query has a field for one, and that is sealed", () => {
+    const carrying = functions.filter(({ value }) =>
+      /private|secret|mnemonic|seed|sealedKey/i.test(value.exportReturns()),
+    );
+    expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
+      "../../convex/wallets/custody/keys.ts outdated",
+    ]);
+  });
+});
+
+describe("every table", () => {
+  test("has a place for keys in custody alone, and there they are sealed", () => {
+    const carrying = Object.entries(schema.tables).filter(([, table]) =>
+      fieldsOf(table.validator).some(
+        (field) => /key$|secret|mnemonic|seed/i.test(field) && !/idempotency|^key$/i.test(field),
+      ),
+    );
+    expect(carrying.map(([name]) => name)).toEqual(["walletKeys"]);
+  });
+});
+
+type ConvexFunction = { exportArgs(): string; exportReturns(): string; isInternal?: boolean };
+
+function isConvexFunction(value: unknown): value is ConvexFunction {
+  return typeof value === "function" && "exportReturns" in value && "exportArgs" in value;
+}
+
+/** The names of all fields of a table, nested ones too; the validator's JSON is there at run time only. */
+function fieldsOf(validator: object): string[] {
+  const json = JSON.stringify(Reflect.get(validator, "json"));
+  return Array.from(json.matchAll(/"(\w+)":\{"fieldType"/g), ([, name = ""]) => name);
+}

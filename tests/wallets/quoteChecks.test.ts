@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import type { Quote } from "../../convex/providers/swap";
+import { checkPrice, checkQuote } from "../../convex/wallets/quoteChecks";
+import { NATIVE_SENTINEL, PERMIT2, TOKENS } from "../../convex/wallets/tokens";
+
+const NOW = 1_800_000_000_000;
+const SETTLER = `0x${"5e".repeat(20)}` as const;
+const THIEF = `0x${"66".repeat(20)}` as const;
+const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+const swap = { fromToken: "USDC", toToken: "WETH", amount: 3_000_000_000n, slippageBps: 100 } as const;
+
+function quote(changes: Partial<Quote> = {}): Quote {
+  return {
+    liquidityAvailable: true,
+    sellToken: USDC,
+    buyToken: TOKENS.WETH.address ?? NATIVE_SENTINEL,
+    sellAmount: swap.amount,
+    buyAmount: 10n ** 18n,
+    minBuyAmount: 99n * 10n ** 16n,
+    issues: { allowance: { actual: 0n, spender: PERMIT2 } },
+    permit2: {
+      eip712: {
+        types: {},
+        primaryType: "PermitTransferFrom",
+        domain: { name: "Permit2", chainId: 8453, verifyingContract: PERMIT2 },
+        message: {
+          permitted: { token: USDC, amount: swap.amount },
+          spender: SETTLER,
+          nonce: 1n,
+          deadline: BigInt(NOW / 1000 + 300),
+        },
+      },
+    },
+    transaction: { to: SETTLER, data: "0x1234", value: 0n, gas: 300_000n },
+    ...changes,
+  };
+}
+
+function permit(changes: object, domain: object = {}): Partial<Quote> {
+  const whole = quote().permit2;
+  if (!whole) throw new Error("The quote has a permit");
+  const { eip712 } = whole;
+  return {
+    permit2: {
+      eip712: {
+        ...eip712,
+        domain: { ...eip712.domain, ...domain },
+        message: { ...eip712.message, ...changes },
+      },
+    },
+  };
+}
+
+describe("a quote", () => {
+  test("that says what was asked is taken", () => {
+    expect(() => checkQuote(quote(), swap, NOW)).not.toThrow();
+  });
+
+  test.each<[string, Partial<Quote>]>([
+    ["sells another token", { sellToken: PERMIT2 }],
+    ["buys another token", { buyToken: USDC }],
+    ["sells more", { sellAmount: swap.amount + 1n }],
+    ["guarantees less than the slippage allows", { minBuyAmount: 98n * 10n ** 16n }],
+    ["buys nothing", { buyAmount: 0n, minBuyAmount: 0n }],
+    ["wants ether with a token", { transaction: { ...quote().transaction, value: 1n } }],
+    ["has no permit for a token", { permit2: null }],
+    ["has itself approved", { issues: { allowance: { actual: 0n, spender: SETTLER } } }],
+    ["permits another spender", permit({ spender: THIEF })],
+    ["permits another token", permit({ permitted: { token: PERMIT2, amount: swap.amount } })],
+    ["permits more", permit({ permitted: { token: USDC, amount: swap.amount * 2n } })],
+    ["has run out", permit({ deadline: BigInt(NOW / 1000) })],
+    ["is for another chain", permit({}, { chainId: 1 })],
+    ["is for another Permit2", permit({}, { verifyingContract: THIEF })],
+  ])("that %s is refused", (_name, changes) => {
+    expect(() => checkQuote(quote(changes), swap, NOW)).toThrow("nothing was signed");
+  });
+
+  test("selling ether pays exactly what was asked", () => {
+    const native = { ...swap, fromToken: "ETH", amount: 10n ** 18n } as const;
+    const base = {
+      sellToken: NATIVE_SENTINEL,
+      sellAmount: native.amount,
+      permit2: null,
+      issues: { allowance: null },
+    };
+    const paying = (value: bigint) => quote({ ...base, transaction: { ...quote().transaction, value } });
+    expect(() => checkQuote(paying(10n ** 18n), native, NOW)).not.toThrow();
+    expect(() => checkQuote(paying(10n ** 18n + 1n), native, NOW)).toThrow("nothing was signed");
+  });
+});
+
+describe("a quote's price", () => {
+  const prices = { from: 100_000_000n, to: 300_000_000_000n };
+  const paying = (share: bigint) => quote({ minBuyAmount: (10n ** 18n * share) / 10_000n });
+
+  test("is taken down to slippage plus impact below the feeds, and not below", () => {
+    expect(checkPrice(paying(9_600n), swap, prices, 300n)).toBe(true);
+    expect(() => checkPrice(paying(9_599n), swap, prices, 300n)).toThrow(
+      "worse than the market price allows",
+    );
+  });
+
+  test("cannot be checked without both prices", () => {
+    expect(checkPrice(paying(1n), swap, { ...prices, to: null }, 300n)).toBe(false);
+    expect(checkPrice(paying(1n), swap, { ...prices, from: null }, 300n)).toBe(false);
+  });
+
+  test("of a wrap is one to one by nature", () => {
+    const wrap = { fromToken: "ETH", toToken: "WETH", amount: 1n, slippageBps: 0 } as const;
+    expect(checkPrice(quote(), wrap, { from: null, to: null }, 0n)).toBe(true);
+  });
+});

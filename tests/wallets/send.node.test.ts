@@ -1,0 +1,334 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import type { Chain } from "../../scripts/stack/chain";
+import { deadlines } from "../../convex/lib/deadlines";
+import { closeApp } from "../support/world";
+import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const BOB = `0x${"b0".repeat(20)}` as const;
+const ETHER = 10n ** 18n;
+
+const hex = z.string().regex(/^0x[0-9a-f]+$/i);
+const etherOf = async (address: string) =>
+  BigInt(hex.parse(await chain.rpc("eth_getBalance", [address, "latest"])));
+const nonceOf = async (address: string) =>
+  Number(hex.parse(await chain.rpc("eth_getTransactionCount", [address, "latest"])));
+
+function fresh(): `0x${string}` {
+  return `0x${Array.from(crypto.getRandomValues(new Uint8Array(20)), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+const send = (app: WalletApp, fields: object, headers: Record<string, string> = {}) =>
+  app.post(
+    "/mcp/defi/send",
+    { userId: "alice", toAddress: BOB, token: "ETH", amount: "1", ...fields },
+    { headers },
+  );
+
+describe("POST /mcp/defi/send", () => {
+  test("sends ETH", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const to = fresh();
+    const { status, body } = await send(app, { toAddress: to, amount: "250000000000000000" });
+    expect([status, body]).toEqual([
+      200,
+      {
+        success: true,
+        txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+        status: "confirmed",
+        token: "ETH",
+        toAddress: expect.stringMatching(new RegExp(`^${to}$`, "i")),
+        amount: "250000000000000000",
+        explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
+      },
+    ]);
+    expect(await etherOf(to)).toBe(ETHER / 4n);
+    const [trade] = await app.rows("trades");
+    expect(trade).toMatchObject({
+      action: "send",
+      source: "web",
+      status: "confirmed",
+      txHash: body.txHash,
+      userId: "alice",
+    });
+    const audit = await app.rows("auditEvents");
+    expect(audit.map(({ action, actor }) => [action, actor])).toEqual([
+      ["key created", "alice"],
+      ["transaction signed", "alice"],
+    ]);
+    const seen = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
+    expect(seen.body).toMatchObject({ txHash: body.txHash, status: "confirmed", kind: "send" });
+    expect((await app.get(`/mcp/defi/transaction?userId=bob&txHash=${String(body.txHash)}`)).status).toBe(
+      404,
+    );
+  });
+
+  test.each([
+    ["USDC", 6],
+    ["USDT", 6],
+    ["DAI", 18],
+    ["WETH", 18],
+  ] as const)("sends %s", async (token, decimals) => {
+    const app = createWalletApp(chain);
+    const one = 10n ** BigInt(decimals);
+    await app.fundedWallet("alice", { ETH: ETHER, [token]: 5n * one });
+    const to = fresh();
+    const { status, body } = await send(app, {
+      toAddress: to,
+      token: token.toLowerCase(),
+      amount: (2n * one).toString(),
+    });
+    expect([status, body.status, body.token]).toEqual([200, "confirmed", token]);
+    const data = `0x70a08231${to.slice(2).padStart(64, "0")}`;
+    const held = await chain.rpc("eth_call", [{ to: chain.addresses.tokens[token], data }, "latest"]);
+    expect(BigInt(hex.parse(held))).toBe(2n * one);
+  });
+
+  test("spends the basic wallet when told to", async () => {
+    const app = createWalletApp(chain);
+    const { body: basic } = await app.post("/mcp/wallet/create", { userId: "alice" });
+    await chain.fund(hexAddress(basic.address), { ETH: ETHER });
+    const to = fresh();
+    expect((await send(app, { toAddress: to, amount: "7", from: "basic" })).body.status).toBe("confirmed");
+    expect(await etherOf(to)).toBe(7n);
+  });
+
+  test.each([
+    [{ amount: "1.5" }, "amount must be in the token's smallest unit, without a decimal point"],
+    [{ amount: "-1" }, "amount must be a positive whole number of digits"],
+    [{ amount: "0" }, "amount must be a positive whole number"],
+    [{ amount: "01" }, "amount must be a positive whole number"],
+    [{ amount: "1e18" }, "amount must be a positive whole number"],
+    [{ amount: "1".repeat(79) }, "amount must be a positive whole number"],
+    [{ amount: (2n ** 256n).toString() }, "amount must be a positive whole number"],
+    [{ amount: 5 }, "amount must be a string of digits"],
+    [{ token: "DOGE" }, "token must be one of ETH, USDC, USDT, DAI, WETH"],
+    [{ toAddress: "bob" }, "toAddress must be an address"],
+    [{ toAddress: `0x${"00".repeat(20)}` }, "toAddress must not be the zero address"],
+    [{ toAddress: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913" }, "toAddress must not be a token contract"],
+    [{ toAddress: "0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02914" }, "toAddress must be checksummed correctly"],
+    [{ from: "hosted" }, "from must be custody or basic"],
+  ])("refuses %o: %s", async (fields, error) => {
+    const app = createWalletApp(chain);
+    const { status, body } = await send(app, fields);
+    expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
+    expect(await app.rows("transactions")).toEqual([]);
+  });
+
+  test("without a wallet is 404", async () => {
+    const app = createWalletApp(chain);
+    const { status, body } = await send(app, {});
+    expect([status, body]).toEqual([404, { error: "No wallet was found for this user: connect first" }]);
+  });
+
+  test("without enough says what is missing, and moves nothing", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { USDC: 1_000_000n });
+    const token = await send(app, { token: "USDC", amount: "2500000" });
+    expect([token.status, token.body.error]).toEqual([
+      400,
+      "Insufficient USDC: 2.5 needed, the wallet holds 1, 1.5 is missing",
+    ]);
+    const gas = await send(app, { token: "USDC", amount: "1000000" });
+    expect([gas.status, gas.body.error]).toEqual([
+      400,
+      expect.stringMatching(/^Insufficient ETH for the network fee: .* is missing$/),
+    ]);
+    const all = await app.fundedWallet("carol", { ETH: 1_000n });
+    const whole = await app.post("/mcp/defi/send", {
+      userId: "carol",
+      toAddress: BOB,
+      token: "ETH",
+      amount: "1000",
+    });
+    expect([whole.status, whole.body.error]).toEqual([
+      400,
+      expect.stringContaining("Insufficient ETH for the network fee"),
+    ]);
+    expect(await nonceOf(all)).toBe(0);
+    expect((await app.rows("trades")).map(({ status }) => status)).toEqual(["failed", "failed", "failed"]);
+  });
+
+  test("names the other wallet when that holds enough", async () => {
+    const app = createWalletApp(chain);
+    await app.post("/mcp/defi/connect", { userId: "alice" });
+    const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
+    await chain.fund(hexAddress(body.address), { USDC: 9_000_000n });
+    const refused = await send(app, { token: "USDC", amount: "9000000" });
+    expect(refused.body.error).toContain(`The user's basic wallet ${String(body.address)} holds 9 USDC`);
+  });
+
+  test("is 503 while trading is paused", async () => {
+    const app = createWalletApp(chain, { env: { TRADING_PAUSED: "true" } });
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const { status, body } = await send(app, {});
+    expect([status, body]).toEqual([503, { error: "Sends and swaps are paused: try again later" }]);
+    expect(await app.rows("transactions")).toEqual([]);
+  });
+});
+
+describe("an idempotency key", () => {
+  test("makes a repeat return the first outcome; another request with it is 409", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const to = fresh();
+    const key = { "Idempotency-Key": "k-1" };
+    const first = await send(app, { toAddress: to, amount: "10" }, key);
+    const again = await send(app, { toAddress: to, amount: "10" }, key);
+    const inBody = await send(app, { toAddress: to, amount: "10", idempotencyKey: "k-1" });
+    expect(again.body).toEqual(first.body);
+    expect(inBody.body).toEqual(first.body);
+    const other = await send(app, { toAddress: to, amount: "11" }, key);
+    expect([other.status, other.body]).toEqual([
+      409,
+      { error: "This idempotency key was used for another request" },
+    ]);
+    expect(await etherOf(to)).toBe(10n);
+  });
+
+  test("shared by 100 racing calls gives one transaction", async () => {
+    const app = createWalletApp(chain);
+    const wallet = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = fresh();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        send(app, { toAddress: to, amount: "3" }, { "Idempotency-Key": "one" }),
+      ),
+    );
+    expect(new Set(answers.map(({ body }) => body.txHash)).size).toBe(1);
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(await etherOf(to)).toBe(3n);
+    expect(await nonceOf(wallet)).toBe(1);
+  });
+});
+
+describe("100 racing sends from one wallet", () => {
+  test("all confirm, with nonces without a gap", async () => {
+    const app = createWalletApp(chain);
+    const wallet = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = fresh();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        send(app, { toAddress: to, amount: "1" }, { "Idempotency-Key": `k${i}` }),
+      ),
+    );
+    expect(answers.map(({ status, body }) => [status, body.status])).toEqual(
+      Array.from({ length: 100 }, () => [200, "confirmed"]),
+    );
+    expect(new Set(answers.map(({ body }) => body.txHash)).size).toBe(100);
+    const nonces = (await app.rows("transactions")).map(({ nonce }) => nonce ?? -1).sort((a, b) => a - b);
+    expect(nonces).toEqual(Array.from({ length: 100 }, (_, i) => i));
+    expect(await etherOf(to)).toBe(100n);
+    expect(await nonceOf(wallet)).toBe(100);
+  }, 60_000);
+});
+
+describe("transfer limits", () => {
+  const dollars = (usd: number) => ({ token: "USDC", amount: String(usd * 1_000_000) });
+
+  test("hold per transfer and per day, also for calls that race, and give back what failed", async () => {
+    const app = createWalletApp(chain, {
+      env: { MAX_TRANSFER_USD: "60", DAILY_TRANSFER_LIMIT_USD: "100.50" },
+    });
+    await app.fundedWallet("alice", { ETH: ETHER, USDC: 1_000_000_000n });
+    const tooMuch = await send(app, dollars(61));
+    expect([tooMuch.status, tooMuch.body.error]).toEqual([400, "A transfer may be worth at most 60 USD"]);
+    const raced = await Promise.all(Array.from({ length: 8 }, () => send(app, dollars(20))));
+    expect(raced.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect(raced.find(({ status }) => status === 400)?.body.error).toBe(
+      "This transfer would pass the daily limit of 100.50 USD",
+    );
+
+    const poor = await app.fundedWallet("carol", { USDC: 1_000_000n });
+    expect(poor).toMatch(/^0x/);
+    const failed = await app.post("/mcp/defi/send", { userId: "carol", toAddress: BOB, ...dollars(50) });
+    expect(failed.status).toBe(400);
+    const days = await app.rows("transferDays");
+    expect(days.find(({ userId }) => userId === "carol")?.microUsd).toBe("0");
+  });
+
+  test("fail closed without a live price", async () => {
+    const app = createWalletApp(chain, { env: { MAX_TRANSFER_USD: "60" } });
+    await app.fundedWallet("alice", { ETH: ETHER, USDC: 10_000_000n });
+    await chain.feeds.pause();
+    try {
+      await chain.feeds.set("USDC", { answer: 100_000_000n, updatedAt: 1_000 });
+      const { status, body } = await send(app, dollars(1));
+      expect([status, body.error]).toEqual([502, expect.stringContaining("No live price")]);
+      expect(await app.rows("transactions")).toEqual([]);
+    } finally {
+      await chain.feeds.tick();
+      await chain.feeds.resume();
+    }
+  });
+});
+
+describe("a chain that fails", () => {
+  test("by being down is 502, and moves nothing", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const { vi } = await import("vitest");
+    vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
+    const { status, body } = await send(app, {});
+    expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
+    expect((await app.rows("transactions"))[0]).toMatchObject({ state: "failed" });
+    expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
+  });
+
+  test("by not mining answers with the hash as submitted; the follow-up settles it", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 300;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    await chain.miner.pause();
+    const sent = await send(app, {});
+    expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
+    chain.miner.resume();
+    const [row] = await app.rows("transactions");
+    if (row === undefined) throw new Error("There is a transaction");
+    await waitUntilMined(String(sent.body.txHash));
+    await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
+    expect((await app.rows("transactions"))[0]?.state).toBe("confirmed");
+    expect((await app.rows("trades"))[0]?.status).toBe("confirmed");
+  });
+
+  test("by dropping a transaction gets the same bytes again", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 200;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const to = fresh();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to, amount: "5" });
+    await chain.rpc("anvil_dropTransaction", [body.txHash]);
+    const [row] = await app.rows("transactions");
+    if (row === undefined) throw new Error("There is a transaction");
+    await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
+    chain.miner.resume();
+    await waitUntilMined(String(body.txHash));
+    await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
+    expect((await app.rows("transactions"))[0]).toMatchObject({ state: "confirmed", txHash: body.txHash });
+    expect(await etherOf(to)).toBe(5n);
+  });
+});
+
+async function waitUntilMined(hash: string): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    if ((await chain.rpc("eth_getTransactionReceipt", [hash])) !== null) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("The transaction was not mined");
+}
+
+function hexAddress(value: unknown): `0x${string}` {
+  const text = String(value);
+  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw new Error(`${text} is no address`);
+  return text as `0x${string}`;
+}

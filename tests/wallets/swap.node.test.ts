@@ -1,0 +1,248 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import type { Chain } from "../../scripts/stack/chain";
+import { closeApp } from "../support/world";
+import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const ETHER = 10n ** 18n;
+const hex = z.string().regex(/^0x[0-9a-f]+$/i);
+const plenty = {
+  ETH: 2n * ETHER,
+  USDC: 5_000_000_000n,
+  USDT: 5_000_000_000n,
+  DAI: 5_000n * ETHER,
+  WETH: ETHER,
+};
+
+const swap = (app: WalletApp, fields: object, headers: Record<string, string> = {}) =>
+  app.post(
+    "/mcp/defi/swap",
+    { userId: "alice", fromToken: "USDC", toToken: "WETH", amount: "1000000000", ...fields },
+    { headers },
+  );
+
+async function holdings(app: WalletApp): Promise<Record<string, bigint>> {
+  const { body } = await app.get("/mcp/defi/portfolio?userId=alice");
+  const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
+  return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
+}
+
+async function allowance(owner: string, token: `0x${string}`): Promise<bigint> {
+  const word = (address: string) => address.slice(2).toLowerCase().padStart(64, "0");
+  const data = `0xdd62ed3e${word(owner)}${word(chain.addresses.permit2)}`;
+  return BigInt(hex.parse(await chain.rpc("eth_call", [{ to: token, data }, "latest"])));
+}
+
+describe("POST /mcp/defi/swap", () => {
+  test("approves what it needs, permits, swaps, and pays out at least the minimum", async () => {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", plenty);
+    const before = await holdings(app);
+    const { status, body } = await swap(app, {});
+    expect([status, body]).toEqual([
+      200,
+      {
+        success: true,
+        txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+        status: "confirmed",
+        fromToken: "USDC",
+        toToken: "WETH",
+        sellAmount: "1000000000",
+        buyAmount: expect.stringMatching(/^\d+$/),
+        minBuyAmount: expect.stringMatching(/^\d+$/),
+        approvalTxHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+        priceChecked: true,
+        explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
+      },
+    ]);
+    const after = await holdings(app);
+    expect((before.USDC ?? 0n) - (after.USDC ?? 0n)).toBe(1_000_000_000n);
+    expect((after.WETH ?? 0n) - (before.WETH ?? 0n)).toBeGreaterThanOrEqual(
+      BigInt(String(body.minBuyAmount)),
+    );
+    expect(await allowance(owner, chain.addresses.tokens.USDC)).toBe(0n);
+    expect(
+      (await app.rows("transactions")).map(({ request, state, nonce }) => [request.kind, state, nonce]),
+    ).toEqual([
+      ["swap", "confirmed", 1],
+      ["approve", "confirmed", 0],
+    ]);
+    expect((await app.rows("trades")).map(({ action, status, source }) => [action, status, source])).toEqual([
+      ["swap", "confirmed", "web"],
+    ]);
+    const audit = await app.rows("auditEvents");
+    expect(audit.filter(({ action }) => action === "transaction signed")).toHaveLength(2);
+  });
+
+  test.each([
+    ["ETH", "USDC", ETHER / 2n, false],
+    ["USDC", "ETH", 500_000_000n, true],
+    ["DAI", "USDT", 100n * ETHER, true],
+    ["USDT", "DAI", 100_000_000n, true],
+    ["ETH", "WETH", ETHER / 10n, false],
+    ["WETH", "ETH", ETHER / 10n, false],
+  ] as const)("%s to %s", async (fromToken, toToken, amount, approves) => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", plenty);
+    const before = await holdings(app);
+    const { status, body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
+    expect([status, body.status]).toEqual([200, "confirmed"]);
+    expect(body.approvalTxHash !== undefined).toBe(approves);
+    const after = await holdings(app);
+    const gain = (after[toToken] ?? 0n) - (before[toToken] ?? 0n);
+    // What ether gained has paid for gas as well.
+    const gas = toToken === "ETH" ? ETHER / 1_000n : 0n;
+    expect(gain + gas).toBeGreaterThanOrEqual(BigInt(String(body.minBuyAmount)));
+  });
+
+  test("clears an old allowance first where the token insists", async () => {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", plenty);
+    const word = (value: bigint) => value.toString(16).padStart(64, "0");
+    const data = `0x095ea7b3${chain.addresses.permit2.slice(2).toLowerCase().padStart(64, "0")}${word(5n)}`;
+    await chain.rpc("anvil_impersonateAccount", [owner]);
+    await chain.rpc("eth_sendTransaction", [{ from: owner, to: chain.addresses.tokens.USDT, data }]);
+    while ((await allowance(owner, chain.addresses.tokens.USDT)) !== 5n)
+      await new Promise((r) => setTimeout(r, 10));
+    const { body } = await swap(app, { fromToken: "USDT", toToken: "DAI", amount: "100000000" });
+    expect(body.status).toBe("confirmed");
+    const approvals = (await app.rows("transactions")).flatMap(({ request }) =>
+      request.kind === "approve" ? [request.amount] : [],
+    );
+    expect(approvals).toEqual(["0", "100000000"]);
+  });
+
+  test("takes slippage from 0 to 10000, 100 by default", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", plenty);
+    const bps = async (fields: object) => {
+      const { body } = await swap(app, { amount: "10000000", ...fields });
+      const [most, least] = [BigInt(String(body.buyAmount)), BigInt(String(body.minBuyAmount))];
+      return ((most - least) * 10_000n) / most;
+    };
+    expect(await bps({})).toBe(100n);
+    expect(await bps({ slippageBps: 30 })).toBe(30n);
+    expect(await bps({ slippageBps: "250" })).toBe(250n);
+  });
+
+  test.each([
+    [{ toToken: "USDC" }, "toToken must differ from fromToken"],
+    [{ toToken: "DOGE" }, "toToken must be one of"],
+    [{ slippageBps: -1 }, "slippageBps must be 0 to 10000"],
+    [{ slippageBps: 10_001 }, "slippageBps must be 0 to 10000"],
+    [{ slippageBps: 1.5 }, "slippageBps must be whole"],
+    [{ slippageBps: "many" }, "slippageBps must be basis points"],
+    [{ amount: "0.5" }, "amount must be in the token's smallest unit"],
+  ])("refuses %o: %s", async (fields, error) => {
+    const app = createWalletApp(chain);
+    const { status, body } = await swap(app, fields);
+    expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
+  });
+
+  test("without SWAP_API_KEY is 500 before anything happens", async () => {
+    const app = createWalletApp(chain, { env: { SWAP_API_KEY: "" } });
+    const { status, body } = await swap(app, {});
+    expect([status, body]).toEqual([500, { error: "SWAP_API_KEY is not configured" }]);
+    expect(await app.rows("transactions")).toEqual([]);
+  });
+
+  test("without enough says what is missing before it approves anything", async () => {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", { ETH: ETHER, USDC: 5_000_000n });
+    const { status, body } = await swap(app, { amount: "9000000" });
+    expect([status, body.error]).toEqual([
+      400,
+      "Insufficient USDC: 9 needed, the wallet holds 5, 4 is missing",
+    ]);
+    expect(await allowance(owner, chain.addresses.tokens.USDC)).toBe(0n);
+  });
+
+  test("beyond the liquidity is a clear 400", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER, USDC: 10n ** 24n });
+    const { status, body } = await swap(app, { amount: (10n ** 24n).toString() });
+    expect([status, body.error]).toEqual([
+      400,
+      expect.stringContaining("There is no liquidity for this swap"),
+    ]);
+  });
+
+  test("is 409 for another swap with the same key, and the first outcome for the same", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", plenty);
+    const key = { "Idempotency-Key": "swap-1" };
+    const first = await swap(app, { amount: "1000000" }, key);
+    expect((await swap(app, { amount: "1000000" }, key)).body).toEqual(first.body);
+    expect((await swap(app, { amount: "1000001" }, key)).status).toBe(409);
+  });
+});
+
+describe("a swap provider that fails", () => {
+  test.each([
+    [{ mode: "status", status: 500 }, 502, "The swap provider answered with status 500"],
+    [{ mode: "status", status: 401 }, 502, "The swap provider refused this service's key"],
+    [{ mode: "garbage" }, 502, "The swap provider sent an unusable answer"],
+    [{ mode: "drop" }, 502, "The swap provider could not be reached"],
+  ] as const)("%o", async (fault, expected, error) => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", plenty);
+    app.standins.fail("swap", fault);
+    const { status, body } = await swap(app, {});
+    expect([status, body]).toEqual([expected, { error }]);
+    expect((await app.rows("transactions"))[0]).toMatchObject({ state: "failed" });
+  });
+});
+
+describe("the price of a swap", () => {
+  test("worse than slippage and impact allow is refused", async () => {
+    const app = createWalletApp(chain, { env: { MAX_PRICE_IMPACT_BPS: "0" } });
+    await app.fundedWallet("alice", plenty);
+    const { status, body } = await swap(app, { slippageBps: 0 });
+    expect([status, body.error]).toEqual([
+      400,
+      expect.stringContaining("worse than the market price allows"),
+    ]);
+  });
+
+  test("without a live price the provider's minimum stands, and the answer says so", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", plenty);
+    await chain.feeds.pause();
+    try {
+      const now = Math.floor(Date.now() / 1000);
+      await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 60 });
+      const { status, body } = await swap(app, { amount: "1000000" });
+      expect([status, body.status, body.priceChecked]).toEqual([200, "confirmed", false]);
+    } finally {
+      await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: 1_700_000_000 });
+      await chain.feeds.tick();
+      await chain.feeds.resume();
+    }
+  });
+});
+
+describe("a chain with another id", () => {
+  test("gets no signature", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", plenty);
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const response = await inner(input, init);
+      if (typeof init?.body !== "string" || !init.body.includes("eth_chainId")) return response;
+      return new Response((await response.text()).replaceAll('"0x2105"', '"0x1"'), response);
+    });
+    const { status, body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "1" });
+    expect([status, body.error]).toEqual([
+      502,
+      "The chain RPC serves chain 1 rather than 8453: nothing was signed",
+    ]);
+    expect((await app.rows("transactions"))[0]).not.toHaveProperty("txHash");
+  });
+});
