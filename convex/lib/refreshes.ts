@@ -92,10 +92,9 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   ctx: ActionCtx,
   steps: { freshMs: number; read: () => Promise<Value | null>; begin: () => Promise<Ticket> },
 ): Promise<Value> {
-  const signal = AbortSignal.timeout(deadlines.caller);
   const stored = await steps.read();
   if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs) return stored;
-  await awaitRefresh(ctx, await steps.begin(), signal);
+  await awaitRefresh(ctx, await steps.begin(), AbortSignal.timeout(deadlines.caller));
   const value = await steps.read();
   if (value === null)
     throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");

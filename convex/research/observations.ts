@@ -13,8 +13,10 @@ import { vSettled, vSources, type Sources } from "./tables";
 const SHARED_FOR_MS = 5 * MINUTE;
 /** One in which every source failed is asked again sooner. */
 const FAILED_SHARED_FOR_MS = MINUTE;
-/** Longer than the slowest source with its retries. */
+/** How long an attempt may take once it has begun: longer than the slowest source with its retries. */
 const LEASE_MS = 5 * MINUTE;
+/** How long it may wait in the pool before that: waiting is not being lost. */
+const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 2;
 
 const SOURCES = ["market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
@@ -39,7 +41,7 @@ export async function shareObservation(
     focus,
     state: "collecting",
     requestedAt: now,
-    leaseUntil: now + LEASE_MS,
+    leaseUntil: now + QUEUE_MS,
     attempt: 1,
     sources: { market: { state: "pending" }, sentiment: { state: "pending" }, onchain: { state: "pending" } },
   });
@@ -60,7 +62,10 @@ export const collect = internalAction({
   args: { observationId: v.id("observations"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { observationId, attempt }) => {
-    const work = await ctx.runQuery(internal.research.observations.openWork, { observationId, attempt });
+    const work = await ctx.runMutation(internal.research.observations.beginAttempt, {
+      observationId,
+      attempt,
+    });
     if (work === null) return null;
     await Promise.all(
       SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
@@ -75,13 +80,14 @@ export const collect = internalAction({
   },
 });
 
-/** What an attempt still has to collect; `null` when it was overtaken or all is settled. */
-export const openWork = internalQuery({
+/** Begins an attempt's lease; returns what it has to collect, `null` when it was overtaken or all is settled. */
+export const beginAttempt = internalMutation({
   args: { observationId: v.id("observations"), attempt: v.number() },
   returns: v.union(v.object({ focus: v.string(), sources: vSources }), v.null()),
   handler: async (ctx, { observationId, attempt }) => {
     const row = await ctx.db.get("observations", observationId);
     if (row === null || row.state !== "collecting" || row.attempt !== attempt) return null;
+    await ctx.db.patch("observations", observationId, { leaseUntil: Date.now() + LEASE_MS });
     return { focus: row.focus, sources: row.sources };
   },
 });
@@ -144,7 +150,7 @@ export async function resumeLostCollections(ctx: MutationCtx): Promise<void> {
       continue;
     }
     const work = { observationId: row._id, attempt: row.attempt + 1 };
-    await ctx.db.patch("observations", row._id, { attempt: work.attempt, leaseUntil: now + LEASE_MS });
+    await ctx.db.patch("observations", row._id, { attempt: work.attempt, leaseUntil: now + QUEUE_MS });
     await researchPool.enqueueAction(ctx, internal.research.observations.collect, work, { retry: false });
   }
 }

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -15,8 +15,10 @@ import { writeResult } from "./writing";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
-/** Longer than two calls of a minute with their retries. */
+/** How long an attempt may take once it has begun: longer than two calls of a minute with their retries. */
 const LEASE_MS = 3 * MINUTE;
+/** How long it may wait in the pool before that: waiting is not being lost. */
+const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 4;
 /** A shift whose report is being written is looked at again after this long, in case the writing was lost. */
 const RECHECK_MS = 5 * MINUTE;
@@ -85,7 +87,7 @@ async function ensureSynthesis(
       state: "writing",
       attempt: 1,
       startedAt: now,
-      leaseUntil: now + LEASE_MS,
+      leaseUntil: now + QUEUE_MS,
     });
     await enqueue(ctx, synthesisId, 1);
     return synthesisId;
@@ -106,7 +108,7 @@ async function nextAttempt(ctx: MutationCtx, row: Doc<"syntheses">, error: strin
     return;
   }
   const attempt = row.attempt + 1;
-  await ctx.db.patch("syntheses", row._id, { attempt, error, leaseUntil: Date.now() + delayMs + LEASE_MS });
+  await ctx.db.patch("syntheses", row._id, { attempt, error, leaseUntil: Date.now() + delayMs + QUEUE_MS });
   await enqueue(ctx, row._id, attempt, delayMs);
 }
 
@@ -123,7 +125,7 @@ export const write = internalAction({
   args: { synthesisId: v.id("syntheses"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { synthesisId, attempt }) => {
-    const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId, attempt });
+    const task = await ctx.runMutation(internal.research.syntheses.beginAttempt, { synthesisId, attempt });
     if (task === null) return null;
     try {
       const evidence = gatherEvidence(task.observations);
@@ -147,8 +149,8 @@ export const write = internalAction({
   },
 });
 
-/** What an attempt writes from; `null` when it was overtaken. */
-export const task = internalQuery({
+/** Begins an attempt's lease; returns what it writes from, `null` when it was overtaken. */
+export const beginAttempt = internalMutation({
   args: { synthesisId: v.id("syntheses"), attempt: v.number() },
   returns: v.union(
     v.object({ kind: vReportKind, focus: v.string(), observations: v.array(vSources) }),
@@ -157,6 +159,7 @@ export const task = internalQuery({
   handler: async (ctx, { synthesisId, attempt }) => {
     const row = await ctx.db.get("syntheses", synthesisId);
     if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
+    await ctx.db.patch("syntheses", synthesisId, { leaseUntil: Date.now() + LEASE_MS });
     const points = await ctx.db
       .query("dataPoints")
       .withIndex("by_shiftId", (q) => q.eq("shiftId", row.shiftId))

@@ -147,7 +147,7 @@ export const researchTables = {
     requestedAt: v.number(),
     /** When it settled. */
     collectedAt: v.optional(v.number()),
-    /** While collecting: after this moment the attempt counts as lost. */
+    /** While collecting: after this moment the attempt, or its wait in the pool, counts as lost. */
     leaseUntil: v.number(),
     attempt: v.number(),
     sources: vSources,
@@ -181,7 +181,7 @@ export const researchTables = {
     state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
     attempt: v.number(),
     startedAt: v.number(),
-    /** While writing: after this moment the attempt counts as lost. */
+    /** While writing: after this moment the attempt, or its wait in the pool, counts as lost. */
     leaseUntil: v.number(),
     result: v.optional(vResult),
     model: v.optional(v.string()),

@@ -128,7 +128,7 @@ function readable(units: bigint, symbol: Symbol): string {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof BaseError) return error.shortMessage;
+  if (error instanceof BaseError) return error.shortMessage.replaceAll("\n", " ");
   return error instanceof Error ? error.message : String(error);
 }
 

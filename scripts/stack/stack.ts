@@ -132,8 +132,9 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   const urls = { siteUrl: site.url, apiUrl: api.url };
   try {
     if (!outside.includes("chain")) {
-      chain = await startLocalChain({ port: chainPort, kept, clock, market: standins.market });
-      ending.leave.push(chain.stop);
+      const started = await startLocalChain({ port: chainPort, kept, clock, market: standins.market });
+      ending.leave.push(() => started.stop());
+      chain = started;
     }
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
     ending.leave.push(applyVariables(applicationVariables(settings, { ...urls, keys, local })));

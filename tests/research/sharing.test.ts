@@ -86,3 +86,28 @@ describe("many shifts on few foci", () => {
     expect(await observed("d", "BTC")).not.toBe(first);
   });
 });
+
+describe("more foci than the pool works on at once", () => {
+  test("wait their turn: nothing is asked twice, and no report is lost", async () => {
+    const app = createApp();
+    const foci = Array.from({ length: 40 }, (_, i) => `T${i}`);
+    // Slow enough in simulated time that most of them wait longer than an attempt may take.
+    let asked = 0;
+    const inner = app.standins.handle.bind(app.standins);
+    app.standins.handle = async (request) => {
+      if (request.url.includes("/sentiment/")) {
+        asked++;
+        await new Promise((resolve) => setTimeout(resolve, 100_000));
+      }
+      return inner(request);
+    };
+    for (const [i, token] of foci.entries())
+      await app.post("/mcp/research/start", { userId: `u${i}`, token });
+    await app.pass(25 * MINUTE);
+    const observations = await app.rows("observations");
+    expect(observations.map(({ attempt, state }) => [attempt, state])).toEqual(
+      foci.map(() => [1, "settled"]),
+    );
+    expect(asked).toBe(40);
+  }, 120_000);
+});

@@ -8,7 +8,7 @@ import { real } from "../real";
 export class ChainStateError extends Error {}
 
 /** A node whose host was killed has this long to save and end. */
-const RELEASE_MS = 10_000;
+const RELEASE_MS = 5_000;
 const LOOK_MS = 25;
 
 /**

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { closeApp } from "../support/world";
+import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+
+/**
+ * The service dies at each of its calls to the outside, before the call leaves or after its effect, and never comes
+ * back to that piece of work. Then time passes: leases run out and the crons come by. However it died, money moved at
+ * most once, the row says what the chain says, and the same request gives the same outcome.
+ */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const ETHER = 10n ** 18n;
+const hex = z.string().regex(/^0x[0-9a-f]+$/i);
+
+type Moment = "before" | "after";
+
+/** From the n-th outside call on, nothing answers: the process is gone. Returns how many calls there were. */
+function dieAt(n: number, moment: Moment): { calls: () => number; revive: () => void } {
+  const inner = globalThis.fetch;
+  let calls = 0;
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    calls++;
+    if (calls === n && moment === "after") await inner(input, init);
+    return calls >= n ? new Promise<Response>(() => undefined) : inner(input, init);
+  });
+  return { calls: () => calls, revive: () => vi.stubGlobal("fetch", inner) };
+}
+
+/** Lets every lease run out and the crons come by until all rows have ended. */
+async function timePasses(app: WalletApp): Promise<void> {
+  for (let round = 0; round < 200; round++) {
+    await app.t.run(async (ctx) => {
+      for (const wallet of await ctx.db.query("wallets").collect()) {
+        await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
+      }
+      for (const row of await ctx.db.query("transactions").collect()) {
+        if (row.endedAt === undefined) await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
+      }
+    });
+    await app.t.mutation(internal.wallets.transactions.followUpDue, {});
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const rows = await app.rows("transactions");
+    if (rows.every(({ endedAt }) => endedAt !== undefined)) return;
+  }
+  throw new Error("Some transaction never ended");
+}
+
+async function balances(app: WalletApp) {
+  const { body } = await app.get("/mcp/defi/portfolio?userId=alice");
+  const rows = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
+  return Object.fromEntries(rows.map(({ token, raw }) => [token, BigInt(raw)]));
+}
+
+const minedNonce = async (address: string) =>
+  Number(hex.parse(await chain.rpc("eth_getTransactionCount", [address, "latest"])));
+
+async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amount: bigint) {
+  let died = 0;
+  let moved = 0;
+  for (const moment of ["before", "after"] as const) {
+    for (let n = 1; ; n++) {
+      const app = createWalletApp(chain);
+      Object.assign(deadlines, { transaction: 250, receipt: 50, chain: 60_000, swap: 60_000 });
+      const address = await app.fundedWallet("alice", { ETH: ETHER, USDC: 10_000_000n, WETH: ETHER });
+      const before = await balances(app);
+      const headers = { "Idempotency-Key": "the-one" };
+      const death = dieAt(n, moment);
+      void app.post(path, { userId: "alice", ...body }, { headers }).catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 450));
+      const reached = death.calls() >= n;
+      death.revive();
+      if (!reached) {
+        closeApp();
+        break;
+      }
+      died++;
+      await timePasses(app);
+
+      const [row] = await app.rows("transactions");
+      const after = await balances(app);
+      const gone = (before[spent] ?? 0n) - (after[spent] ?? 0n);
+      const context = `${moment} call ${n}: ${row?.state} ${row?.error ?? ""}`;
+      expect([context, gone]).toEqual([context, row?.state === "confirmed" ? amount : 0n]);
+      const confirmed = (await app.rows("transactions")).filter(({ state }) => state === "confirmed");
+      expect([context, await minedNonce(address)]).toEqual([context, confirmed.length]);
+      expect([context, (await app.rows("trades")).map(({ status }) => status)]).toEqual([
+        context,
+        [row?.state],
+      ]);
+
+      Object.assign(deadlines, { transaction: 24_000, receipt: 15_000 });
+      const again = await app.post(path, { userId: "alice", ...body }, { headers });
+      expect([context, again.body.status ?? "refused"]).toEqual([
+        context,
+        row?.state === "confirmed" ? "confirmed" : "refused",
+      ]);
+      expect([context, await balances(app)]).toEqual([context, after]);
+      // The wallet goes on: its next nonce is the right one.
+      const next = await app.post("/mcp/defi/send", {
+        userId: "alice",
+        toAddress: `0x${"77".repeat(20)}`,
+        token: "ETH",
+        amount: "1",
+      });
+      expect([context, next.body.status]).toEqual([context, "confirmed"]);
+      if (gone > 0n) moved++;
+      closeApp();
+    }
+  }
+  return { died, moved };
+}
+
+describe("dying between any two steps", () => {
+  test("of a send moves the money at most once", async () => {
+    const request = { toAddress: `0x${"b0".repeat(20)}`, token: "USDC", amount: "3000000" };
+    const { died, moved } = await rehearse("/mcp/defi/send", request, "USDC", 3_000_000n);
+    expect(died).toBeGreaterThanOrEqual(4);
+    expect(moved).toBeGreaterThanOrEqual(1);
+    expect(moved).toBeLessThan(died);
+  }, 120_000);
+
+  test("of a swap with an approval moves the money at most once", async () => {
+    const request = { fromToken: "USDC", toToken: "WETH", amount: "3000000" };
+    const { died, moved } = await rehearse("/mcp/defi/swap", request, "USDC", 3_000_000n);
+    expect(died).toBeGreaterThanOrEqual(10);
+    expect(moved).toBeGreaterThanOrEqual(1);
+    expect(moved).toBeLessThan(died);
+  }, 120_000);
+});
