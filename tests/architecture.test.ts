@@ -90,6 +90,13 @@ describe("the house", () => {
     }
   });
 
+  test("only wallets/custody sees a key", () => {
+    for (const { path, source } of modules) {
+      if (path.startsWith("wallets/custody/")) continue;
+      expect([path, /viem\/accounts|walletKeys|keySeal/.test(source)]).toEqual([path, false]);
+    }
+  });
+
   test("a route's module stays light: no model client, no prompt", () => {
     const reach = (path: string, seen: Set<string>): Set<string> => {
       for (const target of modules.find((one) => one.path === path)?.imports ?? []) {

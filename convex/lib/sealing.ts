@@ -44,6 +44,11 @@ export async function open(envelope: string, context: SealContext): Promise<stri
   return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
 }
 
+/** The same secret under the current key. */
+export async function reseal(envelope: string, context: SealContext): Promise<string> {
+  return seal(await open(envelope, context), context);
+}
+
 /** Names the key that `seal` uses now; an envelope's own name is its second field. */
 export function currentKeyId(): string {
   return keyId(masterKey(required("WALLET_ENCRYPTION_KEY")));

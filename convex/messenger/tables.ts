@@ -7,9 +7,13 @@ export const messengerTables = {
     userId: v.string(),
     /** The user's own bot, sealed (`lib/sealing`); absent: the default bot. */
     sealedBotToken: v.optional(v.string()),
+    /** The master key that sealed it, by name. */
+    keyId: v.optional(v.string()),
     chatId: v.optional(v.string()),
     updatedAt: v.number(),
-  }).index("by_userId", ["userId"]),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_keyId", ["keyId"]),
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and

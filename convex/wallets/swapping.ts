@@ -61,7 +61,7 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
     }
   }
-  const data = await withPermit(ctx, job.walletId, quote);
+  const data = await withPermit(ctx, job, quote);
   const { to, value, gas } = quote.transaction;
   const spent = { token: swap.fromToken, amount: swap.amount };
   const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent);
@@ -93,10 +93,11 @@ function valueOf<Value>(result: Settled<Value>): Value {
 }
 
 /** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
-async function withPermit(ctx: ActionCtx, walletId: string, quote: Quote): Promise<Hex> {
+async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> {
   const { permit2, transaction } = quote;
   if (!permit2) return transaction.data;
-  const signature = await signTypedData(ctx, walletId, permit2.eip712);
+  const signature = await signTypedData(ctx, job.walletId, permit2.eip712);
+  await ctx.runMutation(internal.wallets.transactions.notePermit, { transactionId: job.transaction._id });
   return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
 }
 

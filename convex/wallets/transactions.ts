@@ -160,6 +160,18 @@ export const storeApproval = internalMutation({
   },
 });
 
+/** Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed. */
+export const notePermit = internalMutation({
+  args: { transactionId: v.id("transactions") },
+  returns: v.null(),
+  handler: async (ctx, { transactionId }) => {
+    const { userId, request } = await byId(ctx, transactionId);
+    const detail = request.kind === "swap" ? `${request.amount} ${request.fromToken}` : request.kind;
+    await recordAudit(ctx, { actor: userId, action: "permit signed", subject: transactionId, detail });
+    return null;
+  },
+});
+
 /** Moves a transaction on. A word that comes too late, or twice, changes nothing. */
 export const advance = internalMutation({
   args: {

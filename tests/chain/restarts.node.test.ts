@@ -188,14 +188,32 @@ test("a host that is killed leaves no node behind, and its state is kept", async
     });
   });
   host.kill("SIGKILL");
-  await until(() =>
-    fetch(url).then(
-      () => false,
-      () => true,
-    ),
-  );
+  // At once, while the node may still be saving.
   const chain = await start();
+  await expect(fetch(url)).rejects.toThrow();
   expect(await usdcOf(chain, "0x2222222222222222222222222222222222222222")).toBe(42n);
+});
+
+test("a chain that another host keeps is refused", async () => {
+  await start();
+  const refusal = start();
+  await expect(refusal).rejects.toThrow(ChainStateError);
+  await expect(refusal).rejects.toThrow(`${stateFile} is in use`);
+});
+
+test("the host is told the time of the last block before the clock is asked", async () => {
+  const now = Date.now() / 1_000 + 3_600;
+  await stop(await start({ clock: () => now }));
+  const asked: string[] = [];
+  const chain = await start({
+    clock: () => {
+      asked.push("clock");
+      return now - 3_600;
+    },
+    onHead: (time) => void asked.push(`head ${time}`),
+  });
+  expect(asked.slice(0, 2)).toEqual([`head ${Math.floor(now)}`, "clock"]);
+  expect((await clientOf(chain).getBlock()).timestamp).toBe(BigInt(Math.floor(now)));
 });
 
 test("a node that dies is told of", async () => {

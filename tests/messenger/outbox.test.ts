@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
 import { closeApp, createApp, type App } from "../support/app";
 
 const MINUTE = 60_000;
@@ -37,6 +38,26 @@ describe("POST /user/messenger", () => {
     expect((await configure(app, { messengerChatId: "5" })).status).toBe(200);
     const { status, body } = await configure(app, { messengerBotToken: OWN_BOT });
     expect([status, body]).toEqual([500, { error: "WALLET_ENCRYPTION_KEY is not configured" }]);
+  });
+});
+
+describe("rotating the encryption key", () => {
+  test("seals bot tokens anew, and they go on working", async () => {
+    const app = createApp();
+    await configure(app, { messengerBotToken: OWN_BOT, messengerChatId: "11" });
+    await app.post("/user/messenger", { userId: "bob", messengerChatId: "12" });
+    const [before] = await app.rows("messengerConfigs");
+    vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
+    vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
+    const rotate = () => app.during(app.t.action(internal.messenger.settings.rotate, {}));
+    expect(await rotate()).toEqual({ rotated: 1 });
+    expect(await rotate()).toEqual({ rotated: 0 });
+    vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
+    const [after] = await app.rows("messengerConfigs");
+    expect(after?.sealedBotToken).not.toBe(before?.sealedBotToken);
+    await start(app);
+    await app.settle();
+    expect(app.cards().map(({ botToken }) => botToken)).toEqual([OWN_BOT]);
   });
 });
 

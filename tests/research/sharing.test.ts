@@ -88,7 +88,7 @@ describe("many shifts on few foci", () => {
 });
 
 describe("more foci than the pool works on at once", () => {
-  test("wait their turn: nothing is asked twice, and no report is lost", async () => {
+  test("wait their turn: nothing is asked twice, and nothing is left out", async () => {
     const app = createApp();
     const foci = Array.from({ length: 40 }, (_, i) => `T${i}`);
     // Slow enough in simulated time that most of them wait longer than an attempt may take.

@@ -3,27 +3,26 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished, expect, test } from "vitest";
+import { PERMIT2 } from "../../scripts/stack/chain/addresses";
+import { createRpc } from "../../scripts/stack/chain/rpc";
 import { createIssuer } from "../../scripts/stack/issuer";
 import { keptKeys } from "../../scripts/stack/keys";
 import { loadSources } from "../../scripts/stack/modules";
-import { startProcess, startScript, temporaryDirectory } from "./processes";
+import {
+  addressesOf,
+  freePorts,
+  scripts,
+  startMain,
+  startProcess,
+  startScript,
+  temporaryDirectory,
+} from "./processes";
 
-const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta.url));
 const convex = fileURLToPath(new URL("../../convex/", import.meta.url));
-const freePorts = { PORT: "0", API_PORT: "0", PROVIDERS_PORT: "0", LOCAL_ENV_FILE: "/dev/null" };
-
-function startMain(args: string[], env: Record<string, string> = {}) {
-  return startScript(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });
-}
-
-async function siteOf(stack: ReturnType<typeof startMain>): Promise<string> {
-  const [, site = ""] = await stack.output(/HTTP +(\S+)/);
-  return site;
-}
 
 test("npm start serves the whole service, logs what it answers, and ends cleanly on SIGTERM", async () => {
   const stack = startMain(["--ephemeral"]);
-  const site = await siteOf(stack);
+  const { site } = await addressesOf(stack);
   const market = await fetch(`${site}/mcp/market`);
   expect(market.status).toBe(200);
   expect(await market.json()).toHaveProperty("keyPrices");
@@ -42,7 +41,7 @@ test("run by npm, it ends with the shell that npm ends", async () => {
   const main = `"${process.execPath}" --import tsx "${path.join(scripts, "main.ts")}"; true`;
   const env = { ...freePorts, LOCAL_STATE_DIR, npm_lifecycle_event: "start" };
   const shell = startProcess("sh", ["-c", main], env);
-  await siteOf(shell);
+  await addressesOf(shell);
   shell.kill("SIGTERM");
   // The shell's output ends when nothing that it started is left.
   await shell.ended;
@@ -52,7 +51,7 @@ test("run by npm, it ends with the shell that npm ends", async () => {
 test("rows and keys outlive a restart", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();
   const first = startMain([], { LOCAL_STATE_DIR });
-  const started = await fetch(`${await siteOf(first)}/mcp/research/start`, {
+  const started = await fetch(`${(await addressesOf(first)).site}/mcp/research/start`, {
     method: "POST",
     body: JSON.stringify({ userId: "restart-user-1", token: "BTC" }),
   });
@@ -62,13 +61,16 @@ test("rows and keys outlive a restart", async () => {
   const keys = await readFile(path.join(LOCAL_STATE_DIR, "keys.json"), "utf8");
 
   const second = startMain([], { LOCAL_STATE_DIR });
-  const status = await fetch(`${await siteOf(second)}/mcp/research/status?userId=restart-user-1`);
+  const { site } = await addressesOf(second);
+  const status = await fetch(`${site}/mcp/research/status?userId=restart-user-1`);
   expect(await status.json()).toMatchObject({ activeJob: { jobId, status: "active" } });
   expect(await readFile(path.join(LOCAL_STATE_DIR, "keys.json"), "utf8")).toBe(keys);
   expect((await stat(path.join(LOCAL_STATE_DIR, "keys.json"))).mode & 0o777).toBe(0o600);
 });
 
-test.each(["PORT", "API_PORT", "PROVIDERS_PORT"])("a busy %s is one line that names it", async (variable) => {
+const PORTS = ["PORT", "API_PORT", "PROVIDERS_PORT", "CHAIN_PORT"];
+
+test.each(PORTS)("a busy %s is one line that names it", async (variable) => {
   const server = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await new Promise((resolve) => server.once("listening", resolve));
@@ -86,7 +88,10 @@ test.each([
   [["--speed", "fast"], {}, /from 1 to 3000/],
   [["--sped", "2"], {}, /--sped/],
   [["--speed", "2"], { LLM_GATEWAY_API_KEY: "bk_real" }, /refused.*LLM gateway/],
+  [["--speed", "2"], { CHAIN_RPC_URL: "https://rpc.test" }, /refused.*chain/],
+  [[], { SWAP_API_KEY: "a-real-swap-key" }, /SWAP_API_KEY.*CHAIN_RPC_URL/],
   [[], { PORT: "http" }, /PORT must be a port number/],
+  [[], { CHAIN_PORT: "99999" }, /CHAIN_PORT must be a port number/],
 ])("%j with %j is refused in one line", async (args, env, expected) => {
   const { code, stderr } = await startMain(args, env).ended;
   expect(code).toBe(1);
@@ -103,12 +108,33 @@ test("a provider whose key is in the settings file is a real one, and the others
   expect(shown).toBe("sentiment model");
 });
 
+test("with a real chain there is no local one, and a real swap provider is let in", async () => {
+  const CHAIN_RPC_URL = "https://rpc.test/secret-path";
+  const stack = startMain(["--ephemeral"], { CHAIN_RPC_URL, SWAP_API_KEY: "a-real-swap-key" });
+  const [banner, shown] = await stack.output(/The service is up[^]*real providers: (.*)/);
+  expect(shown).toBe("chain, swap provider");
+  expect(banner).not.toMatch(/account 0|secret-path/);
+  stack.kill("SIGTERM");
+  expect((await stack.ended).code).toBe(0);
+});
+
 test("rows of another version are refused with what to do about it", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();
   await writeFile(path.join(LOCAL_STATE_DIR, "data.json"), '{"version":0}');
   const { code, stderr } = await startMain([], { LOCAL_STATE_DIR }).ended;
   expect(code).toBe(1);
   expect(stderr).toContain("delete it to start afresh");
+});
+
+test("a chain of another version is refused in one line with what to do about it", async () => {
+  const LOCAL_STATE_DIR = await temporaryDirectory();
+  const first = startMain([], { LOCAL_STATE_DIR });
+  await createRpc((await addressesOf(first)).chain).call("anvil_setCode", [PERMIT2, "0x00"]);
+  first.kill("SIGTERM");
+  await first.ended;
+  const { code, stderr } = await startMain([], { LOCAL_STATE_DIR }).ended;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^\S+chain\.json holds a chain with other contracts.*delete it.*\n$/);
 });
 
 test("the token script prints a token of the stack's issuer and nothing else", async () => {

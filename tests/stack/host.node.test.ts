@@ -6,9 +6,8 @@ import { makeFunctionReference } from "convex/server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { measure } from "../../scripts/stack/metering";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { startScript, temporaryDirectory } from "./processes";
+import { directory, startScript, temporaryDirectory } from "./processes";
 
-const directory = fileURLToPath(new URL("app", import.meta.url));
 const hostScript = fileURLToPath(new URL("host.ts", import.meta.url));
 
 const list = makeFunctionReference<

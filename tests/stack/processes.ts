@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
@@ -17,6 +18,35 @@ export async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(path.join(tmpdir(), "stack-"));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
+}
+
+export const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta.url));
+
+/** The small application the host is tried with. */
+export const directory = fileURLToPath(new URL("app", import.meta.url));
+
+/** Any free ports, and nobody's settings file. */
+export const freePorts = {
+  PORT: "0",
+  API_PORT: "0",
+  PROVIDERS_PORT: "0",
+  CHAIN_PORT: "0",
+  LOCAL_ENV_FILE: "/dev/null",
+};
+
+/** Runs `npm start`'s script on free ports. */
+export function startMain(args: string[], env: Record<string, string> = {}): Started {
+  return startScript(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });
+}
+
+/** What the banner of a stack's process tells. */
+export async function addressesOf(
+  stack: Started,
+): Promise<{ site: string; standins: string; chain: string }> {
+  const [, site = "", standins = "", chain = ""] = await stack.output(
+    /HTTP +(\S+)\n[^]*stand-ins +(\S+)\n[^]*chain +(\S+)\n/,
+  );
+  return { site, standins, chain };
 }
 
 /** Runs a TypeScript file of this repository in a process that ends with the test at the latest. */
@@ -61,6 +91,6 @@ async function endChild(child: ChildProcess, ended: Promise<Ended>): Promise<voi
 /** A developer's own settings must not reach a test. */
 function withoutProviders(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const ours =
-    /^(?:LLM_|AGENT_|SENTIMENT_|MESSENGER_|LOCAL_|PORT$|API_PORT$|PROVIDERS_PORT$|NODE_OPTIONS$|VITEST)/;
+    /^(?:LLM_|AGENT_|SENTIMENT_|MESSENGER_|CHAIN_|SWAP_|LOCAL_|PORT$|API_PORT$|PROVIDERS_PORT$|NODE_OPTIONS$|VITEST)/;
   return Object.fromEntries(Object.entries(env).filter(([name]) => !ours.test(name)));
 }

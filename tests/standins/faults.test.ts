@@ -44,6 +44,54 @@ test("a fault for one schema leaves the others alone", async () => {
   expect(await content()).not.toBe("two");
 });
 
+describe("the swap provider", () => {
+  const headers = { "0x-api-key": "key", "0x-version": "v2" };
+  const quote = (standins: Standins) =>
+    get(standins, "/swap-api/swap/permit2/quote?chainId=8453&sellToken=0x1", { headers });
+
+  test("fails in its own form while there is no chain", async () => {
+    const tokens = `sellToken=0x${"1".repeat(40)}&buyToken=0x${"2".repeat(40)}`;
+    const path = `/swap-api/swap/permit2/price?chainId=8453&sellAmount=1&${tokens}`;
+    const answer = await get(standinsAt(), path, { headers });
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toMatchObject({
+      name: "INTERNAL_SERVER_ERROR",
+      message: expect.stringContaining("no chain"),
+    });
+  });
+
+  test("is recorded with its query, and without its key", async () => {
+    const standins = standinsAt();
+    expect((await quote(standins)).status).toBe(400);
+    const query = { chainId: "8453", sellToken: "0x1" };
+    const path = "/swap/permit2/quote";
+    expect(standins.sent("swap")).toEqual([{ method: "GET", path, query, body: null, at: START }]);
+    expect(await (await get(standins, "/_sent/swap")).json()).toEqual(standins.sent("swap"));
+  });
+
+  test("shows faults as the others do", async () => {
+    const standins = standinsAt();
+    standins.fail("swap", { mode: "status", status: 422, times: 1 });
+    const refused = await quote(standins);
+    expect(refused.status).toBe(422);
+    expect(await refused.json()).toMatchObject({ name: "SELL_TOKEN_NOT_AUTHORIZED_FOR_TRADE" });
+    standins.fail("swap", { mode: "status", status: 429, retryAfter: 2, times: 1 });
+    const limited = await quote(standins);
+    expect(limited.headers.get("Retry-After")).toBe("2");
+    expect(await limited.json()).toEqual({ message: "Too Many Requests" });
+    standins.fail("swap", { mode: "empty", times: 1 });
+    expect(await (await quote(standins)).json()).toEqual({});
+    standins.fail("swap", { mode: "garbage", times: 1 });
+    await expect((await quote(standins)).json()).rejects.toThrow(SyntaxError);
+    standins.fail("swap", { mode: "drop", times: 1 });
+    await expect(quote(standins)).rejects.toThrow(TypeError);
+    expect(() => {
+      standins.fail("swap", { mode: "truncated" });
+    }).toThrow(/no mode "truncated"/);
+    expect((await quote(standins)).status).toBe(400);
+  });
+});
+
 describe("one by one", () => {
   const failing = (fault: Fault) => {
     const standins = standinsAt();

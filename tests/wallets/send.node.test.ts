@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
@@ -276,7 +276,6 @@ describe("a chain that fails", () => {
   test("by being down is 502, and moves nothing", async () => {
     const app = createWalletApp(chain);
     await app.fundedWallet("alice", { ETH: ETHER });
-    const { vi } = await import("vitest");
     vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
     const { status, body } = await send(app, {});
     expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
@@ -316,6 +315,117 @@ describe("a chain that fails", () => {
     await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
     expect((await app.rows("transactions"))[0]).toMatchObject({ state: "confirmed", txHash: body.txHash });
     expect(await etherOf(to)).toBe(5n);
+  });
+});
+
+describe("a transaction on its way", () => {
+  test("that another one replaced has failed, and its nonce is not used again", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 200;
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = fresh();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to, amount: "5" });
+    await chain.rpc("anvil_dropTransaction", [body.txHash]);
+    await chain.rpc("anvil_impersonateAccount", [owner]);
+    const other = hex.parse(
+      await chain.rpc("eth_sendTransaction", [{ from: owner, to: BOB, value: "0x1", nonce: "0x0" }]),
+    );
+    chain.miner.resume();
+    await waitUntilMined(other);
+    const [row] = await app.rows("transactions");
+    if (row === undefined) throw new Error("There is a transaction");
+    await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
+    expect((await app.rows("transactions"))[0]).toMatchObject({
+      state: "failed",
+      error: "Another transaction took this one's place",
+    });
+    expect(await etherOf(to)).toBe(0n);
+    deadlines.receipt = 15_000;
+    expect((await send(app, { toAddress: to, amount: "6" })).body.status).toBe("confirmed");
+    expect((await app.rows("transactions"))[1]?.nonce).toBe(1);
+  });
+
+  test("that was mined into a block that a reorganisation dropped goes in again", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 200;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const to = fresh();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to, amount: "5" });
+    await chain.miner.mine();
+    await chain.rpc("anvil_reorg", [1, []]);
+    await chain.feeds.tick();
+    expect(await etherOf(to)).toBe(0n);
+    const [row] = await app.rows("transactions");
+    if (row === undefined) throw new Error("There is a transaction");
+    await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
+    chain.miner.resume();
+    await waitUntilMined(String(body.txHash));
+    await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
+    expect((await app.rows("transactions"))[0]?.state).toBe("confirmed");
+    expect(await etherOf(to)).toBe(5n);
+  });
+
+  test("that would revert is refused before it is signed", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    // The price feed takes no ether.
+    const { status, body } = await send(app, { toAddress: chain.addresses.feeds.ETH });
+    expect([status, body.error]).toEqual([400, expect.stringMatching(/^The transaction would fail: /)]);
+    expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
+  });
+
+  test("has to pay the L1's fee too, where the chain has one", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const oracle = "0x420000000000000000000000000000000000000F";
+    // Answers every call with one ether.
+    await chain.rpc("anvil_setCode", [oracle, "0x670de0b6b3a764000060005260206000f3"]);
+    try {
+      const { status, body } = await send(app, {});
+      expect([status, body.error]).toEqual([
+        400,
+        expect.stringContaining("Insufficient ETH for the network fee: 2.0"),
+      ]);
+    } finally {
+      await chain.rpc("anvil_setCode", [oracle, "0x"]);
+    }
+  });
+
+  test("is not signed with a damaged or foreign key", async () => {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const [key] = await app.rows("walletKeys");
+    if (key === undefined) throw new Error("There is a key");
+    const flipped = key.sealedKey.replace(/.$/, (last) => (last === "A" ? "Q" : "A"));
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", key._id, { sealedKey: flipped }));
+    const damaged = await send(app, {});
+    expect([damaged.status, damaged.body]).toEqual([500, { error: "A sealed secret is damaged" }]);
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", key._id, { sealedKey: key.sealedKey }));
+    vi.stubEnv("WALLET_ENCRYPTION_KEY", "99".repeat(32));
+    const foreign = await send(app, {});
+    expect([foreign.status, foreign.body]).toEqual([
+      500,
+      { error: "A sealed secret was sealed under another key" },
+    ]);
+    expect(await nonceOf(owner)).toBe(0);
+  });
+
+  test("waits for no chain for ever: a slow one is 502, and moves nothing", async () => {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    deadlines.chain = 40;
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (_input: RequestInfo, init?: RequestInit) => {
+      return new Promise<Response>((_resolve, reject) => {
+        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error));
+      });
+    });
+    const { status, body } = await send(app, {});
+    expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
+    vi.stubGlobal("fetch", inner);
+    expect(await nonceOf(owner)).toBe(0);
   });
 });
 

@@ -78,7 +78,12 @@ describe("POST /mcp/defi/swap", () => {
       ["swap", "confirmed", "web"],
     ]);
     const audit = await app.rows("auditEvents");
-    expect(audit.filter(({ action }) => action === "transaction signed")).toHaveLength(2);
+    expect(audit.map(({ action }) => action)).toEqual([
+      "key created",
+      "transaction signed",
+      "permit signed",
+      "transaction signed",
+    ]);
   });
 
   test.each([

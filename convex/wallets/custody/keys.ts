@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
 import { AppError } from "../../lib/errors";
-import { currentKeyId, keyIdOf, open, seal } from "../../lib/sealing";
+import { currentKeyId, keyIdOf, reseal } from "../../lib/sealing";
 import { keySeal } from "./seals";
 
 /** Keys per transaction of a rotation. */
@@ -41,7 +41,7 @@ export const rotate = internalAction({
         batch.map(async ({ walletId, sealedKey }) => ({
           walletId,
           from: sealedKey,
-          to: await seal(await open(sealedKey, keySeal(walletId)), keySeal(walletId)),
+          to: await reseal(sealedKey, keySeal(walletId)),
         })),
       );
       rotated += await ctx.runMutation(internal.wallets.custody.keys.replace, { resealed });

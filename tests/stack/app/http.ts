@@ -26,6 +26,9 @@ const echo = httpActionGeneric(async (ctx, request) => {
 http.route({ path: "/echo", method: "GET", handler: echo });
 http.route({ path: "/echo", method: "POST", handler: echo });
 
+const time = httpActionGeneric(() => Promise.resolve(new Response(String(Date.now()))));
+http.route({ path: "/time", method: "GET", handler: time });
+
 const fail = httpActionGeneric(() => Promise.reject(new Error("it went wrong")));
 http.route({ path: "/fail", method: "GET", handler: fail });
 

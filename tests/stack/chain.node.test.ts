@@ -1,0 +1,140 @@
+import { parseEther, type Address } from "viem";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import type { Chain } from "../../scripts/stack/chain";
+import { feedAbi } from "../../scripts/stack/chain/abis";
+import type { FeedName } from "../../scripts/stack/chain/addresses";
+import { startStack, type Stack, type StackOptions } from "../../scripts/stack/stack";
+import { clientOf, until } from "../chain/support";
+import { HEADERS, queryOf, quoteShape } from "../chain/swapping";
+import { directory, temporaryDirectory } from "./processes";
+
+/** The local chain as a part of the stack. */
+
+const HOLDER: Address = "0x4444444444444444444444444444444444444444";
+
+let stack: Stack | undefined;
+
+afterEach(() => stop());
+
+async function start(options: StackOptions = {}): Promise<{ stack: Stack; chain: Chain }> {
+  stack = await startStack({ directory, envFile: "/dev/null", ...options });
+  if (stack.chain === null) throw new Error("The stack has no chain");
+  return { stack, chain: stack.chain };
+}
+
+async function stop(): Promise<void> {
+  await stack?.stop();
+  stack = undefined;
+}
+
+async function round(chain: Chain, feed: FeedName): Promise<{ price: number; updatedAt: number }> {
+  const [, answer, , updatedAt] = await clientOf(chain).readContract({
+    address: chain.addresses.feeds[feed],
+    abi: feedAbi,
+    functionName: "latestRoundData",
+  });
+  return { price: Number(answer) / 1e8, updatedAt: Number(updatedAt) };
+}
+
+const marketShape = z.array(z.looseObject({ symbol: z.string(), price: z.number() }));
+
+describe("a running stack", () => {
+  let running: { stack: Stack; chain: Chain };
+  beforeEach(async () => {
+    running = await start();
+  });
+
+  test("has a chain with Base's id and contracts, which the application is pointed to", async () => {
+    const { chain } = running;
+    expect(process.env.CHAIN_RPC_URL).toBe(chain.url);
+    expect(await chain.rpc("eth_chainId")).toBe("0x2105");
+    expect(
+      String(await chain.rpc("eth_getCode", [chain.addresses.tokens.USDC, "latest"])).length,
+    ).toBeGreaterThan(2);
+  });
+
+  test("has price feeds that tell what its market tells", async () => {
+    const { stack, chain } = running;
+    const market = marketShape.parse(await (await fetch(`${stack.providersUrl}/_market`)).json());
+    for (const symbol of ["ETH", "BTC", "USDC", "USDT", "DAI"] as const) {
+      const listed = market.find((coin) => coin.symbol === symbol)?.price ?? NaN;
+      const { price } = await round(chain, symbol);
+      expect(Math.abs(price / listed - 1)).toBeLessThan(0.01);
+    }
+  });
+
+  test("has a swap provider that quotes from its chain", async () => {
+    const { stack, chain } = running;
+    const { USDC, WETH } = chain.addresses.tokens;
+    const query = { ...queryOf({ sell: WETH, buy: USDC, amount: parseEther("1") }), taker: HOLDER };
+    const url = `${process.env.SWAP_API_URL}/swap/permit2/quote?${new URLSearchParams(query).toString()}`;
+    const headers = { ...HEADERS, "0x-api-key": process.env.SWAP_API_KEY ?? "" };
+    const { buyAmount } = quoteShape.parse(await (await fetch(url, { headers })).json());
+    expect(Math.abs(Number(buyAmount) / 1e6 / stack.standins.market.coin("ETH").price - 1)).toBeLessThan(
+      0.02,
+    );
+    expect(stack.standins.sent("swap")).toEqual([
+      expect.objectContaining({ method: "GET", path: "/swap/permit2/quote", query, body: null }),
+    ]);
+  });
+});
+
+test("ending the stack ends its chain, and puts the environment back", async () => {
+  const { chain } = await start();
+  await stop();
+  await expect(fetch(chain.url)).rejects.toThrow(TypeError);
+  expect(process.env.CHAIN_RPC_URL).toBeUndefined();
+});
+
+test("the chain outlives a restart, and an ephemeral stack does not see it", async () => {
+  const dataDir = await temporaryDirectory();
+  const first = await start({ dataDir });
+  await first.chain.fund(HOLDER, { USDC: 7n, ETH: 8n });
+  const height = await clientOf(first.chain).getBlockNumber();
+  await stop();
+
+  const second = await start({ dataDir });
+  expect(await clientOf(second.chain).getBlockNumber()).toBeGreaterThanOrEqual(height);
+  expect(await clientOf(second.chain).getBalance({ address: HOLDER })).toBe(8n);
+  await stop();
+
+  const { chain } = await start({ dataDir, ephemeral: true });
+  expect(await clientOf(chain).getBalance({ address: HOLDER })).toBe(0n);
+});
+
+test("a kept chain that is ahead of the machine's clock takes the application's clock along", async () => {
+  const dataDir = await temporaryDirectory();
+  const head = Math.floor(Date.now() / 1_000) + 86_400;
+  const first = await start({ dataDir });
+  await first.chain.rpc("evm_mine", [{ timestamp: head }]);
+  await stop();
+
+  const { stack, chain } = await start({ dataDir });
+  expect(stack.clock.now()).toBeGreaterThanOrEqual(head * 1_000);
+  const response = await fetch(`${stack.siteUrl}/time`);
+  expect(Number(await response.text())).toBeGreaterThanOrEqual(head * 1_000);
+  await until(async () => {
+    await chain.miner.mine();
+    return (await clientOf(chain).getBlock()).timestamp > head;
+  });
+  expect(Date.now()).toBeLessThan(head * 1_000);
+});
+
+test("at 480 times the speed no feed is ever older than its heartbeat, in the application's time", async () => {
+  const HEARTBEAT = 1_200;
+  const { stack, chain } = await start({ speed: 480 });
+  const begin = stack.clock.now();
+  const ages: number[] = [];
+  while (stack.clock.now() - begin < 3 * HEARTBEAT * 1_000) {
+    const { updatedAt } = await round(chain, "ETH");
+    const { timestamp } = await clientOf(chain).getBlock();
+    const now = stack.clock.now() / 1_000;
+    ages.push(now - updatedAt);
+    // What a contract or a call sees is the head's time: neither may be ahead of the clock.
+    expect(Number(timestamp)).toBeLessThanOrEqual(now);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  expect(ages.length).toBeGreaterThan(20);
+  expect(Math.max(...ages)).toBeLessThan(HEARTBEAT);
+});

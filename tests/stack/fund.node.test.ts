@@ -1,0 +1,82 @@
+import path from "node:path";
+import { erc20Abi, formatUnits, type Address } from "viem";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import { DECIMALS, type TokenSymbol } from "../../scripts/stack/chain/addresses";
+import { clientOf, startTestChain } from "../chain/support";
+import { scripts, startScript, type Ended } from "./processes";
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+
+const FIRST: Address = "0x5555555555555555555555555555555555555555";
+const SECOND: Address = "0x6666666666666666666666666666666666666666";
+
+function fund(args: string[], CHAIN_PORT = new URL(chain.url).port): Promise<Ended> {
+  return startScript(path.join(scripts, "fund.ts"), args, { CHAIN_PORT }).ended;
+}
+
+async function held(owner: Address): Promise<Record<string, string>> {
+  const client = clientOf(chain);
+  const amounts: Record<string, string> = {
+    ETH: formatUnits(await client.getBalance({ address: owner }), 18),
+  };
+  for (const symbol of ["USDC", "DAI", "USDT", "WETH"] as const satisfies readonly TokenSymbol[]) {
+    const address = chain.addresses.tokens[symbol];
+    const units = await client.readContract({
+      address,
+      abi: erc20Abi,
+      functionName: "balanceOf",
+      args: [owner],
+    });
+    amounts[symbol] = formatUnits(units, DECIMALS[symbol]);
+  }
+  return amounts;
+}
+
+test("sends the standard amounts from the developer's account, by real transfers", async () => {
+  const { code, stdout, stderr } = await fund([FIRST]);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(
+    /^To 0x5{40} on \S+\n +1 ETH +0x\w{64}\n +1,000 USDC +0x\w{64}\n +100 DAI +0x\w{64}\n +100 USDT +0x\w{64}\n +0\.5 WETH +0x\w{64}\n$/,
+  );
+  expect(await held(FIRST)).toEqual({ ETH: "1", USDC: "1000", DAI: "100", USDT: "100", WETH: "0.5" });
+  const [developer = FIRST] = chain.accounts;
+  expect(await held(developer)).toMatchObject({ USDC: "999000", WETH: "999999.5" });
+});
+
+test("sends the amounts that are given, and those only", async () => {
+  const { code, stdout } = await fund([SECOND, "--eth", "2", "--usdc", "50.25"]);
+  expect(code).toBe(0);
+  expect(stdout.split("\n")).toHaveLength(4);
+  expect(await held(SECOND)).toEqual({ ETH: "2", USDC: "50.25", DAI: "0", USDT: "0", WETH: "0" });
+});
+
+test.each([
+  [[], /^Usage/],
+  [["0x12"], /0x12 is no address/],
+  [["0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96046"], /mistyped/],
+  [[`0x${"0".repeat(40)}`], /zero address/],
+  [[FIRST, SECOND], /^Usage/],
+  [[FIRST, "--usdc", "0.0000001"], /--usdc 0.0000001 is no amount: .* up to 6 decimals/],
+  [[FIRST, "--eth", "0"], /--eth 0 is no amount/],
+  [[FIRST, "--dai", "1e3"], /--dai 1e3 is no amount/],
+  [[FIRST, "--btc", "1"], /--btc/],
+  [[FIRST, "--usdt", "9000000"], /Account 0 has 999,900 USDT left/],
+])("%j is refused", async (args, expected) => {
+  const { code, stderr } = await fund(args);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(expected);
+  expect(stderr).not.toMatch(/\n +at /);
+});
+
+test("without a chain it says so in one line", async () => {
+  const { code, stderr } = await fund([FIRST], "9");
+  expect([code, stderr]).toEqual([
+    1,
+    "There is no local chain at http://127.0.0.1:9: start it with npm start, or set CHAIN_PORT to its port.\n",
+  ]);
+});
