@@ -27,6 +27,14 @@ const app = defineApp({
     DAILY_TRANSFER_LIMIT_USD: v.optional(v.string()),
     MAX_PRICE_IMPACT_BPS: v.optional(v.string()),
     TRADING_PAUSED: v.optional(v.string()),
+    PLATFORM_WALLET_ADDRESS: v.optional(v.string()),
+    CONFIRMATIONS: v.optional(v.string()),
+    CREDITS_PER_USDC: v.optional(v.string()),
+    TOKENS_PER_CREDIT: v.optional(v.string()),
+    DEPOSIT_WEBHOOK_SECRET: v.optional(v.string()),
+    X402_RELAYER_PRIVATE_KEY: v.optional(v.string()),
+    X402_FACILITATOR_URL: v.optional(v.string()),
+    BARE_HASH_PROOFS: v.optional(v.string()),
   },
 });
 

@@ -2,6 +2,7 @@ import { defineSchema } from "convex/server";
 import { libTables } from "./lib/tables";
 import { marketTables } from "./market/tables";
 import { messengerTables } from "./messenger/tables";
+import { transferTables } from "./payments/transferTables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
 import { custodyTables } from "./wallets/custody/tables";
@@ -14,5 +15,6 @@ export default defineSchema({
   ...runTables,
   ...messengerTables,
   ...walletTables,
+  ...transferTables,
   ...custodyTables,
 });

@@ -47,6 +47,8 @@ import type * as messenger_seals from "../messenger/seals.js";
 import type * as messenger_settings from "../messenger/settings.js";
 import type * as messenger_tables from "../messenger/tables.js";
 import type * as ops_http from "../ops/http.js";
+import type * as payments_transferTables from "../payments/transferTables.js";
+import type * as payments_transfers from "../payments/transfers.js";
 import type * as prices_feeds from "../prices/feeds.js";
 import type * as providers_call from "../providers/call.js";
 import type * as providers_chain from "../providers/chain.js";
@@ -145,6 +147,8 @@ declare const fullApi: ApiFromModules<{
   "messenger/settings": typeof messenger_settings;
   "messenger/tables": typeof messenger_tables;
   "ops/http": typeof ops_http;
+  "payments/transferTables": typeof payments_transferTables;
+  "payments/transfers": typeof payments_transfers;
   "prices/feeds": typeof prices_feeds;
   "providers/call": typeof providers_call;
   "providers/chain": typeof providers_chain;

@@ -48,6 +48,14 @@ type Env = {
   readonly DAILY_TRANSFER_LIMIT_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
+  readonly PLATFORM_WALLET_ADDRESS: string | undefined;
+  readonly CONFIRMATIONS: string | undefined;
+  readonly CREDITS_PER_USDC: string | undefined;
+  readonly TOKENS_PER_CREDIT: string | undefined;
+  readonly DEPOSIT_WEBHOOK_SECRET: string | undefined;
+  readonly X402_RELAYER_PRIVATE_KEY: string | undefined;
+  readonly X402_FACILITATOR_URL: string | undefined;
+  readonly BARE_HASH_PROOFS: string | undefined;
 };
 
 /**

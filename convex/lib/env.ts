@@ -13,6 +13,7 @@ const encryptionKey = z
 const usdAmount = z
   .string()
   .regex(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
+const count = z.string().regex(/^[1-9]\d{0,6}$/, "must be a positive whole number");
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
@@ -35,6 +36,14 @@ const shapes = {
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
   MAX_PRICE_IMPACT_BPS: z.string().regex(/^\d{1,5}$/, "must be basis points such as 300"),
   TRADING_PAUSED: flag,
+  PLATFORM_WALLET_ADDRESS: z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
+  CONFIRMATIONS: count,
+  CREDITS_PER_USDC: count,
+  TOKENS_PER_CREDIT: count,
+  DEPOSIT_WEBHOOK_SECRET: secret,
+  X402_RELAYER_PRIVATE_KEY: z.string().regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits"),
+  X402_FACILITATOR_URL: address,
+  BARE_HASH_PROOFS: z.string().regex(/^(?:on|off)$/i, "must be on or off"),
 } satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, z.ZodType<string>>;
 
 export type Variable = keyof typeof shapes;
@@ -49,6 +58,10 @@ const defaults = {
   CHAIN_RPC_URL: "https://mainnet.base.org",
   SWAP_API_URL: "https://api.0x.org",
   MAX_PRICE_IMPACT_BPS: "300",
+  CONFIRMATIONS: "1",
+  CREDITS_PER_USDC: "100",
+  TOKENS_PER_CREDIT: "1000",
+  BARE_HASH_PROOFS: "on",
 } as const satisfies Partial<Record<Variable, string>>;
 
 /**

@@ -1,0 +1,40 @@
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+
+/** Spending transfers exactly once. Plain functions: the callers' mutations are the transactions that decide. */
+
+export type Transfer = { txHash: string; logIndex: number; from: string; amount: string };
+
+/** The key under which a transfer is known everywhere: `0x…:3`. */
+export function transferKey({ txHash, logIndex }: Pick<Transfer, "txHash" | "logIndex">): string {
+  return `${txHash.toLowerCase()}:${logIndex}`;
+}
+
+/** What a transfer has bought so far; `null` when nothing. */
+export async function spentTransfer(
+  ctx: QueryCtx,
+  { txHash, logIndex }: Pick<Transfer, "txHash" | "logIndex">,
+): Promise<Doc<"spentTransfers"> | null> {
+  return ctx.db
+    .query("spentTransfers")
+    .withIndex("by_transfer", (q) => q.eq("txHash", txHash.toLowerCase()).eq("logIndex", logIndex))
+    .unique();
+}
+
+/** Marks what a transfer has bought. What it bought before stays; a second report or a second deposit is a bug. */
+export async function spendTransfer(
+  ctx: MutationCtx,
+  transfer: Transfer,
+  use: { claimKey: string } | { depositKey: string },
+): Promise<void> {
+  const row = await spentTransfer(ctx, transfer);
+  if (row === null) {
+    const { logIndex, amount } = transfer;
+    const [txHash, from] = [transfer.txHash.toLowerCase(), transfer.from.toLowerCase()];
+    await ctx.db.insert("spentTransfers", { txHash, logIndex, from, amount, ...use });
+    return;
+  }
+  const taken = "claimKey" in use ? row.claimKey : row.depositKey;
+  if (taken !== undefined) throw new Error("This transfer was spent before");
+  await ctx.db.patch("spentTransfers", row._id, use);
+}
