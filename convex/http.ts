@@ -4,6 +4,8 @@ import { mount } from "./lib/http";
 import { marketEndpoints } from "./market/http";
 import { messengerEndpoints } from "./messenger/http";
 import { opsEndpoints } from "./ops/http";
+import { depositEndpoints } from "./payments/depositHttp";
+import { paidReportEndpoints } from "./payments/http";
 import { researchEndpoints } from "./research/http";
 import { walletEndpoints } from "./wallets/http";
 
@@ -11,8 +13,10 @@ export const endpoints = [
   ...marketEndpoints,
   ...chatEndpoints,
   ...researchEndpoints,
+  ...paidReportEndpoints,
   ...messengerEndpoints,
   ...walletEndpoints,
+  ...depositEndpoints,
   ...opsEndpoints,
 ];
 

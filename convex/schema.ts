@@ -1,10 +1,15 @@
 import { defineSchema } from "convex/server";
+import { accountTables } from "./account/tables";
+import { creditTables } from "./credits/tables";
 import { libTables } from "./lib/tables";
 import { marketTables } from "./market/tables";
 import { messengerTables } from "./messenger/tables";
+import { depositTables } from "./payments/depositTables";
+import { paidTables } from "./payments/paidTables";
 import { transferTables } from "./payments/transferTables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
+import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
 
@@ -16,5 +21,10 @@ export default defineSchema({
   ...messengerTables,
   ...walletTables,
   ...transferTables,
+  ...paidTables,
+  ...depositTables,
   ...custodyTables,
+  ...creditTables,
+  ...userTables,
+  ...accountTables,
 });

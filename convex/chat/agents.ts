@@ -18,6 +18,9 @@ const PROMPTS = {
 
 export type AgentId = keyof typeof PROMPTS;
 
+/** The longest answer, in tokens. */
+export const ANSWER_TOKENS = 1_000;
+
 export const DEFAULT_AGENT: AgentId = "primary-default";
 
 export function isAgent(id: string): id is AgentId {

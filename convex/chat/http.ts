@@ -38,13 +38,13 @@ const chat: MountedEndpoint = endpoint({
   handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [] }, { caller }) => {
     if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
-    const reply = await ctx.runAction(internal.chat.replies.answer, {
+    const { answer, model } = await ctx.runAction(internal.chat.replies.answer, {
       agentId,
       question,
       messages: lastTurns(messages),
       caller,
     });
-    return { ...reply, agentId };
+    return { answer, agentId, model };
   },
 });
 

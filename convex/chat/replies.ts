@@ -10,7 +10,7 @@ import { describeMarket, latestSnapshot } from "../market/model";
 import { vMarketFigures } from "../market/tables";
 import { complete, type Message } from "../providers/llm";
 import { describeResearch } from "../research/model";
-import { isAgent, systemPrompt } from "./agents";
+import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 
 /** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
@@ -26,11 +26,11 @@ export const answer = internalAction({
     messages: v.array(vTurn),
     caller: vCaller,
   },
-  returns: v.object({ answer: v.string(), model: v.string() }),
+  returns: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
   handler: async (
     ctx,
     { agentId, question, messages, caller },
-  ): Promise<{ answer: string; model: string }> => {
+  ): Promise<{ answer: string; model: string; tokensUsed: number }> => {
     if (!isAgent(agentId)) throw new Error("The caller checks the agent's id");
     const startedAt = performance.now();
     await freshenMarket(ctx, caller);
@@ -48,8 +48,9 @@ export const answer = internalAction({
     // What the context took is taken off the model's time: the caller's deadline is one.
     const taken = Math.round(performance.now() - startedAt);
     const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
-    const { text, model } = await complete({ messages: turns, maxTokens: 1_000, timeoutMs, attempts: 1 });
-    return { answer: text.trim(), model };
+    const completion = await complete({ messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1 });
+    const { text, model, tokensUsed } = completion;
+    return { answer: text.trim(), model, tokensUsed };
   },
 });
 

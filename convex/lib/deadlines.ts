@@ -20,11 +20,15 @@ export const deadlines = {
   chatContext: 5 * SECOND,
   /** One request to the chain's RPC. */
   chain: 10 * SECOND,
+  /** One request to the payment facilitator, which waits for the chain itself. */
+  facilitator: 20 * SECOND,
   /** One request to the swap provider. */
   swap: 10 * SECOND,
   /** How long a caller waits for a transaction: until it has a hash at most, and on to its receipt while time is left. */
   transaction: 24 * SECOND,
   receipt: 15 * SECOND,
+  /** How long a deposit webhook waits for the chain's word; providers take no answer for a failure after 5 s. */
+  deposit: 3 * SECOND,
   /** One message to the messenger. */
   messenger: 15 * SECOND,
 };

@@ -36,12 +36,16 @@ const shapes = {
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
   MAX_PRICE_IMPACT_BPS: z.string().regex(/^\d{1,5}$/, "must be basis points such as 300"),
   TRADING_PAUSED: flag,
-  PLATFORM_WALLET_ADDRESS: z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
+  PLATFORM_WALLET_ADDRESS: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
   CONFIRMATIONS: count,
   CREDITS_PER_USDC: count,
   TOKENS_PER_CREDIT: count,
   DEPOSIT_WEBHOOK_SECRET: secret,
-  X402_RELAYER_PRIVATE_KEY: z.string().regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits"),
+  X402_RELAYER_PRIVATE_KEY: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits"),
   X402_FACILITATOR_URL: address,
   BARE_HASH_PROOFS: z.string().regex(/^(?:on|off)$/i, "must be on or off"),
 } satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, z.ZodType<string>>;
@@ -89,6 +93,11 @@ export function required(name: Variable): string {
 /** The variable's value, or the real provider's address or model. */
 export function setting(name: keyof typeof defaults): string {
   return optional(name) ?? defaults[name];
+}
+
+/** Where this deployment's HTTP endpoints are, as the platform tells it; without a slash at its end. */
+export function siteUrl(): string {
+  return trimSlashes(env.CONVEX_SITE_URL);
 }
 
 /** Whether a switch is on; an absent one is off. */

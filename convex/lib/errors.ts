@@ -1,4 +1,4 @@
-import { ConvexError } from "convex/values";
+import { ConvexError, type Value } from "convex/values";
 
 /** Every failure a caller can be told about, and its HTTP status. */
 export const STATUS = {
@@ -25,6 +25,10 @@ type ErrorData = {
   message: string;
   /** For `rate_limited`: when to come back, in ms. */
   retryAfterMs?: number;
+  /** Further fields of the error's body, beside `error`. */
+  body?: Record<string, Value>;
+  /** Further headers of the answer. */
+  headers?: Record<string, string>;
 };
 
 /**
@@ -34,7 +38,7 @@ type ErrorData = {
 export class AppError extends ConvexError<ErrorData> {
   override name = "AppError";
 
-  constructor(code: ErrorCode, message: string, extra: { retryAfterMs?: number } = {}) {
+  constructor(code: ErrorCode, message: string, extra: Omit<ErrorData, "code" | "message"> = {}) {
     super({ code, message, ...extra });
     this.message = message;
   }
@@ -49,7 +53,15 @@ export function failureOf(error: unknown): ErrorData | null {
   const { code, message } = data;
   if (typeof code !== "string" || !isErrorCode(code) || typeof message !== "string") return null;
   const retryAfterMs = "retryAfterMs" in data ? data.retryAfterMs : undefined;
-  return typeof retryAfterMs === "number" ? { code, message, retryAfterMs } : { code, message };
+  const body = "body" in data ? data.body : undefined;
+  const headers = "headers" in data ? data.headers : undefined;
+  return {
+    code,
+    message,
+    ...(typeof retryAfterMs === "number" ? { retryAfterMs } : {}),
+    ...(isRecord(body, isValue) ? { body } : {}),
+    ...(isRecord(headers, isText) ? { headers } : {}),
+  };
 }
 
 /** What to write on a row or in a log line about any failure; an unexpected one keeps only its first line. */
@@ -62,6 +74,22 @@ export function messageOf(error: unknown): string {
 /** Whether a stored word is one of the codes. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(STATUS, code);
+}
+
+function isRecord<Item>(
+  value: unknown,
+  isItem: (item: unknown) => item is Item,
+): value is Record<string, Item> {
+  return typeof value === "object" && value !== null && Object.values(value).every(isItem);
+}
+
+/** What crossed a function boundary, or was put into an `AppError`, is a value of the platform's. */
+function isValue(item: unknown): item is Value {
+  return item !== undefined;
+}
+
+function isText(item: unknown): item is string {
+  return typeof item === "string";
 }
 
 function parseJson(text: string): unknown {

@@ -7,8 +7,17 @@ import { charge, type Caller, type LimitName } from "./limits";
 import { log } from "./log";
 import { parseInput, rawInput, readBody } from "./request";
 
+/** A request without its body. */
+export type RequestHead = {
+  /** Absolute. */
+  url: string;
+  /** A header's value, whatever the case of its name; `null` when it was not sent. */
+  header: (name: string) => string | null;
+};
+
 /** What a handler knows of the request besides its input. */
 export type Call = {
+  head: RequestHead;
   requestId: string;
   /** The `Idempotency-Key` header, when one was sent (1 to 200 characters). */
   idempotencyKey: string | undefined;
@@ -18,6 +27,14 @@ export type Call = {
 
 type Method = "GET" | "POST";
 
+/** An answer with headers of its own; a handler that needs none returns the bare value. */
+export class Reply<Value> {
+  constructor(
+    readonly value: Value,
+    readonly headers: Record<string, string>,
+  ) {}
+}
+
 /** One endpoint as data: the router, the API document and the proxy's tests are made from these. */
 export type Endpoint<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> = {
   methods: readonly Method[];
@@ -25,12 +42,18 @@ export type Endpoint<Input extends z.ZodType = z.ZodType, Output extends z.ZodTy
   summary: string;
   /** Server variables without which it answers 500 before anything happens. */
   needs: readonly Variable[];
+  /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
+  guard?: (head: RequestHead, body: string) => void;
   /** Counted once per request, before the handler. Leave out where only some requests cost something. */
   limit?: LimitName;
   /** The query of a GET and the JSON body of a POST alike. */
   input: Input;
   returns: Output;
-  handler: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<z.input<Output>>;
+  handler: (
+    ctx: ActionCtx,
+    input: z.output<Input>,
+    call: Call,
+  ) => Promise<z.input<Output> | Reply<z.input<Output>>>;
 };
 
 /** An endpoint whose schemas' types no longer matter: `handle` closes over them. */
@@ -40,9 +63,9 @@ export type MountedEndpoint = Pick<
 > & { handle: (ctx: ActionCtx, request: Request, requestId: string) => Promise<Response> };
 
 /**
- * Declares an endpoint. The one wrapper does, in this order: request id, size, JSON and schema, rate limit, required
- * server keys, handler, answer's schema, headers. A handler returns a value or throws an `AppError`; it never builds
- * a Response.
+ * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, rate limit,
+ * required server keys, handler, answer's schema, headers. A handler returns a value (or a `Reply`) or throws an
+ * `AppError`; it never builds a Response.
  */
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
@@ -56,13 +79,17 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
     input,
     returns,
     handle: async (ctx, request, requestId) => {
-      const parsed = parseInput(input, rawInput(request, await readBody(request)));
+      const body = await readBody(request);
+      const head: RequestHead = { url: request.url, header: (name) => request.headers.get(name) };
+      definition.guard?.(head, body);
+      const parsed = parseInput(input, rawInput(request, body));
       const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx) };
       const idempotencyKey = idempotencyKeyOf(request);
       if (definition.limit !== undefined) await charge(ctx, definition.limit, caller);
       for (const name of needs) required(name);
-      const value = await definition.handler(ctx, parsed, { requestId, idempotencyKey, caller });
-      return json(200, returns.parse(value), requestId);
+      const answer = await definition.handler(ctx, parsed, { head, requestId, idempotencyKey, caller });
+      if (answer instanceof Reply) return json(200, returns.parse(answer.value), requestId, answer.headers);
+      return json(200, returns.parse(answer), requestId);
     },
   };
 }
@@ -124,11 +151,11 @@ function failureResponse(error: unknown, requestId: string): Response {
     log.error("http.unexpected", { requestId, message: messageOf(error) });
     return json(500, { error: "Internal error" }, requestId);
   }
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { ...failure.headers };
   if (failure.retryAfterMs !== undefined) {
     headers["Retry-After"] = String(Math.max(1, Math.ceil(failure.retryAfterMs / 1000)));
   }
-  return json(STATUS[failure.code], { error: failure.message }, requestId, headers);
+  return json(STATUS[failure.code], { error: failure.message, ...failure.body }, requestId, headers);
 }
 
 function refuse(request: Request, requestId: string, methodsOf: Map<string, Method[]>): Response {

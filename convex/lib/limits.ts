@@ -21,12 +21,21 @@ const limits = {
   chainUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 120 },
   chainAddress: { kind: "token bucket", rate: 480, period: MINUTE, capacity: 960 },
   transferUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
+  runUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
+  runAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  gameUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
+  gameAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000 },
   transferAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  depositUser: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200 },
+  paymentUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
+  paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
 } as const;
 
 const rateLimiter = new RateLimiter(components.rateLimiter, limits);
 
-export type LimitName = "chat" | "refresh" | "shift" | "settings" | "chain" | "transfer";
+export type LimitName =
+  "chat" | "refresh" | "shift" | "settings" | "chain" | "transfer" | "deposit" | "payment" | "run" | "game";
 
 /** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
 export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });

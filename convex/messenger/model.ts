@@ -73,3 +73,15 @@ export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"mess
     .withIndex("by_userId", (q) => q.eq("userId", userId))
     .unique();
 }
+
+/** Erases a user's messenger settings and some of their cards, sent or not. @returns How many rows went. */
+export async function eraseMessages(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const config = await configOf(ctx, userId);
+  if (config !== null) await ctx.db.delete("messengerConfigs", config._id);
+  const messages = await ctx.db
+    .query("messages")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(limit);
+  for (const { _id } of messages) await ctx.db.delete("messages", _id);
+  return messages.length + (config === null ? 0 : 1);
+}

@@ -17,7 +17,8 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/outbox` (everything after). Kept as the delivery record.
+   * `messenger/outbox` (everything after). Kept as the delivery record
+   * until the user deletes their data.
    */
   messages: defineTable({
     /** Whose bot and chat settings apply. */
@@ -57,5 +58,6 @@ export const messengerTables = {
     subject: v.optional(v.string()),
   })
     .index("by_state_and_dueAt", ["state", "dueAt"])
-    .index("by_topic_and_state", ["topic", "state"]),
+    .index("by_topic_and_state", ["topic", "state"])
+    .index("by_userId", ["userId"]),
 };

@@ -38,3 +38,14 @@ export async function spendTransfer(
   if (taken !== undefined) throw new Error("This transfer was spent before");
   await ctx.db.patch("spentTransfers", row._id, use);
 }
+
+/** Takes a deposit's mark off a transfer that the chain has dropped: mined again, it can be credited again. */
+export async function releaseDeposit(
+  ctx: MutationCtx,
+  transfer: Pick<Transfer, "txHash" | "logIndex">,
+): Promise<void> {
+  const row = await spentTransfer(ctx, transfer);
+  if (row === null) return;
+  if (row.claimKey === undefined) await ctx.db.delete("spentTransfers", row._id);
+  else await ctx.db.patch("spentTransfers", row._id, { depositKey: undefined });
+}

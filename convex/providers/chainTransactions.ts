@@ -73,7 +73,8 @@ export async function standing(from: Address, nonce: number, raw: Hex): Promise<
   });
 }
 
-async function orNull<Value>(
+/** An answer, or `null` where the chain has none. */
+export async function orNull<Value>(
   answer: Promise<Value>,
   absent: new (...args: never[]) => Error,
 ): Promise<Value | null> {

@@ -21,7 +21,8 @@ const CACHE_MS = 15 * MINUTE;
 
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 
-const resultFields = {
+/** What a caller sees of a ResearchResult. */
+export const resultFields = {
   fullAnalysis: z.string().describe("400 to 600 words"),
   shortSummary: z.string().describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡"),
   marketOutlook: outlook,

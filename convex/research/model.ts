@@ -1,5 +1,5 @@
 import type { Doc, Id } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 
 /** What a shift's cards belong to. */
@@ -32,4 +32,41 @@ function describeShift({ token, startedAt, stopsAt, interimReportsCount }: Doc<"
 function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">): string {
   const subject = jobToken === "" ? "the whole market" : jobToken;
   return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
+}
+
+/** Whether a shift of the user's is running. */
+export async function hasActiveShift(ctx: QueryCtx, userId: string): Promise<boolean> {
+  const shift = await ctx.db
+    .query("shifts")
+    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
+    .first();
+  return shift !== null;
+}
+
+/**
+ * Erases some of a user's reports and ended shifts. A shift itself stays, without its user: its data points may be the
+ * evidence of other users' reports, and say nothing of whose it was. @returns How many rows were erased.
+ */
+export async function eraseResearch(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const reports = await ctx.db
+    .query("reports")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(limit);
+  for (const { _id } of reports) await ctx.db.delete("reports", _id);
+  let erased = reports.length;
+  for (const status of ["completed", "stopped"] as const) {
+    const shifts = await ctx.db
+      .query("shifts")
+      .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", status))
+      .take(limit);
+    for (const { _id } of shifts) {
+      await ctx.db.patch("shifts", _id, {
+        userId: "",
+        messengerChatId: undefined,
+        idempotencyKey: undefined,
+      });
+    }
+    erased += shifts.length;
+  }
+  return erased;
 }

@@ -1,11 +1,65 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id } from "../_generated/dataModel";
-import type { MutationCtx } from "../_generated/server";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 
-/** Records one finished run of an agent. */
+/** Records one run of an agent: a finished one, or one that has just begun. */
 export async function recordRun(
   ctx: MutationCtx,
   run: WithoutSystemFields<Doc<"agentRuns">>,
 ): Promise<Id<"agentRuns">> {
   return ctx.db.insert("agentRuns", run);
+}
+
+/** How a run ended. */
+export type RunEnd =
+  | { status: "completed"; answer: string; model: string; tokensUsed: number; credits: number }
+  | { status: "failed"; error: string; credits: number };
+
+/** Ends a running run; one that has ended, or was erased, stays as it is. */
+export async function endRun(ctx: MutationCtx, runId: Id<"agentRuns">, end: RunEnd): Promise<void> {
+  const run = await ctx.db.get("agentRuns", runId);
+  if (run?.status === "running") await ctx.db.patch("agentRuns", runId, { ...end, finishedAt: Date.now() });
+}
+
+/** The run a user started with a key, or `null`. */
+export async function startedWith(
+  ctx: QueryCtx,
+  userId: string,
+  idempotencyKey: string | undefined,
+): Promise<Doc<"agentRuns"> | null> {
+  if (idempotencyKey === undefined) return null;
+  return ctx.db
+    .query("agentRuns")
+    .withIndex("by_userId_and_idempotencyKey", (q) =>
+      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
+    )
+    .unique();
+}
+
+/** Runs that began before `before` (epoch ms) and have not ended, oldest first. */
+export async function lostRuns(ctx: QueryCtx, before: number, limit: number): Promise<Doc<"agentRuns">[]> {
+  return ctx.db
+    .query("agentRuns")
+    .withIndex("by_status", (q) => q.eq("status", "running").lt("startedAt", before))
+    .take(limit);
+}
+
+/** Whether there is any run of the user's. */
+export async function hasRuns(ctx: QueryCtx, userId: string): Promise<boolean> {
+  const run = await ctx.db
+    .query("agentRuns")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .first();
+  return run !== null;
+}
+
+/** Deletes some of a user's runs; one under way is left until it has ended. @returns How many went. */
+export async function eraseRuns(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const runs = await ctx.db
+    .query("agentRuns")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(limit);
+  const ended = runs.filter(({ status }) => status !== "running");
+  for (const { _id } of ended) await ctx.db.delete("agentRuns", _id);
+  return ended.length;
 }

@@ -1,18 +1,35 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 
+export const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
+
 export const runTables = {
-  /** Every piece of work an agent did for a user, as the application shows it. Written by `runs/model`. Kept. */
+  /**
+   * Every piece of work an agent did for a user, as the application shows it. Written by `runs/model`; kept until the
+   * user deletes their data.
+   */
   agentRuns: defineTable({
     userId: v.string(),
     agentId: v.string(),
     /** What the run was for, for example "Final report on BTC". */
     title: v.string(),
-    status: v.union(v.literal("completed"), v.literal("failed")),
-    model: v.string(),
+    status: vRunStatus,
+    /** The one that answered; absent before and without an answer. */
+    model: v.optional(v.string()),
     /** Prompt and answer together, as the gateway counted them. */
-    tokensUsed: v.number(),
+    tokensUsed: v.optional(v.number()),
     startedAt: v.number(),
-    finishedAt: v.number(),
-  }).index("by_userId", ["userId", "finishedAt"]),
+    /** Absent while running. */
+    finishedAt: v.optional(v.number()),
+    /** Why it failed. */
+    error: v.optional(v.string()),
+    /** Of a run the user started: what they asked, what they were told, and what it cost in credits. */
+    question: v.optional(v.string()),
+    answer: v.optional(v.string()),
+    credits: v.optional(v.number()),
+    idempotencyKey: v.optional(v.string()),
+  })
+    .index("by_userId", ["userId", "startedAt"])
+    .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
+    .index("by_status", ["status", "startedAt"]),
 };

@@ -11,7 +11,7 @@ import {
   type FeedName,
 } from "../prices/feeds";
 import { asAddress } from "./addresses";
-import { vSymbol } from "./tables";
+import { vHolding, vSymbol } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
 
 /** What wallets hold and what that is worth, as the chain says it. */
@@ -27,18 +27,6 @@ export const balance = internalAction({
     const { native, tokens } = await readAccount(asAddress(address), addressesOf(["USDC"]), []);
     return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
   },
-});
-
-const vHolding = v.object({
-  token: vSymbol,
-  /** Exact decimal. */
-  balance: v.string(),
-  /** The same in the smallest unit. */
-  raw: v.string(),
-  decimals: v.number(),
-  priceUsd: v.union(v.number(), v.null()),
-  priceSource: v.union(v.literal("chainlink"), v.null()),
-  valueUsd: v.union(v.number(), v.null()),
 });
 
 /** All five tokens of an address with live prices, in one call to the chain. */

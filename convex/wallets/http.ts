@@ -7,6 +7,7 @@ import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
 import { charge } from "../lib/limits";
 import { iso } from "../lib/time";
+import { assertMayMove } from "../users/access";
 import { addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
 import type { WalletKind } from "./model";
 import type { View } from "./rows";
@@ -204,9 +205,11 @@ type Order = {
 
 /**
  * Opens a transaction and waits for its outcome.
- * @throws AppError `paused`, `not_found` without a wallet, and whatever ended the request before it was signed.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the token is not theirs;
+ * `paused`, `not_found` without a wallet, and whatever ended the request before it was signed.
  */
 async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Order) {
+  await assertMayMove(ctx, userId);
   if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: from });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);

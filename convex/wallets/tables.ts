@@ -48,6 +48,19 @@ export const vSwapTerms = v.object({
   priceChecked: v.boolean(),
 });
 
+/** What an address holds of one token, and what that is worth. */
+export const vHolding = v.object({
+  token: vSymbol,
+  /** Exact decimal. */
+  balance: v.string(),
+  /** The same in the smallest unit. */
+  raw: v.string(),
+  decimals: v.number(),
+  priceUsd: v.union(v.number(), v.null()),
+  priceSource: v.union(v.literal("chainlink"), v.null()),
+  valueUsd: v.union(v.number(), v.null()),
+});
+
 export type TransactionRequest = Infer<typeof vRequest>;
 export type TransactionState = Infer<typeof vState>;
 export type Source = Infer<typeof vSource>;

@@ -3,7 +3,7 @@ import { vi } from "vitest";
 import crons from "../../convex/crons";
 import { createWorld, verbs, type WorldOptions } from "./world";
 
-/** The application under test on a simulated clock that runs the scheduler and the crons of `convex/crons.ts`. */
+/** The application under test on a simulated clock that runs the scheduler and the interval crons of `convex/crons.ts`. */
 
 export { closeApp } from "./world";
 
@@ -24,7 +24,12 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
   });
   const world = createWorld(options);
   const { t, standins } = world;
-  const scheduledCrons = Object.values(crons.crons).map((cron) => ({ ...cron, dueAt: Date.now() }));
+  // Those at a time of day are run by the tests that are about them.
+  const scheduledCrons = Object.values(crons.crons).flatMap(({ name, schedule }) =>
+    schedule.type === "interval" && "minutes" in schedule
+      ? [{ name, everyMs: schedule.minutes * MINUTE, dueAt: Date.now() }]
+      : [],
+  );
 
   /** Lets work under way go on, `steps` times a quarter of a simulated second. */
   async function settle(steps = 12): Promise<void> {
@@ -59,9 +64,8 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
     const end = Date.now() + ms;
     while (Date.now() < end) {
       for (const cron of scheduledCrons) {
-        if (cron.schedule.type !== "interval" || cron.dueAt > Date.now()) continue;
-        const minutes = "minutes" in cron.schedule ? cron.schedule.minutes : 0;
-        while (cron.dueAt <= Date.now()) cron.dueAt += minutes * MINUTE;
+        if (cron.dueAt > Date.now()) continue;
+        while (cron.dueAt <= Date.now()) cron.dueAt += cron.everyMs;
         if (cronsRun) await t.mutation(makeFunctionReference<"mutation">(cron.name), {});
       }
       const next = Math.min(end, ...scheduledCrons.map(({ dueAt }) => dueAt));

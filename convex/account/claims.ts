@@ -1,0 +1,61 @@
+import { v } from "convex/values";
+import { mutation, type QueryCtx } from "../_generated/server";
+import { standingOf } from "../credits/model";
+import { requireIdentity } from "../lib/auth";
+import { AppError } from "../lib/errors";
+import { userId as userIdShape } from "../lib/input";
+import { hasRuns } from "../runs/model";
+import { addressesOf, findUser, ownerOf } from "../users/model";
+import { walletOf } from "../wallets/model";
+
+/**
+ * Makes a `userId` that the caller already uses over HTTP their own: whoever knows it may, once, first come. From then on
+ * its funds move with the caller's token alone. The id made at sign-in is given up for it, so nothing may hang on that.
+ * @throws AppError `invalid_request` for what is no userId; `conflict` when it is another user's, when the caller has
+ * claimed another, or when their present account is in use.
+ */
+export const claimUserId = mutation({
+  args: { userId: v.string() },
+  returns: v.object({ userId: v.string() }),
+  handler: async (ctx, args) => {
+    const { tokenIdentifier } = await requireIdentity(ctx);
+    const parsed = userIdShape.safeParse(args.userId);
+    if (!parsed.success) {
+      throw new AppError("invalid_request", `userId ${parsed.error.issues[0]?.message ?? "is malformed"}`);
+    }
+    const userId = parsed.data;
+    const user = await findUser(ctx);
+    if (user?.userId === userId) {
+      await ctx.db.patch("users", user._id, { claimed: true });
+      return { userId };
+    }
+    if (user?.claimed === true)
+      throw new AppError("conflict", "This user has claimed another userId already");
+    if ((await ownerOf(ctx, userId)) !== null) {
+      throw new AppError("conflict", "This userId belongs to another signed-in user");
+    }
+    if (user === null) {
+      await ctx.db.insert("users", { tokenIdentifier, userId, claimed: true, createdAt: Date.now() });
+      return { userId };
+    }
+    if (await isInUse(ctx, user.userId)) {
+      throw new AppError(
+        "conflict",
+        "This account has credits, wallets, addresses or runs of its own already",
+      );
+    }
+    await ctx.db.patch("users", user._id, { userId, claimed: true });
+    return { userId };
+  },
+});
+
+/** Whether anything hangs on the `userId` that a claim would leave behind. */
+async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
+  return (
+    (await standingOf(ctx, userId)).transactions > 0 ||
+    (await walletOf(ctx, userId, "basic")) !== null ||
+    (await walletOf(ctx, userId, "custody")) !== null ||
+    (await addressesOf(ctx, userId)).length > 0 ||
+    (await hasRuns(ctx, userId))
+  );
+}

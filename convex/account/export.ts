@@ -1,0 +1,127 @@
+import { paginationOptsValidator, paginationResultValidator, type PaginationResult } from "convex/server";
+import { v } from "convex/values";
+import { query } from "../_generated/server";
+import { requireUser } from "../users/model";
+
+/** Never leaves the service: sealed or signed bytes, and how work is done. */
+const WITHHELD = new Set(["sealedBotToken", "keyId", "rawTransaction", "onSettled", "driver", "driverUntil"]);
+
+/**
+ * One page of one section of the caller's data, as JSON Lines: a row of the service per element, times in epoch ms. The
+ * sections together are all the service keeps about them besides `users/profile:me`.
+ */
+export const page = query({
+  args: {
+    section: v.union(
+      v.literal("credits"),
+      v.literal("reversals"),
+      v.literal("games"),
+      v.literal("runs"),
+      v.literal("reports"),
+      v.literal("shifts"),
+      v.literal("wallets"),
+      v.literal("transactions"),
+      v.literal("trades"),
+      v.literal("messengerSettings"),
+      v.literal("messages"),
+      v.literal("deletions"),
+    ),
+    paginationOpts: paginationOptsValidator,
+  },
+  returns: paginationResultValidator(v.string()),
+  handler: async (ctx, { section, paginationOpts }) => {
+    const { userId } = await requireUser(ctx);
+    const { db } = ctx;
+    switch (section) {
+      case "credits":
+        return lines(
+          await db
+            .query("creditTransactions")
+            .withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "reversals":
+        return lines(
+          await db
+            .query("creditReversals")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "games":
+        return lines(
+          await db
+            .query("gameSessions")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "runs":
+        return lines(
+          await db
+            .query("agentRuns")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "reports":
+        return lines(
+          await db
+            .query("reports")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "shifts":
+        return lines(
+          await db
+            .query("shifts")
+            .withIndex("by_userId_and_status", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "wallets":
+        return lines(
+          await db
+            .query("wallets")
+            .withIndex("by_userId_and_kind", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "transactions":
+        return lines(
+          await db
+            .query("transactions")
+            .withIndex("by_userId_and_txHash", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "trades":
+        return lines(
+          await db
+            .query("trades")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "messengerSettings":
+        return lines(
+          await db
+            .query("messengerConfigs")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "messages":
+        return lines(
+          await db
+            .query("messages")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "deletions":
+        return lines(
+          await db
+            .query("accountDeletions")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+    }
+  },
+});
+
+function lines(result: PaginationResult<object>): PaginationResult<string> {
+  const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
+  return { ...result, page: result.page.map((row) => JSON.stringify(row, withheld)) };
+}

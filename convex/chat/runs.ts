@@ -1,0 +1,141 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
+import { internalAction, internalMutation, mutation } from "../_generated/server";
+import { creditsForTokens } from "../credits/rates";
+import { release, reserve, settle } from "../credits/reservations";
+import { required } from "../lib/env";
+import { AppError, failureOf } from "../lib/errors";
+import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
+import { charge } from "../lib/limits";
+import { log } from "../lib/log";
+import { MINUTE } from "../lib/time";
+import { endRun, lostRuns, recordRun, startedWith } from "../runs/model";
+import { requireUser } from "../users/model";
+import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
+
+/** Agent runs that a signed-in user starts and pays for with credits. */
+
+const MAX_QUESTION = 8_000;
+const MAX_KEY = 200;
+const TITLE_LENGTH = 80;
+/** Rules, market figures and the user's research, which stand before every question. */
+const CONTEXT_TOKENS = 1_500;
+/** Few languages need more than one token for two characters; what a question needs beyond that is settled after. */
+const CHARS_PER_TOKEN = 2;
+/** An action that has not answered by then was lost with its server. */
+const LOST_AFTER_MS = 10 * MINUTE;
+const BATCH = 50;
+
+/**
+ * Starts a run: its credits are reserved, the run is recorded and the work is scheduled in one transaction. Watch it with
+ * `runs/app:one`. A request for a private key is answered at once and costs nothing.
+ * @throws AppError `payment_required` when the balance does not cover the estimate; `not_found` for an unknown agent;
+ * `invalid_request`, `rate_limited`, `not_configured`.
+ */
+export const start = mutation({
+  args: {
+    question: v.string(),
+    agentId: v.optional(v.string()),
+    /** Repeating a start with the same key returns the first run. */
+    idempotencyKey: v.optional(v.string()),
+  },
+  returns: v.id("agentRuns"),
+  handler: async (ctx, args): Promise<Id<"agentRuns">> => {
+    const { userId } = await requireUser(ctx);
+    const { agentId = DEFAULT_AGENT, idempotencyKey } = args;
+    const question = args.question.trim();
+    if (question === "") throw new AppError("invalid_request", "question is required");
+    if (question.length > MAX_QUESTION) {
+      throw new AppError("invalid_request", `question must be at most ${MAX_QUESTION} characters`);
+    }
+    if ((idempotencyKey?.length ?? 0) > MAX_KEY) {
+      throw new AppError("invalid_request", `idempotencyKey must be at most ${MAX_KEY} characters`);
+    }
+    const earlier = await startedWith(ctx, userId, idempotencyKey);
+    if (earlier !== null) return earlier._id;
+    if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
+    required("LLM_GATEWAY_API_KEY");
+    await charge(ctx, "run", { userId, address: null });
+    const runId = await recordRun(ctx, {
+      userId,
+      agentId,
+      title: question.length > TITLE_LENGTH ? `${question.slice(0, TITLE_LENGTH - 1)}…` : question,
+      status: "running",
+      startedAt: Date.now(),
+      question,
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    });
+    if (asksForKey(question)) {
+      const end = { status: "completed", answer: SECURITY_MESSAGE, model: "none" } as const;
+      await endRun(ctx, runId, { ...end, tokensUsed: 0, credits: 0 });
+      return runId;
+    }
+    const tokens = Math.ceil(question.length / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
+    await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
+    await ctx.scheduler.runAfter(0, internal.chat.runs.work, { runId, userId, agentId, question });
+    return runId;
+  },
+});
+
+/** Asks the agent and reports to `finish`. At most once: a run whose server was lost is given up by `sweep`. */
+export const work = internalAction({
+  args: { runId: v.id("agentRuns"), userId: v.string(), agentId: v.string(), question: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { runId, userId, agentId, question }): Promise<null> => {
+    try {
+      const caller = { userId, address: null };
+      const reply = await ctx.runAction(internal.chat.replies.answer, {
+        agentId,
+        question,
+        messages: [],
+        caller,
+      });
+      await ctx.runMutation(internal.chat.runs.finish, { runId, reply });
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) log.error("run.unexpected", { runId });
+      await ctx.runMutation(internal.chat.runs.finish, {
+        runId,
+        error: failure?.message ?? "The run failed unexpectedly",
+      });
+    }
+    return null;
+  },
+});
+
+/** Ends a run and its reservation, in one transaction; a second word about it changes nothing. */
+export const finish = internalMutation({
+  args: {
+    runId: v.id("agentRuns"),
+    reply: v.optional(v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() })),
+    error: v.optional(v.string()),
+  },
+  returns: v.null(),
+  handler: async (ctx, { runId, reply, error }) => {
+    if (reply === undefined) {
+      await release(ctx, runId);
+      await endRun(ctx, runId, { status: "failed", error: error ?? "The run failed", credits: 0 });
+    } else {
+      const { model, tokensUsed } = reply;
+      const credits = await settle(ctx, runId, { model, tokensUsed });
+      await endRun(ctx, runId, { status: "completed", ...reply, credits });
+    }
+    return null;
+  },
+});
+
+/** Gives up runs whose server was lost, and gives their credits back. */
+export const sweep = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const lost = await lostRuns(ctx, Date.now() - LOST_AFTER_MS, BATCH);
+    for (const { _id } of lost) {
+      await release(ctx, _id);
+      await endRun(ctx, _id, { status: "failed", error: "The run was interrupted", credits: 0 });
+    }
+    if (lost.length === BATCH) await ctx.scheduler.runAfter(0, internal.chat.runs.sweep, {});
+    return null;
+  },
+});

@@ -1,0 +1,81 @@
+import { paginationOptsValidator, paginationResultValidator } from "convex/server";
+import { v } from "convex/values";
+import { mutation, query } from "../_generated/server";
+import { charge } from "../lib/limits";
+import { findUser, requireUser } from "../users/model";
+import { finishSession, openSession } from "./games";
+import { standingOf } from "./model";
+import { creditsPerUsdc } from "./rates";
+import { vCreditSource, vTransactionType } from "./tables";
+
+/** Credits as the web application shows them. Every function is about the signed-in user alone. */
+
+/** The balance in whole credits, what is owed, and what a USDC buys. Zeros before the first sign-in. */
+export const balance = query({
+  args: {},
+  returns: v.object({ balance: v.number(), owed: v.number(), creditsPerUsdc: v.number() }),
+  handler: async (ctx) => {
+    const user = await findUser(ctx);
+    const standing = user === null ? { balance: 0, owed: 0 } : await standingOf(ctx, user.userId);
+    return { balance: standing.balance, owed: standing.owed, creditsPerUsdc: creditsPerUsdc() };
+  },
+});
+
+/** The user's credit transactions, newest first. */
+export const history = query({
+  args: { paginationOpts: paginationOptsValidator },
+  returns: paginationResultValidator(
+    v.object({
+      type: vTransactionType,
+      /** Whole credits, positive. */
+      amount: v.number(),
+      model: v.optional(v.string()),
+      tokensUsed: v.optional(v.number()),
+      agentId: v.optional(v.string()),
+      source: vCreditSource,
+      balanceAfter: v.number(),
+      /** Epoch ms. */
+      at: v.number(),
+    }),
+  ),
+  handler: async (ctx, { paginationOpts }) => {
+    const { userId } = await requireUser(ctx);
+    const result = await ctx.db
+      .query("creditTransactions")
+      .withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId))
+      .order("desc")
+      .paginate(paginationOpts);
+    const page = result.page.map(({ type, amount, source, balanceAfter, at, ...row }) => ({
+      type,
+      amount,
+      source,
+      balanceAfter,
+      at,
+      ...(row.model === undefined ? {} : { model: row.model }),
+      ...(row.tokensUsed === undefined ? {} : { tokensUsed: row.tokensUsed }),
+      ...(row.agentId === undefined ? {} : { agentId: row.agentId }),
+    }));
+    return { ...result, page };
+  },
+});
+
+/** Opens an arcade game. Its result counts once, until `expiresAt` (epoch ms). */
+export const openGame = mutation({
+  args: {},
+  returns: v.object({ sessionId: v.id("gameSessions"), expiresAt: v.number() }),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    await charge(ctx, "game", { userId, address: null });
+    return openSession(ctx, userId);
+  },
+});
+
+/** Ends an arcade game; its credits are a deposit. Repeating it returns the first outcome. */
+export const finishGame = mutation({
+  args: { sessionId: v.id("gameSessions"), levelReached: v.number() },
+  returns: v.object({ levelReached: v.number(), creditsEarned: v.number(), credited: v.number() }),
+  handler: async (ctx, { sessionId, levelReached }) => {
+    const { userId } = await requireUser(ctx);
+    return finishSession(ctx, { userId, sessionId, levelReached });
+  },
+});

@@ -1,0 +1,126 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { log } from "../lib/log";
+import { standingOf, type Standing } from "./model";
+
+/** Rows of the ledger, or users, per transaction. */
+const PAGE = 1_000;
+
+/**
+ * Where the recomputation stands: the arguments of its next step, so that it goes on behind a restart. A user is held
+ * against the standing read when their turn began: rows appended since then are not looked at.
+ */
+const vCursor = v.object({
+  userId: v.string(),
+  stored: v.object({ balance: v.number(), owed: v.number(), transactions: v.number() }),
+  /** The sums of the rows up to this sequence number. */
+  sequence: v.number(),
+  balance: v.number(),
+  paidBack: v.number(),
+});
+type Cursor = Infer<typeof vCursor>;
+
+/**
+ * Recomputes every balance from the ledger's rows, page by page, and records where one differs. It corrects nothing: a
+ * difference is a fault for a person to understand. `after` is the last user done, `open` the one it is in the middle of.
+ */
+export const run = internalMutation({
+  args: { after: v.optional(v.string()), open: v.optional(vCursor) },
+  returns: v.null(),
+  handler: async (ctx, { after, open }) => {
+    let last = after ?? "";
+    let cursor = open ?? null;
+    for (let left = PAGE; left > 0;) {
+      cursor ??= await nextUser(ctx, last);
+      if (cursor === null) return null;
+      const read = await sumRows(ctx, cursor, left);
+      left -= read + 1;
+      if (cursor.sequence < cursor.stored.transactions && read > 0) break;
+      await compare(ctx, cursor);
+      last = cursor.userId;
+      cursor = null;
+    }
+    await ctx.scheduler.runAfter(0, internal.credits.reconciliation.run, {
+      after: last,
+      ...(cursor === null ? {} : { open: cursor }),
+    });
+    return null;
+  },
+});
+
+/** The first user behind `after` who has a balance or a row: one without the other is a difference too. */
+async function nextUser(ctx: QueryCtx, after: string): Promise<Cursor | null> {
+  const balance = await ctx.db
+    .query("creditBalances")
+    .withIndex("by_userId", (q) => q.gt("userId", after))
+    .first();
+  const row = await ctx.db
+    .query("creditTransactions")
+    .withIndex("by_userId_and_sequence", (q) => q.gt("userId", after))
+    .first();
+  const [userId] = [balance, row].flatMap((one) => one?.userId ?? []).sort(byCodePoints);
+  if (userId === undefined) return null;
+  return { userId, stored: await standingOf(ctx, userId), sequence: 0, balance: 0, paidBack: 0 };
+}
+
+/** Adds up to `limit` more rows to the cursor's sums. @returns How many rows it read. */
+async function sumRows(ctx: QueryCtx, cursor: Cursor, limit: number): Promise<number> {
+  const { userId, stored } = cursor;
+  // Without a balance row every row of the ledger is one too many, and one is enough to say so.
+  const end = Math.max(stored.transactions, 1);
+  const rows = await ctx.db
+    .query("creditTransactions")
+    .withIndex("by_userId_and_sequence", (q) =>
+      q.eq("userId", userId).gt("sequence", cursor.sequence).lte("sequence", end),
+    )
+    .take(limit);
+  for (const { type, amount, source, sequence } of rows) {
+    cursor.balance += type === "deduction" ? -amount : amount;
+    cursor.paidBack += source === "reversal" ? amount : 0;
+    cursor.sequence = sequence;
+  }
+  return rows.length;
+}
+
+/** Records a difference between what was stored and what the rows come to. */
+async function compare(ctx: MutationCtx, cursor: Cursor): Promise<void> {
+  const { userId, stored } = cursor;
+  const reversed = await reversedCredits(ctx, userId);
+  // What is owed can be told only while nothing has moved since the user's turn began.
+  const now = await standingOf(ctx, userId);
+  const unchanged = now.transactions === stored.transactions && now.owed === stored.owed;
+  const computed: Standing = {
+    balance: cursor.balance,
+    owed: unchanged ? reversed - cursor.paidBack : stored.owed,
+    transactions: cursor.sequence,
+  };
+  if (
+    computed.balance === stored.balance &&
+    computed.owed === stored.owed &&
+    computed.transactions === stored.transactions
+  ) {
+    return;
+  }
+  const id = await ctx.db.insert("creditDiscrepancies", { userId, foundAt: Date.now(), stored, computed });
+  log.error("credits.discrepancy", { id });
+}
+
+/** The credits of all of a user's reversed deposits; a user has few. */
+async function reversedCredits(ctx: QueryCtx, userId: string): Promise<number> {
+  const reversals = await ctx.db
+    .query("creditReversals")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(PAGE);
+  return reversals.reduce((sum, { amount }) => sum + amount, 0);
+}
+
+/** The order of the database's indexes: UTF-8 bytes, which is the order of code points. */
+function byCodePoints(a: string, b: string): number {
+  const [left, right] = [Array.from(a), Array.from(b)];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const difference = (left[i]?.codePointAt(0) ?? 0) - (right[i]?.codePointAt(0) ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return left.length - right.length;
+}

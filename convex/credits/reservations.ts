@@ -1,0 +1,72 @@
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { deduct, refund, standingOf } from "./model";
+import { creditsForTokens } from "./rates";
+
+/**
+ * Credits around an agent run: `reserve` takes the estimate before the model is asked, `settle` makes it the real cost,
+ * `release` gives all of it back. Each is a step of the caller's transaction; a run is reserved once and ends once.
+ */
+
+type Run = { runId: string; userId: string; agentId: string };
+
+/**
+ * Sets credits aside for a run.
+ * @param estimate The most it should cost, in credits.
+ * @throws AppError `payment_required` when the balance does not cover it.
+ */
+export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Promise<void> {
+  if ((await reservationOf(ctx, run.runId)) !== null) return;
+  const { runId, userId, agentId } = run;
+  await deduct(ctx, { userId, amount: estimate, key: `run:${runId}:reserve`, agentId });
+  await ctx.db.insert("creditReservations", { runId, userId, agentId, amount: estimate, state: "held" });
+}
+
+/**
+ * Ends a run that answered: what it did not use comes back; what it used beyond the estimate is taken as far as the
+ * balance goes.
+ * @returns What the run cost the user, in credits.
+ */
+export async function settle(
+  ctx: MutationCtx,
+  runId: string,
+  used: { model: string; tokensUsed: number },
+): Promise<number> {
+  const reservation = await required(ctx, runId);
+  if (reservation.state !== "held") return reservation.cost ?? 0;
+  const { userId, agentId, amount } = reservation;
+  const price = creditsForTokens(used.tokensUsed);
+  let cost = price;
+  if (price < amount) {
+    await refund(ctx, { userId, agentId, amount: amount - price, key: `run:${runId}:refund`, ...used });
+  } else if (price > amount) {
+    const { balance } = await standingOf(ctx, userId);
+    const more = Math.min(balance, price - amount);
+    cost = amount + more;
+    if (more > 0) await deduct(ctx, { userId, agentId, amount: more, key: `run:${runId}:more`, ...used });
+  }
+  await ctx.db.patch("creditReservations", reservation._id, { state: "settled", cost });
+  return cost;
+}
+
+/** Ends a run that failed: all of it comes back. */
+export async function release(ctx: MutationCtx, runId: string): Promise<void> {
+  const reservation = await required(ctx, runId);
+  if (reservation.state !== "held") return;
+  const { userId, agentId, amount } = reservation;
+  await refund(ctx, { userId, agentId, amount, key: `run:${runId}:refund` });
+  await ctx.db.patch("creditReservations", reservation._id, { state: "refunded", cost: 0 });
+}
+
+async function required(ctx: QueryCtx, runId: string): Promise<Doc<"creditReservations">> {
+  const reservation = await reservationOf(ctx, runId);
+  if (reservation === null) throw new Error("A run is settled behind its reservation");
+  return reservation;
+}
+
+async function reservationOf(ctx: QueryCtx, runId: string): Promise<Doc<"creditReservations"> | null> {
+  return ctx.db
+    .query("creditReservations")
+    .withIndex("by_runId", (q) => q.eq("runId", runId))
+    .unique();
+}

@@ -1,0 +1,105 @@
+import { defineTable } from "convex/server";
+import { v } from "convex/values";
+
+export const vTransactionType = v.union(v.literal("deposit"), v.literal("deduction"), v.literal("refund"));
+
+export const vCreditSource = v.union(
+  v.literal("usdc"),
+  v.literal("arcade"),
+  v.literal("agent_run"),
+  /** A deposit taken back, at once or from what came in later. */
+  v.literal("reversal"),
+);
+
+export const creditTables = {
+  /**
+   * The ledger (the spec's Credit transaction): append-only, never patched, kept for ever. Written by `credits/model`
+   * alone, together with the balance. A deposit and a refund add `amount`, a deduction takes it away.
+   */
+  creditTransactions: defineTable({
+    userId: v.string(),
+    type: vTransactionType,
+    /** Whole credits, positive. */
+    amount: v.number(),
+    model: v.optional(v.string()),
+    tokensUsed: v.optional(v.number()),
+    agentId: v.optional(v.string()),
+    source: vCreditSource,
+    /** What this row was written for, once: `run:<id>:reserve`, a deposit's transfer, … */
+    key: v.string(),
+    /** Counts the user's rows from 1. */
+    sequence: v.number(),
+    balanceAfter: v.number(),
+    owedAfter: v.number(),
+    at: v.number(),
+  })
+    .index("by_key", ["key"])
+    .index("by_userId_and_sequence", ["userId", "sequence"]),
+
+  /** The ledger's sum per user, written in the same transaction as every row of it. Kept. */
+  creditBalances: defineTable({
+    userId: v.string(),
+    /** Whole credits, never below zero. */
+    balance: v.number(),
+    /** Credits of reversed deposits that were already spent; taken from whatever comes in next. */
+    owed: v.number(),
+    /** How many rows of the ledger this sums up. */
+    transactions: v.number(),
+  }).index("by_userId", ["userId"]),
+
+  /** Deposits that were taken back, each once. Written by `credits/model`. Kept: the user's debt is proven by them. */
+  creditReversals: defineTable({
+    /** The deposit's key. */
+    key: v.string(),
+    userId: v.string(),
+    amount: v.number(),
+    at: v.number(),
+  })
+    .index("by_key", ["key"])
+    .index("by_userId", ["userId"]),
+
+  /** Credits set aside for an agent run, until it is settled or refunded. Written by `credits/reservations`. Kept. */
+  creditReservations: defineTable({
+    runId: v.string(),
+    userId: v.string(),
+    agentId: v.string(),
+    amount: v.number(),
+    state: v.union(v.literal("held"), v.literal("settled"), v.literal("refunded")),
+    /** What the run cost in the end; absent while held. */
+    cost: v.optional(v.number()),
+  }).index("by_runId", ["runId"]),
+
+  /** Where the daily recomputation of the ledger found a balance wrong. Written by `credits/reconciliation`. Kept. */
+  creditDiscrepancies: defineTable({
+    userId: v.string(),
+    foundAt: v.number(),
+    /** What the balance row said, and what the ledger's rows come to. */
+    stored: v.object({ balance: v.number(), owed: v.number(), transactions: v.number() }),
+    computed: v.object({ balance: v.number(), owed: v.number(), transactions: v.number() }),
+  }).index("by_foundAt", ["foundAt"]),
+
+  /** Arcade games, opened by the server, one result each. Written by `credits/games`. Kept with the ledger. */
+  gameSessions: defineTable({
+    userId: v.string(),
+    openedAt: v.number(),
+    expiresAt: v.number(),
+    /** Its one result; absent while it is played. */
+    result: v.optional(
+      v.object({
+        levelReached: v.number(),
+        creditsEarned: v.number(),
+        /** What the daily cap left of them. */
+        credited: v.number(),
+        finishedAt: v.number(),
+      }),
+    ),
+  }).index("by_userId", ["userId", "openedAt"]),
+
+  /** What a user's games were credited with on a UTC day, for the daily cap. Written by `credits/games`. Kept. */
+  gameDays: defineTable({
+    userId: v.string(),
+    /** `2026-01-31` */
+    day: v.string(),
+    credited: v.number(),
+  }).index("by_userId_and_day", ["userId", "day"]),
+};

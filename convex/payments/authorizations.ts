@@ -1,0 +1,132 @@
+import type { Address } from "viem";
+import { AppError } from "../lib/errors";
+import { log } from "../lib/log";
+import { prepareTransaction, UPSTREAM, type Preparation } from "../providers/chain";
+import { authorizationCall, readAuthorization, type SignedAuthorization } from "../providers/usdc";
+import { asAddress, asHex } from "../wallets/addresses";
+import { gasLimit } from "../wallets/plans";
+import type { Authorization } from "./proofs";
+import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "./terms";
+
+/** Whether a signed payment can be carried out now. For actions. */
+
+/** A settlement takes a moment to be mined, in seconds. */
+const REMAINING_SECONDS = 6n;
+/** What a contract wallet may spend of the relayer's gas on checking its own signature. */
+const MAX_GAS = 300_000n;
+/** Ends a signature that would deploy its wallet first (ERC-6492): no call of a payer's choosing is ever made. */
+const UNDEPLOYED_SUFFIX = "6492649264926492649264926492649264926492649264926492649264926492";
+
+/** What can be told from the authorization alone; `null` when that is in order. */
+export function refusalOfTerms(
+  { to, value, validAfter, validBefore, signature }: Authorization,
+  payTo: string,
+  nowSeconds: bigint,
+): Refusal | null {
+  if (to.toLowerCase() !== payTo.toLowerCase()) {
+    return refusal(
+      "invalid_exact_evm_payload_recipient_mismatch",
+      "The authorization pays another address than this service's",
+    );
+  }
+  if (BigInt(value) < PRICE) {
+    return refusal(
+      "invalid_exact_evm_payload_authorization_value",
+      `The authorization is for less than ${PRICE_SHOWN} USDC`,
+    );
+  }
+  if (BigInt(validAfter) > nowSeconds) {
+    return refusal(
+      "invalid_exact_evm_payload_authorization_valid_after",
+      "The authorization is not valid yet",
+    );
+  }
+  if (BigInt(validBefore) < nowSeconds + REMAINING_SECONDS) {
+    return refusal("invalid_exact_evm_payload_authorization_valid_before", "The authorization has expired");
+  }
+  if (signature.endsWith(UNDEPLOYED_SUFFIX)) {
+    return refusal(
+      "invalid_exact_evm_payload_signature",
+      "Signatures of wallets that are not deployed are not accepted",
+    );
+  }
+  return null;
+}
+
+export function signedAuthorization(authorization: Authorization): SignedAuthorization {
+  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
+  return {
+    from: asAddress(from),
+    to: asAddress(to),
+    value: BigInt(value),
+    validAfter: BigInt(validAfter),
+    validBefore: BigInt(validBefore),
+    nonce: asHex(nonce),
+    signature: asHex(signature),
+  };
+}
+
+export type Feasible =
+  | { kind: "feasible"; preparation: Preparation; gas: bigint }
+  /** Its nonce is used or cancelled: by whom and for what has to be looked up. */
+  | { kind: "used" }
+  | Refusal;
+
+/**
+ * Asks the chain whether the payment would go through: the simulation covers the signature, the nonce, the window, the
+ * balance, a pause and a blacklist together.
+ * @param relayer Who pays the gas; `null` when a facilitator does.
+ * @throws AppError `upstream`; `internal` when the relayer cannot pay the gas.
+ */
+export async function tryAuthorization(
+  authorization: Authorization,
+  relayer: Address | null,
+): Promise<Feasible> {
+  const signed = signedAuthorization(authorization);
+  const [{ used, balance }, preparation] = await Promise.all([
+    readAuthorization(signed.from, signed.nonce),
+    prepareTransaction(relayer ?? signed.to, authorizationCall(signed), null),
+  ]);
+  if (used) return { kind: "used" };
+  if (preparation.gas.kind === "reverts") {
+    return refusalOfRevert(preparation.gas.reason, balance < signed.value);
+  }
+  const gas = gasLimit(preparation.gas.gas);
+  if (gas > MAX_GAS) {
+    return refusal("invalid_exact_evm_payload_signature", "The payer's wallet takes too much gas to check");
+  }
+  if (relayer !== null && preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
+    log.error("payments.relayer out of gas", { relayer });
+    throw new AppError("internal", "The payment relayer cannot pay the network fee: nothing was moved");
+  }
+  return { kind: "feasible", preparation, gas };
+}
+
+/** USDC's own words, which public nodes pass on. */
+const REVERTS: readonly [RegExp, Reason, string][] = [
+  [/exceeds balance/i, "insufficient_funds", "The payer holds less USDC than the authorization is for"],
+  [/expired/i, "invalid_exact_evm_payload_authorization_valid_before", "The authorization has expired"],
+  [
+    /not yet valid/i,
+    "invalid_exact_evm_payload_authorization_valid_after",
+    "The authorization is not valid yet",
+  ],
+  [
+    /signature|recover/i,
+    "invalid_exact_evm_payload_signature",
+    "The authorization was not signed by its payer",
+  ],
+];
+
+function refusalOfRevert(text: string, short: boolean): Refusal {
+  if (/used or canceled/i.test(text)) {
+    throw new AppError("upstream", "The payment is on its way into the chain: send the same proof again");
+  }
+  for (const [pattern, reason, error] of REVERTS) {
+    if (pattern.test(text)) return refusal(reason, error);
+  }
+  // A node's refusal that is none of the call's says nothing about the payment.
+  if (!/revert/i.test(text)) throw new AppError("upstream", `${UPSTREAM} refused a request`);
+  if (short) return refusal("insufficient_funds", "The payer holds less USDC than the authorization is for");
+  return refusal("transaction_failed", "USDC's contract refuses this authorization");
+}

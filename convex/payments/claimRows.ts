@@ -1,0 +1,82 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc, Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { HOUR, MINUTE, SECOND } from "../lib/time";
+import type { Order } from "./paidTables";
+import { REASONS, type Reason, type Refusal, ALREADY_USED } from "./terms";
+
+/** Looking at claims and giving them to somebody to work on. Plain functions for the mutations of claims. */
+
+/** A delivered report is given again for the same proof and order this long. */
+const REPLAY_MS = HOUR;
+const SETTLING_LEASE_MS = 90 * SECOND;
+/** The sources' longest wait, the writing with its repair turn, and a margin. */
+const GENERATING_LEASE_MS = 5 * MINUTE;
+
+export const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
+export const vRefusal = v.object({ kind: v.literal("refused"), reason: vReason, error: v.string() });
+
+/** A claim to wait for, and the piece of work that its caller waits for. */
+export const vTicket = v.object({
+  kind: v.literal("claim"),
+  claimId: v.id("paymentClaims"),
+  attempt: v.number(),
+});
+export type ClaimTicket = Infer<typeof vTicket>;
+
+export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
+  return ctx.db
+    .query("paymentClaims")
+    .withIndex("by_key", (q) => q.eq("key", key))
+    .unique();
+}
+
+export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Promise<Doc<"paymentClaims">> {
+  const row = await ctx.db.get("paymentClaims", claimId);
+  if (row === null) throw new Error("The claim is gone");
+  return row;
+}
+
+/** Whether a claim is being worked on now. */
+function isRunning(row: Doc<"paymentClaims">, now: number): boolean {
+  const working = row.state === "settling" || row.state === "generating";
+  return working && row.leaseUntil > now && row.trouble?.attempt !== row.attempt;
+}
+
+/** Joins a claim of the same order: waits for the work under way, or begins what is owed. */
+export async function joinClaim(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket | Refusal> {
+  const now = Date.now();
+  if (row.state === "delivered") {
+    if (row.report === undefined || now - row.report.generatedAt > REPLAY_MS) return ALREADY_USED;
+    return { kind: "claim", claimId: row._id, attempt: row.attempt };
+  }
+  if (isRunning(row, now)) return { kind: "claim", claimId: row._id, attempt: row.attempt };
+  return row.state === "settling" ? startSettling(ctx, row) : startGenerating(ctx, row);
+}
+
+/** Has a signed payment carried out, from where it stands. */
+export async function startSettling(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
+  const work = { claimId: row._id, attempt: row.attempt + 1 };
+  const leaseUntil = Date.now() + SETTLING_LEASE_MS;
+  await ctx.db.patch("paymentClaims", row._id, { state: "settling", attempt: work.attempt, leaseUntil });
+  await ctx.scheduler.runAfter(0, internal.payments.settlement.settle, work);
+  return { kind: "claim", ...work };
+}
+
+/** Has the report of a paid claim written. */
+export async function startGenerating(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
+  const work = { claimId: row._id, attempt: row.attempt + 1 };
+  const leaseUntil = Date.now() + GENERATING_LEASE_MS;
+  await ctx.db.patch("paymentClaims", row._id, { state: "generating", attempt: work.attempt, leaseUntil });
+  await ctx.scheduler.runAfter(0, internal.payments.reports.generate, work);
+  return { kind: "claim", ...work };
+}
+
+export function sameOrder(row: Doc<"paymentClaims">, order: Order): boolean {
+  return row.order.bodyHash === order.bodyHash;
+}
+
+export function isReason(text: string): text is Reason {
+  return REASONS.some((reason) => reason === text);
+}

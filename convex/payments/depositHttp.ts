@@ -1,0 +1,72 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { optional } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
+import { sleep } from "../lib/time";
+import type { DepositAnswer } from "./depositAnswers";
+import { depositPayload, type DepositHint } from "./depositPayloads";
+import { isSigned } from "./depositSignatures";
+
+/** Between two looks at the rows. */
+const ROW_PAUSE_MS = 50;
+
+const deposit: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/indexer/deposit",
+  summary:
+    "Webhook of a chain indexer: every named transaction is read from the chain, and its USDC transfers to the platform wallet are credited to their senders, each once.",
+  needs: ["PLATFORM_WALLET_ADDRESS"],
+  limit: "deposit",
+  guard: requireSignature,
+  input: depositPayload,
+  returns: z.object({
+    success: z.boolean(),
+    credited: z.array(
+      z.object({ txHash: z.string(), logIndex: z.number(), amountUsdc: z.string(), credits: z.number() }),
+    ),
+    pending: z.array(z.object({ txHash: z.string() })),
+    ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })),
+  }),
+  handler: async (ctx, hints) => {
+    await ctx.runMutation(internal.payments.deposits.receive, { hints: byTransaction(hints) });
+    const { credited, pending, ignored } = await awaitAnswer(ctx, hints);
+    return { success: true, credited, pending, ignored };
+  },
+});
+
+/** @throws AppError `unauthorized` when a secret is configured and the request is not signed with it. */
+function requireSignature({ header }: RequestHead, body: string): void {
+  const secret = optional("DEPOSIT_WEBHOOK_SECRET");
+  if (secret === undefined || isSigned(header, body, secret, Date.now())) return;
+  throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
+}
+
+/** Waits as long as a provider may be kept waiting; what is not settled by then is settled behind. */
+async function awaitAnswer(ctx: ActionCtx, hints: readonly DepositHint[]): Promise<DepositAnswer> {
+  const deadline = AbortSignal.timeout(deadlines.deposit);
+  const named = hints.map(({ txHash, logIndex }) => ({
+    txHash,
+    ...(logIndex === undefined ? {} : { logIndex }),
+  }));
+  const look = () => ctx.runQuery(internal.payments.depositAnswers.stand, { hints: named });
+  let answer = await look();
+  while (answer.unsettled && !deadline.aborted) {
+    await sleep(ROW_PAUSE_MS);
+    answer = await look();
+  }
+  return answer;
+}
+
+/** One hint per transaction: the chain is asked for whole transactions. */
+function byTransaction(hints: readonly DepositHint[]): { txHash: string; removed: boolean }[] {
+  const removals = new Map<string, boolean>();
+  for (const { txHash, removed } of hints) {
+    removals.set(txHash, removed || removals.get(txHash) === true);
+  }
+  return Array.from(removals, ([txHash, removed]) => ({ txHash, removed }));
+}
+
+export const depositEndpoints: MountedEndpoint[] = [deposit];

@@ -1,0 +1,94 @@
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { creditDeposit, reverseDeposit } from "../credits/model";
+import { creditsFor } from "../credits/rates";
+import { log } from "../lib/log";
+import { userIdByAddress } from "../wallets/owners";
+import { claimByKey } from "./claimRows";
+import { NEVER, nextMatch } from "./depositPhases";
+import { PRICE } from "./terms";
+import { releaseDeposit, spendTransfer, spentTransfer, transferKey } from "./transfers";
+
+/** What a confirmed transfer brings, and to whom. Each function is one step of its caller's transaction. */
+
+/** More transfers than a transaction can hold. */
+const ALL_TRANSFERS = 2_000;
+
+/** So many deposits of one address are credited at a time. */
+export const CREDIT_BATCH = 50;
+
+/** All deposits of a transaction, in the order of its log. */
+export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"deposits">[]> {
+  return ctx.db
+    .query("deposits")
+    .withIndex("by_transfer", (q) => q.eq("txHash", txHash))
+    .take(ALL_TRANSFERS);
+}
+
+/**
+ * Credits a confirmed deposit to whom its sending address belongs; keeps it as unmatched when that is nobody, and
+ * ignores it when a report has used it up or it is worth less than a credit.
+ */
+export async function settleDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
+  const userId = await userIdByAddress(ctx, row.from);
+  if (userId !== null) return credit(ctx, row, userId);
+  const now = Date.now();
+  await ctx.db.patch("deposits", row._id, { state: "unmatched", nextMatchAt: nextMatch(now, row.seenAt) });
+}
+
+/**
+ * Credits what came from an address before anybody was known by it.
+ * @param address In any case.
+ * @returns How many deposits were taken up; `CREDIT_BATCH` when there may be more.
+ */
+export async function creditUnmatched(ctx: MutationCtx, address: string, userId: string): Promise<number> {
+  const rows = await ctx.db
+    .query("deposits")
+    .withIndex("by_from_and_state", (q) => q.eq("from", address.toLowerCase()).eq("state", "unmatched"))
+    .take(CREDIT_BATCH);
+  for (const row of rows) await credit(ctx, row, userId);
+  return rows.length;
+}
+
+/** Takes a deposit back that the chain has dropped, with the credits it brought. */
+export async function revertDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
+  if (row.state === "credited") {
+    await reverseDeposit(ctx, { key: ledgerKey(row, row.creditings) });
+    await releaseDeposit(ctx, row);
+    log.warn("deposits.reversed", { depositId: row._id });
+  }
+  await ctx.db.patch("deposits", row._id, { state: "reversed", reason: undefined, nextMatchAt: NEVER });
+}
+
+async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): Promise<void> {
+  const amount = BigInt(row.amount) - ((await boughtReport(ctx, row)) ? PRICE : 0n);
+  const credits = amount > 0n ? creditsFor(amount) : 0;
+  if (credits === 0) {
+    const reason = amount > 0n ? "it is worth less than one credit" : "it was spent on a report";
+    await ctx.db.patch("deposits", row._id, { state: "ignored", reason, nextMatchAt: NEVER });
+    return;
+  }
+  const creditings = row.creditings + 1;
+  const key = ledgerKey(row, creditings);
+  await spendTransfer(ctx, row, { depositKey: key });
+  await creditDeposit(ctx, { userId, amount: credits, key, source: "usdc" });
+  const state = "credited" as const;
+  await ctx.db.patch("deposits", row._id, { state, userId, credits, creditings, nextMatchAt: NEVER });
+}
+
+/**
+ * Whether a report takes its price out of a transfer. A signed payment is known by its nonce from before it is handed to
+ * the chain, so that this holds also when its transfer is seen here first.
+ */
+async function boughtReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolean> {
+  if ((await spentTransfer(ctx, row))?.claimKey !== undefined) return true;
+  if (row.authorization === undefined) return false;
+  const claim = await claimByKey(ctx, `auth:${row.from}:${row.authorization}`);
+  return claim !== null && claim.state !== "refused";
+}
+
+/** A key is credited once and reversed once, so a transfer that comes back after a reorganisation takes a new one. */
+function ledgerKey(row: Doc<"deposits">, crediting: number): string {
+  const key = `deposit:${transferKey(row)}`;
+  return crediting === 1 ? key : `${key}:${crediting}`;
+}

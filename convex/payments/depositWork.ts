@@ -1,0 +1,64 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction } from "../_generated/server";
+import { required } from "../lib/env";
+import { messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { sightTransfers, type Sighting } from "../providers/chainTransfers";
+import { asAddress, asHex } from "../wallets/addresses";
+import { vCheck, type Check } from "./depositHints";
+
+/**
+ * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
+ * asked again later; nothing here is lost with this action.
+ */
+export const check = internalAction({
+  args: { checks: v.array(vCheck) },
+  returns: v.null(),
+  handler: async (ctx, { checks }) => {
+    const sought = await ctx.runQuery(internal.payments.deposits.sought, { checks });
+    if (sought.length === 0) return null;
+    const later: Check[] = [];
+    try {
+      const { head, sightings } = await sightTransfers(
+        sought.map(({ txHash, seenIn }) => ({
+          txHash: asHex(txHash),
+          ...(seenIn === undefined ? {} : { seenIn }),
+        })),
+        asAddress(required("PLATFORM_WALLET_ADDRESS")),
+      );
+      for (const [i, { hintId, turn }] of sought.entries()) {
+        const finding = findingOf(sightings[i], head);
+        if (finding === null) {
+          later.push({ hintId, turn });
+          continue;
+        }
+        try {
+          let more = true;
+          while (more) {
+            more = await ctx.runMutation(internal.payments.deposits.reconcile, { hintId, turn, finding });
+          }
+        } catch (error) {
+          log.error("deposits.unexpected", { hintId, error: messageOf(error) });
+          later.push({ hintId, turn });
+        }
+      }
+    } catch (error) {
+      log.warn("deposits.chain unknown", { count: sought.length, error: messageOf(error) });
+      later.push(...sought.map(({ hintId, turn }) => ({ hintId, turn })));
+    }
+    if (later.length > 0) await ctx.runMutation(internal.payments.deposits.postpone, { checks: later });
+    return null;
+  },
+});
+
+function findingOf(sighting: Sighting | undefined, head: number) {
+  if (sighting === undefined || sighting.kind === "unknown") return null;
+  if (sighting.kind === "absent") return sighting;
+  return {
+    ...sighting,
+    // The block it is in is the first. A node that is behind may not know of it yet.
+    confirmations: Math.max(head - sighting.blockNumber, 0) + 1,
+    transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
+  };
+}

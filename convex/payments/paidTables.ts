@@ -1,0 +1,113 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { vResult } from "../research/tables";
+
+/** See `proofs.ts` for units. */
+export const vAuthorization = v.object({
+  from: v.string(),
+  to: v.string(),
+  value: v.string(),
+  validAfter: v.string(),
+  validBefore: v.string(),
+  nonce: v.string(),
+  signature: v.string(),
+});
+
+export const vProof = v.union(
+  v.object({
+    kind: v.literal("hash"),
+    txHash: v.string(),
+    requestId: v.optional(v.string()),
+    signature: v.optional(v.string()),
+  }),
+  v.object({ kind: v.literal("authorization"), authorization: vAuthorization }),
+);
+
+/** What is bought, and by whom. */
+export const vOrder = v.object({
+  userId: v.optional(v.string()),
+  /** A token's symbol, "" for the whole market. */
+  focus: v.string(),
+  /** Tells orders apart: a proof redeems one order. */
+  bodyHash: v.string(),
+});
+
+/**
+ * How well a proof shows that its sender is the payer: 0 a hash that anybody can read from the chain, 1 paid from a
+ * wallet of the named user, 2 signed by the payer or opened with the payer's secret.
+ */
+export const vStrength = v.union(v.literal(0), v.literal(1), v.literal(2));
+
+export const vClaimState = v.union(
+  /** A signed payment is being carried out. */
+  v.literal("settling"),
+  /** Paid; nobody is writing the report. */
+  v.literal("paid"),
+  v.literal("generating"),
+  v.literal("delivered"),
+  /** The signed payment could not be carried out: nothing was moved. */
+  v.literal("refused"),
+);
+
+/** Who failed: the codes of `lib/errors.ts` that a caller is told. */
+export const vTroubleCode = v.union(
+  v.literal("upstream"),
+  v.literal("internal"),
+  v.literal("not_configured"),
+);
+
+export const vTransfer = v.object({
+  txHash: v.string(),
+  logIndex: v.number(),
+  from: v.string(),
+  amount: v.string(),
+});
+
+export type Order = Infer<typeof vOrder>;
+export type Strength = Infer<typeof vStrength>;
+export type ClaimState = Infer<typeof vClaimState>;
+
+export const paidTables = {
+  /**
+   * One per payment for a report: who redeemed it for what, and how far that got. Written by `payments/claims` and
+   * `payments/settlements`. Kept for ever: a claim that died would open its payment to replay.
+   */
+  paymentClaims: defineTable({
+    /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<index>` for a transfer found in the chain. */
+    key: v.string(),
+    order: vOrder,
+    strength: vStrength,
+    /** A better proof has taken this claim from a bare hash; that happens once. */
+    overridden: v.boolean(),
+    state: vClaimState,
+    /** Counts pieces of work; the word of an earlier one is dropped. */
+    attempt: v.number(),
+    /** Until when the work may be silent; 0 when none runs. */
+    leaseUntil: v.number(),
+    /** Why the named attempt failed. */
+    trouble: v.optional(v.object({ attempt: v.number(), code: vTroubleCode, message: v.string() })),
+    /** Why a signed payment was refused. */
+    refusal: v.optional(v.object({ reason: v.string(), error: v.string() })),
+    /** Lower case. */
+    payer: v.string(),
+    authorization: v.optional(vAuthorization),
+    /** The signed bytes that carry it out, stored before anybody outside has them. */
+    settlement: v.optional(
+      v.object({ relayer: v.string(), nonce: v.number(), rawTransaction: v.string(), txHash: v.string() }),
+    ),
+    /** The transaction that pays, as soon as it is known. */
+    txHash: v.optional(v.string()),
+    createdAt: v.number(),
+    report: v.optional(v.object({ result: vResult, model: v.string(), generatedAt: v.number() })),
+  })
+    .index("by_key", ["key"])
+    .index("by_txHash", ["txHash"])
+    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+
+  /** The gas accounts that carry out signed payments. Written with each settlement. Kept. */
+  relayers: defineTable({
+    /** Checksummed. */
+    address: v.string(),
+    nextNonce: v.number(),
+  }).index("by_address", ["address"]),
+};

@@ -1,0 +1,149 @@
+import * as z from "zod";
+import { refusal, type Refusal } from "./terms";
+
+/** Proofs of payment as callers write them. Pure. */
+
+/** An EIP-3009 authorization: USDC's holder lets anybody move `value` to `to`, once per nonce. */
+export type Authorization = {
+  /** Addresses and the nonce in lower case. */
+  from: string;
+  to: string;
+  /** Digits, USDC's smallest unit. */
+  value: string;
+  /** Digits, epoch seconds. */
+  validAfter: string;
+  validBefore: string;
+  nonce: string;
+  signature: string;
+};
+
+export type Proof =
+  /** A transaction that has paid; `requestId` may open its hash lock, `signature` is its payer's. */
+  | { kind: "hash"; txHash: string; requestId?: string; signature?: string }
+  /** A payment that the service carries out itself. */
+  | { kind: "authorization"; authorization: Authorization };
+
+/** The longest proof that is looked at, in characters. */
+const MAX_LENGTH = 8 * 1024;
+
+/** The proof header of a request, or `null` when there is none or it is empty. Version 2's goes first. */
+export function proofHeader(header: (name: string) => string | null): string | null {
+  for (const name of ["payment-signature", "x-payment"]) {
+    const text = header(name)?.trim() ?? "";
+    if (text !== "") return text;
+  }
+  return null;
+}
+
+const hexBytes = (bytes: number) =>
+  z
+    .string()
+    .regex(new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`))
+    .toLowerCase();
+const signature = z
+  .string()
+  .regex(/^0x(?:[0-9a-fA-F]{2}){65,1024}$/)
+  .toLowerCase();
+const digits = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/);
+
+const transferShape = z.object({
+  txHash: hexBytes(32),
+  signature: signature.optional(),
+  requestId: z.string().max(256).optional(),
+});
+
+const authorizationShape = z.object({
+  signature,
+  authorization: z.object({
+    from: hexBytes(20),
+    to: hexBytes(20),
+    value: digits,
+    validAfter: digits,
+    validBefore: digits,
+    nonce: hexBytes(32),
+  }),
+});
+
+const requirement = z.object({ scheme: z.string(), network: z.string() });
+const versionOne = requirement.extend({ x402Version: z.literal(1), payload: z.unknown() });
+const versionTwo = z.object({ x402Version: z.literal(2), accepted: requirement, payload: z.unknown() });
+const paymentShape = z.union([
+  versionOne,
+  versionTwo.transform(({ x402Version, accepted, payload }) => ({ x402Version, ...accepted, payload })),
+]);
+
+/** Reads a proof; the 64 digits of a bare hash are valid base64 themselves, so they are tried first. */
+export function parseProof(text: string): Proof | Refusal {
+  if (text.length > MAX_LENGTH) return unreadable("it is too long");
+  const plain = readHash(text) ?? readJson(text);
+  if (plain !== null) return plain;
+  const decoded = decodeBase64(text);
+  const inner = decoded === null ? null : (readHash(decoded) ?? readJson(decoded));
+  return (
+    inner ?? unreadable("send a transaction hash, JSON with a txHash, or an x402 payload, plain or in base64")
+  );
+}
+
+/** `0x…` or `0x…:requestId`. */
+function readHash(text: string): Proof | null {
+  const match = /^(0x[0-9a-fA-F]{64})(?::([^]{0,256}))?$/.exec(text.trim());
+  if (match === null) return null;
+  const [, hash = "", requestId = ""] = match;
+  const txHash = hash.toLowerCase();
+  return requestId === "" ? { kind: "hash", txHash } : { kind: "hash", txHash, requestId };
+}
+
+function readJson(text: string): Proof | Refusal | null {
+  if (!text.trim().startsWith("{")) return null;
+  let fields: Record<string, unknown>;
+  try {
+    fields = z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  } catch {
+    return unreadable("it is not valid JSON");
+  }
+  if ("x402Version" in fields) return readPayment(fields);
+  const txHash = fields.txHash ?? fields.transactionHash ?? fields.transaction;
+  const parsed = transferShape.safeParse({ ...fields, txHash });
+  if (!parsed.success) return unreadable(problemOf(parsed.error));
+  const { txHash: hash, signature, requestId } = parsed.data;
+  return {
+    kind: "hash",
+    txHash: hash,
+    ...(signature === undefined ? {} : { signature }),
+    ...(requestId === undefined || requestId === "" ? {} : { requestId }),
+  };
+}
+
+function readPayment(fields: Record<string, unknown>): Proof | Refusal {
+  const payment = paymentShape.safeParse(fields);
+  if (!payment.success) return unreadable("it is neither an x402 version 1 nor a version 2 payload");
+  const { scheme, network, payload } = payment.data;
+  if (scheme !== "exact") return refusal("unsupported_scheme", "Only the x402 scheme exact is supported");
+  if (network !== "base" && network !== "eip155:8453") {
+    return refusal("invalid_network", "Only payments on Base (eip155:8453) are accepted");
+  }
+  const parsed = authorizationShape.safeParse(payload);
+  if (!parsed.success) return unreadable(`payload.${problemOf(parsed.error)}`);
+  const { authorization, signature } = parsed.data;
+  return { kind: "authorization", authorization: { ...authorization, signature } };
+}
+
+function problemOf(error: z.ZodError): string {
+  return `${error.issues[0]?.path.join(".") ?? "it"} is missing or malformed`;
+}
+
+function unreadable(problem: string): Refusal {
+  return refusal("invalid_payload", `The payment proof cannot be read: ${problem}`);
+}
+
+/** The text of standard or url-safe base64, or `null`. */
+function decodeBase64(text: string): string | null {
+  const standard = text.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(standard)) return null;
+  try {
+    const bytes = Uint8Array.from(atob(standard), (char) => char.charCodeAt(0));
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

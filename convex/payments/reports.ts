@@ -1,0 +1,66 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction, internalMutation } from "../_generated/server";
+import { AppError, failureOf, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { shareObservation } from "../research/observations";
+import { isShort } from "../research/result";
+import { writeSnapshot } from "../research/snapshot";
+import { vResult } from "../research/tables";
+import { claimById } from "./claimRows";
+
+/** Writing the report of a paid claim: once, of its own, never the cached on-demand result. */
+
+const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
+
+/** Writes the report. Whatever fails leaves the claim paid. */
+export const generate = internalAction({
+  args: vWork,
+  returns: v.null(),
+  handler: async (ctx, work) => {
+    try {
+      const begun = await ctx.runMutation(internal.payments.reports.begin, work);
+      if (begun === null) return null;
+      const { result, model } = await writeSnapshot(ctx, { ...begun, occasion: "Paid research report" });
+      if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
+      await ctx.runMutation(internal.payments.reports.deliver, { ...work, result, model });
+    } catch (error) {
+      const upstream = failureOf(error)?.code === "upstream";
+      if (!upstream) log.error("payments.unexpected", { claimId: work.claimId, message: messageOf(error) });
+      await ctx.runMutation(internal.payments.settlements.fail, {
+        ...work,
+        code: upstream ? "upstream" : "internal",
+        message: upstream ? messageOf(error) : "The report could not be written",
+      });
+    }
+    return null;
+  },
+});
+
+/** The evidence to write from, shared with whoever else researches this focus; `null` when the attempt was overtaken. */
+export const begin = internalMutation({
+  args: vWork,
+  returns: v.union(v.object({ focus: v.string(), observationId: v.id("observations") }), v.null()),
+  handler: async (ctx, { claimId, attempt }) => {
+    const row = await claimById(ctx, claimId);
+    if (row.state !== "generating" || row.attempt !== attempt) return null;
+    const { focus } = row.order;
+    return { focus, observationId: await shareObservation(ctx, focus, { urgent: true }) };
+  },
+});
+
+export const deliver = internalMutation({
+  args: { ...vWork, result: vResult, model: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { claimId, attempt, result, model }) => {
+    const row = await claimById(ctx, claimId);
+    if (row.state !== "generating" || row.attempt !== attempt) return null;
+    await ctx.db.patch("paymentClaims", claimId, {
+      state: "delivered",
+      leaseUntil: 0,
+      report: { result, model, generatedAt: Date.now() },
+      trouble: undefined,
+    });
+    return null;
+  },
+});

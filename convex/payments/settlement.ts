@@ -1,0 +1,209 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction, type ActionCtx } from "../_generated/server";
+import type { Id } from "../_generated/dataModel";
+import { deadlines } from "../lib/deadlines";
+import { required, setting, siteUrl } from "../lib/env";
+import { AppError, failureOf, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { sleep } from "../lib/time";
+import { broadcast, standing } from "../providers/chainTransactions";
+import { settleByFacilitator } from "../providers/facilitator";
+import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment } from "../providers/usdc";
+import { asAddress, asHex } from "../wallets/addresses";
+import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
+import { requirementOne } from "./challenge";
+import type { Authorization } from "./proofs";
+import { openRelayer, relayerAddress } from "./relayer";
+import type { SettlementTask } from "./settlements";
+import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
+import type { Transfer } from "./transfers";
+
+/** Carrying out signed payments. Every step is safe to repeat: the same bytes, and the same authorization, pay once. */
+
+/** Between two looks for a receipt. */
+const PAUSE_MS = 300;
+/** Before a facilitator that is ahead of the chain's RPC is asked again. */
+const FACILITATOR_PAUSE_MS = 2_000;
+/** More payments than are ever signed at the same moment. */
+const MAX_NONCES = 200;
+
+type Work = { claimId: Id<"paymentClaims">; attempt: number };
+type Settlement = NonNullable<SettlementTask["settlement"]>;
+/** How one round ended: the payment's transaction is being looked for again, or the claim has left this state. */
+type Round = "again" | "ended";
+
+/** Carries a claim's payment out from where it stands, until the chain has decided or the deadline has passed. */
+export const settle = internalAction({
+  args: { claimId: v.id("paymentClaims"), attempt: v.number() },
+  returns: v.null(),
+  handler: async (ctx, work) => {
+    const deadline = AbortSignal.timeout(deadlines.transaction);
+    try {
+      for (;;) {
+        const task = await ctx.runQuery(internal.payments.settlements.task, work);
+        if (task === null) return null;
+        const round =
+          task.settlement === null
+            ? await handIn(ctx, work, task.authorization)
+            : await follow(ctx, work, task.authorization, task.settlement);
+        if (round === "ended") return null;
+        if (deadline.aborted) {
+          throw new AppError("upstream", "The payment is still being settled: send the same proof again");
+        }
+        await sleep(PAUSE_MS);
+      }
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null)
+        log.error("payments.unexpected", { claimId: work.claimId, message: messageOf(error) });
+      const code =
+        failure?.code === "upstream" || failure?.code === "not_configured" ? failure.code : "internal";
+      const message = failure?.message ?? "The payment could not be settled: send the same proof again";
+      await ctx.runMutation(internal.payments.settlements.fail, { ...work, code, message });
+    }
+    return null;
+  },
+});
+
+/** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
+async function handIn(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+  const relayer = relayerAddress();
+  const feasible = await tryAuthorization(authorization, relayer);
+  if (feasible.kind === "used") return recover(ctx, work, authorization);
+  if (feasible.kind === "refused") {
+    await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: feasible });
+    return "ended";
+  }
+  if (relayer === null) return handOver(ctx, work, authorization);
+  const raw = await signAndStore(ctx, work, authorization, feasible);
+  if (raw !== null) report(work, await broadcast(raw));
+  return "again";
+}
+
+/** Without a relayer a facilitator carries the payment out; only what the chain says of that counts. */
+async function handOver(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+  const { signature, ...terms } = authorization;
+  const payload = { signature, authorization: terms };
+  const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
+  const done = await settleByFacilitator(payment, requirementOne(`${siteUrl()}/agent/research/paid`));
+  const { from, nonce } = signedAuthorization(authorization);
+  if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, authorization);
+  if (!done) {
+    throw new AppError(
+      "upstream",
+      "The payment facilitator did not carry out the payment: nothing was moved yet",
+    );
+  }
+  await sleep(FACILITATOR_PAUSE_MS);
+  return "again";
+}
+
+/** Signs with the next nonce until that nonce is this payment's; `null` when somebody else carries it out. */
+async function signAndStore(
+  ctx: ActionCtx,
+  work: Work,
+  authorization: Authorization,
+  { preparation, gas }: Extract<Feasible, { kind: "feasible" }>,
+) {
+  const relayer = openRelayer();
+  for (let turn = 0; turn < MAX_NONCES; turn++) {
+    const next = await ctx.runQuery(internal.payments.settlements.nextNonce, { relayer: relayer.address });
+    const nonce = Math.max(preparation.chainNonce, next);
+    const { rawTransaction, txHash } = await relayer.sign({
+      type: "eip1559",
+      chainId: CHAIN_ID,
+      nonce,
+      gas,
+      ...preparation.fees,
+      ...authorizationCall(signedAuthorization(authorization)),
+    });
+    const settlement = { relayer: relayer.address, nonce, rawTransaction, txHash };
+    const outcome = await ctx.runMutation(internal.payments.settlements.store, { ...work, settlement });
+    if (outcome === "stored") return rawTransaction;
+    if (outcome === "overtaken") return null;
+  }
+  throw new AppError("upstream", "Too many payments are being settled: send the same proof again");
+}
+
+/** The bytes are stored: asks the chain what became of them, and hands them out again where it has never seen them. */
+async function follow(
+  ctx: ActionCtx,
+  work: Work,
+  authorization: Authorization,
+  { relayer, nonce, rawTransaction, txHash }: Settlement,
+): Promise<Round> {
+  const raw = asHex(rawTransaction);
+  const now = await standing(asAddress(relayer), nonce, raw);
+  switch (now.kind) {
+    case "mined":
+      return now.succeeded ? accept(ctx, work, authorization, txHash) : recover(ctx, work, authorization);
+    case "pending":
+      return "again";
+    case "missing":
+      report(work, await broadcast(raw));
+      return "again";
+    case "replaced":
+      await ctx.runMutation(internal.payments.settlements.drop, work);
+      return "again";
+  }
+}
+
+function report({ claimId }: Work, outcome: Awaited<ReturnType<typeof broadcast>>): void {
+  if (outcome.kind === "refused")
+    log.error("payments.settlement refused", { claimId, reason: outcome.reason });
+}
+
+/** The authorization was used, perhaps by a stranger: a payment all the same, if it is one. */
+async function recover(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+  const { from, nonce } = signedAuthorization(authorization);
+  const txHash = await findAuthorizationUse(from, nonce);
+  if (txHash !== null) return accept(ctx, work, authorization, txHash);
+  const feasible = await tryAuthorization(authorization, relayerAddress());
+  await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: whyUnpaid(feasible) });
+  return "ended";
+}
+
+/** Why an authorization whose use cannot be found has paid nothing. */
+function whyUnpaid(feasible: Feasible): Refusal {
+  switch (feasible.kind) {
+    case "refused":
+      return feasible;
+    case "used":
+      return UNPAID_USE;
+    case "feasible":
+      // Trying again at once would let a payer's contract burn the relayer's gas in a loop.
+      return refusal("transaction_failed", "The payment was mined and has failed: nothing was moved");
+  }
+}
+
+/** Reads the payment out of its transaction, once it is deep enough. */
+async function accept(
+  ctx: ActionCtx,
+  work: Work,
+  authorization: Authorization,
+  txHash: string,
+): Promise<Round> {
+  const payment = await readPayment(asHex(txHash));
+  if (payment.kind === "missing" || payment.confirmations < Number(setting("CONFIRMATIONS"))) return "again";
+  const candidates = transfersFor(payment.transfers, authorization, txHash);
+  if (candidates.length === 0) {
+    const refused = refusal("no_matching_transfer", "The authorization was used without paying this service");
+    await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused });
+  } else {
+    await ctx.runMutation(internal.payments.settlements.paid, { ...work, candidates });
+  }
+  return "ended";
+}
+
+/** The transfers of a transaction that may be an authorization's. */
+export function transfersFor(
+  transfers: readonly { logIndex: number; from: string; to: string; value: bigint }[],
+  { from, value }: Authorization,
+  txHash: string,
+): Transfer[] {
+  const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
+  return transfers
+    .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
+    .map(({ logIndex }) => ({ txHash, logIndex, from, amount: value }));
+}

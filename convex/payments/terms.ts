@@ -1,0 +1,50 @@
+import type { Address } from "viem";
+
+/** What a paid report costs and how it is paid. */
+
+/** USDC's smallest unit. */
+export const PRICE = 1_000_000n;
+export const PRICE_SHOWN = "1.00";
+export const DESCRIPTION = "One market research report";
+export const CHAIN_ID = 8453;
+/** The chain's name in x402 version 1 and in `paymentDetails`, and in version 2. */
+export const NETWORK = "base";
+export const NETWORK_V2 = `eip155:${CHAIN_ID}`;
+/** Checksummed: clients compare it with their own tables letter by letter. */
+export const USDC: Address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+
+/** Why a proof was refused: for programs, beside the sentence for people. The x402 names are understood by its clients. */
+export const REASONS = [
+  "invalid_payload",
+  "unsupported_scheme",
+  "invalid_network",
+  "invalid_exact_evm_payload_signature",
+  "invalid_exact_evm_payload_recipient_mismatch",
+  "invalid_exact_evm_payload_authorization_value",
+  "invalid_exact_evm_payload_authorization_valid_after",
+  "invalid_exact_evm_payload_authorization_valid_before",
+  "insufficient_funds",
+  "invalid_exact_evm_nonce_already_used",
+  "payment_not_found",
+  "payment_not_confirmed",
+  "transaction_failed",
+  "no_matching_transfer",
+  "payment_expired",
+  "payment_already_used",
+  "invalid_payer_signature",
+] as const;
+export type Reason = (typeof REASONS)[number];
+
+/** A proof that buys nothing. */
+export type Refusal = { kind: "refused"; reason: Reason; error: string };
+
+export function refusal(reason: Reason, error: string): Refusal {
+  return { kind: "refused", reason, error };
+}
+
+export const ALREADY_USED = refusal("payment_already_used", "This payment has already bought something");
+
+export const UNPAID_USE = refusal(
+  "invalid_exact_evm_nonce_already_used",
+  "This authorization was used or cancelled, and has not paid this service",
+);

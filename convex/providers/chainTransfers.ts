@@ -1,0 +1,155 @@
+import { hexToBigInt, toEventSelector, type Address, type Hex } from "viem";
+import { getBlockNumber, getChainId } from "viem/actions";
+import * as z from "zod";
+import { AppError } from "../lib/errors";
+import { CHAIN_ID, chainClient, guarded, UPSTREAM, type ChainClient } from "./chain";
+import { USDC } from "./usdc";
+
+/** What the chain says about transactions that are said to have moved USDC. */
+
+/** A transfer of USDC in a mined transaction. The sender's address is in lower case, the amount in USDC's smallest unit. */
+export type MinedTransfer = {
+  logIndex: number;
+  from: string;
+  amount: bigint;
+  /** The nonce of the sender's signed authorization (EIP-3009) that this carried out. */
+  authorization?: string;
+};
+
+export type Sighting =
+  | {
+      kind: "mined";
+      succeeded: boolean;
+      blockNumber: number;
+      blockHash: string;
+      /** Those to the receiver from others; none of a transaction that failed. */
+      transfers: MinedTransfer[];
+    }
+  /** It is in no block, and where it was seen before there is another block now. */
+  | { kind: "absent" }
+  /** The node did not answer for it, or contradicts what it said before: it may lag behind. */
+  | { kind: "unknown" };
+
+/** A transaction to look for, and the block it was last seen in. */
+export type Sought = { txHash: Hex; seenIn?: { blockNumber: number; blockHash: string } };
+
+const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
+const AUTHORIZATION_USED = toEventSelector("AuthorizationUsed(address,bytes32)");
+
+const quantity = z
+  .string()
+  .regex(/^0x[0-9a-f]+$/i)
+  .transform(Number);
+const hash = z
+  .string()
+  .regex(/^0x[0-9a-f]{64}$/i)
+  .toLowerCase();
+const hexData = z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/i.test(value));
+
+const receiptShape = z
+  .object({
+    status: quantity,
+    blockNumber: quantity,
+    blockHash: hash,
+    logs: z.array(
+      z.object({
+        address: z.string().toLowerCase(),
+        topics: z.array(hash),
+        data: hexData,
+        logIndex: quantity,
+      }),
+    ),
+  })
+  .nullable();
+type Receipt = NonNullable<z.output<typeof receiptShape>>;
+type LogEntry = Receipt["logs"][number];
+
+const blockShape = z.object({ hash }).nullable();
+
+/**
+ * Looks for transactions, all in one round trip, with a second one for those that have vanished.
+ * @returns The chain's height and, in the order asked, what each came to.
+ * @throws AppError `upstream` when the chain cannot be asked, or is not ours.
+ */
+export async function sightTransfers(
+  sought: readonly Sought[],
+  receiver: Address,
+): Promise<{ head: number; sightings: Sighting[] }> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [chainId, head, receipts] = await Promise.all([
+      getChainId(client),
+      getBlockNumber(client),
+      Promise.all(sought.map(({ txHash }) => readReceipt(client, txHash))),
+    ]);
+    if (chainId !== CHAIN_ID) {
+      throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
+    }
+    const sightings = await Promise.all(
+      sought.map(async ({ seenIn }, i): Promise<Sighting> => {
+        const receipt = receipts[i];
+        if (receipt === undefined) return { kind: "unknown" };
+        if (receipt !== null) return mined(receipt, receiver);
+        return seenIn === undefined ? { kind: "absent" } : await vanished(client, seenIn);
+      }),
+    );
+    return { head: Number(head), sightings };
+  });
+}
+
+/** The receipt, `null` when the node has none, `undefined` when it did not say. */
+async function readReceipt(client: ChainClient, txHash: Hex): Promise<Receipt | null | undefined> {
+  try {
+    const answer = await client.request({ method: "eth_getTransactionReceipt", params: [txHash] });
+    return receiptShape.safeParse(answer).data;
+  } catch {
+    // The others' answers are worth having; when none comes, the calls beside this one fail as well.
+    return undefined;
+  }
+}
+
+/** A node that has no receipt but still the block it was in is behind, or confused: that proves nothing. */
+async function vanished(
+  client: ChainClient,
+  seenIn: { blockNumber: number; blockHash: string },
+): Promise<Sighting> {
+  const answer = await client.request({
+    method: "eth_getBlockByNumber",
+    params: [`0x${seenIn.blockNumber.toString(16)}`, false],
+  });
+  const block = blockShape.parse(answer);
+  return block === null || block.hash === seenIn.blockHash ? { kind: "unknown" } : { kind: "absent" };
+}
+
+function mined(receipt: Receipt, receiver: Address): Sighting {
+  const { blockNumber, blockHash } = receipt;
+  const succeeded = receipt.status === 1;
+  const logs = succeeded ? receipt.logs : [];
+  const transfers = logs.flatMap((log, i) => transferTo(receiver, log, logs[i - 1]));
+  return { kind: "mined", succeeded, blockNumber, blockHash, transfers };
+}
+
+function transferTo(receiver: Address, log: LogEntry, before: LogEntry | undefined): MinedTransfer[] {
+  const [, from, to] = log.topics;
+  if (!isOf(log, TRANSFER) || log.topics.length !== 3 || log.data.length !== 66) return [];
+  if (from === undefined || to !== topicOf(receiver) || from === to) return [];
+  // The contract logs that an authorization is used up right before the transfer it was for.
+  const [, authorizer, nonce] = before?.topics ?? [];
+  const authorized = before !== undefined && isOf(before, AUTHORIZATION_USED) && authorizer === from;
+  return [
+    {
+      logIndex: log.logIndex,
+      from: `0x${from.slice(26)}`,
+      amount: hexToBigInt(log.data),
+      ...(authorized && nonce !== undefined ? { authorization: nonce } : {}),
+    },
+  ];
+}
+
+function isOf({ address, topics }: LogEntry, event: Hex): boolean {
+  return address === USDC.toLowerCase() && topics[0] === event;
+}
+
+function topicOf(address: Address): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+}

@@ -1,0 +1,35 @@
+import * as z from "zod";
+import { deadlines } from "../lib/deadlines";
+import { required } from "../lib/env";
+import {
+  exchange,
+  postJson,
+  statusFailure,
+  timeoutFailure,
+  unreachableFailure,
+  unusableFailure,
+} from "./call";
+
+/** An x402 facilitator without accounts: carries out signed payments in a relayer's place (x402 specification, /settle). */
+const UPSTREAM = "The payment facilitator";
+
+const settledShape = z.object({ success: z.boolean() });
+
+/**
+ * Has a payment of x402 version 1 carried out. Safe to repeat: an authorization is used once.
+ * @param requirement This service's own, never one that a client has sent.
+ * @returns Whether it says to have done so: the chain has the last word.
+ * @throws AppError `upstream`: nobody knows whether it was carried out.
+ */
+export async function settleByFacilitator(payment: object, requirement: object): Promise<boolean> {
+  const url = `${required("X402_FACILITATOR_URL")}/settle`;
+  const body = { x402Version: 1, paymentPayload: payment, paymentRequirements: requirement };
+  const answer = await exchange(url, postJson(body), deadlines.facilitator);
+  if (answer.kind === "timeout") throw timeoutFailure(UPSTREAM);
+  if (answer.kind === "unreachable") throw unreachableFailure(UPSTREAM);
+  const parsed = settledShape.safeParse(answer.body);
+  if (!parsed.success) {
+    throw answer.status === 200 ? unusableFailure(UPSTREAM) : statusFailure(UPSTREAM, answer.status);
+  }
+  return parsed.data.success;
+}

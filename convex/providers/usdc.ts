@@ -1,0 +1,190 @@
+import {
+  encodeFunctionData,
+  erc20Abi,
+  parseAbi,
+  parseAbiItem,
+  TransactionNotFoundError,
+  TransactionReceiptNotFoundError,
+  verifyMessage as verifyEoaMessage,
+  type Address,
+  type Hex,
+  type Log,
+} from "viem";
+import {
+  getBlock,
+  getBlockNumber,
+  getChainId,
+  getCode,
+  getLogs,
+  getTransaction,
+  getTransactionReceipt,
+  readContract,
+  verifyMessage,
+} from "viem/actions";
+import { AppError } from "../lib/errors";
+import { CHAIN_ID, chainClient, guarded, UPSTREAM, type ChainClient } from "./chain";
+import { orNull } from "./chainTransactions";
+
+/** USDC on Base as its payee sees it: transfers in mined transactions, and EIP-3009 authorizations. */
+
+export const USDC: Address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+
+const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** How far back a used authorization is looked for, in blocks; public nodes allow no more at once. */
+const LOOK_BACK_BLOCKS = 2_000n;
+
+const authorizationAbi = parseAbi([
+  "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+  "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
+]);
+const authorizationUsed = parseAbiItem(
+  "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
+);
+
+/** One Transfer log of USDC. Addresses in lower case. */
+export type UsdcTransfer = { logIndex: number; from: string; to: string; value: bigint };
+
+export type MinedPayment = {
+  kind: "mined";
+  succeeded: boolean;
+  /** Blocks on top of it, its own included. */
+  confirmations: number;
+  /** Between its block and the newest one, in seconds of the chain's time. */
+  ageSeconds: number;
+  sender: string;
+  to: string | null;
+  input: Hex;
+  /** In the order of their logs. */
+  transfers: UsdcTransfer[];
+};
+
+/**
+ * A transaction with its USDC transfers, as the chain has it now.
+ * @returns `missing` when no mined transaction has this hash.
+ * @throws AppError `upstream`, also when the RPC serves another chain.
+ */
+export async function readPayment(hash: Hex): Promise<MinedPayment | { kind: "missing" }> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [chainId, receipt, transaction, head] = await Promise.all([
+      getChainId(client),
+      orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
+      orNull(getTransaction(client, { hash }), TransactionNotFoundError),
+      getBlock(client, { blockTag: "latest" }),
+    ]);
+    requireChain(chainId);
+    if (receipt === null || transaction === null) return { kind: "missing" };
+    const block = await getBlock(client, { blockNumber: receipt.blockNumber });
+    const depth = head.number - receipt.blockNumber;
+    return {
+      kind: "mined",
+      succeeded: receipt.status === "success",
+      // The head can be read a moment before the receipt.
+      confirmations: Math.max(1, Number(depth) + 1),
+      ageSeconds: Math.max(0, Number(head.timestamp - block.timestamp)),
+      sender: transaction.from.toLowerCase(),
+      to: transaction.to?.toLowerCase() ?? null,
+      input: transaction.input,
+      transfers: receipt.logs.flatMap(transferOf),
+    };
+  });
+}
+
+function transferOf({ address, topics, data, logIndex }: Log<bigint, number, false>): UsdcTransfer[] {
+  const [topic, from, to, more] = topics;
+  const ours = address.toLowerCase() === USDC.toLowerCase() && topic === TRANSFER_TOPIC;
+  if (!ours || from === undefined || to === undefined || more !== undefined || data.length !== 66) return [];
+  return [{ logIndex, from: addressOf(from), to: addressOf(to), value: BigInt(data) }];
+}
+
+/** An indexed address fills the lower 20 of its topic's 32 bytes. */
+function addressOf(topic: Hex): string {
+  return `0x${topic.slice(26).toLowerCase()}`;
+}
+
+export type SignedAuthorization = {
+  from: Address;
+  to: Address;
+  value: bigint;
+  validAfter: bigint;
+  validBefore: bigint;
+  nonce: Hex;
+  signature: Hex;
+};
+
+/** The call that carries an authorization out: the overload that takes contract wallets' signatures as well. */
+export function authorizationCall({
+  from,
+  to,
+  value,
+  validAfter,
+  validBefore,
+  nonce,
+  signature,
+}: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
+  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
+  const functionName = "transferWithAuthorization";
+  return { to: USDC, data: encodeFunctionData({ abi: authorizationAbi, functionName, args }), value: 0n };
+}
+
+/**
+ * Whether an authorization was used or cancelled, and what its payer holds.
+ * @throws AppError `upstream`
+ */
+export async function readAuthorization(
+  from: Address,
+  nonce: Hex,
+): Promise<{ used: boolean; balance: bigint }> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [used, balance] = await Promise.all([
+      readContract(client, {
+        address: USDC,
+        abi: authorizationAbi,
+        functionName: "authorizationState",
+        args: [from, nonce],
+      }),
+      readContract(client, { address: USDC, abi: erc20Abi, functionName: "balanceOf", args: [from] }),
+    ]);
+    return { used, balance };
+  });
+}
+
+/**
+ * The transaction that used an authorization lately, whoever sent it; `null` when none did.
+ * @throws AppError `upstream`
+ */
+export async function findAuthorizationUse(from: Address, nonce: Hex): Promise<Hex | null> {
+  const client = chainClient();
+  return guarded(async () => {
+    const head = await getBlockNumber(client);
+    const logs = await getLogs(client, {
+      address: USDC,
+      event: authorizationUsed,
+      args: { authorizer: from, nonce },
+      fromBlock: head > LOOK_BACK_BLOCKS ? head - LOOK_BACK_BLOCKS : 0n,
+      toBlock: head,
+    });
+    return logs.at(-1)?.transactionHash ?? null;
+  });
+}
+
+/**
+ * Whether a text was signed by an address: EIP-191 by a key, or ERC-1271 by a deployed contract.
+ * @throws AppError `upstream`
+ */
+export async function signedBy(address: Address, message: string, signature: Hex): Promise<boolean> {
+  const byKey = await verifyEoaMessage({ address, message, signature }).catch(() => false);
+  if (byKey) return true;
+  return guarded(async () => {
+    const client: ChainClient = chainClient();
+    if ((await getCode(client, { address })) === undefined) return false;
+    return verifyMessage(client, { address, message, signature });
+  });
+}
+
+function requireChain(chainId: number): void {
+  if (chainId === CHAIN_ID) return;
+  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
+}

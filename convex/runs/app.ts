@@ -1,0 +1,56 @@
+import { paginationOptsValidator, paginationResultValidator } from "convex/server";
+import { v } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
+import { query } from "../_generated/server";
+import { requireUser } from "../users/model";
+import { vRunStatus } from "./tables";
+
+/** Agent runs as the web application shows them. */
+
+const vRun = v.object({
+  _id: v.id("agentRuns"),
+  agentId: v.string(),
+  title: v.string(),
+  status: vRunStatus,
+  model: v.optional(v.string()),
+  tokensUsed: v.optional(v.number()),
+  /** Epoch ms. */
+  startedAt: v.number(),
+  finishedAt: v.optional(v.number()),
+  error: v.optional(v.string()),
+  question: v.optional(v.string()),
+  answer: v.optional(v.string()),
+  /** What it cost; absent while running, and for runs that cost nothing by their nature. */
+  credits: v.optional(v.number()),
+});
+
+/** The user's runs, newest first: those they started and those of their research shifts. */
+export const mine = query({
+  args: { paginationOpts: paginationOptsValidator },
+  returns: paginationResultValidator(vRun),
+  handler: async (ctx, { paginationOpts }) => {
+    const { userId } = await requireUser(ctx);
+    const result = await ctx.db
+      .query("agentRuns")
+      .withIndex("by_userId", (q) => q.eq("userId", userId))
+      .order("desc")
+      .paginate(paginationOpts);
+    return { ...result, page: result.page.map(shown) };
+  },
+});
+
+/** One of the user's runs, to watch until it ends; `null` when they have no such run. */
+export const one = query({
+  args: { runId: v.id("agentRuns") },
+  returns: v.union(vRun, v.null()),
+  handler: async (ctx, { runId }) => {
+    const { userId } = await requireUser(ctx);
+    const run = await ctx.db.get("agentRuns", runId);
+    return run === null || run.userId !== userId ? null : shown(run);
+  },
+});
+
+function shown(run: Doc<"agentRuns">) {
+  const { _creationTime, userId: _, idempotencyKey: __, ...rest } = run;
+  return rest;
+}

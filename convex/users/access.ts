@@ -1,0 +1,36 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalQuery, type ActionCtx } from "../_generated/server";
+import { requireIdentity } from "../lib/auth";
+import { AppError } from "../lib/errors";
+import { ownerOf, requireUser } from "./model";
+
+/** Who may act for a `userId`. */
+
+/**
+ * Guards what moves a user's funds over HTTP: a `userId` that belongs to a signed-in user needs that user's token. One
+ * that belongs to nobody is its own credential, and then the Authorization header is not looked at.
+ * @throws AppError `unauthorized` without a valid token; `forbidden` with another user's.
+ */
+export async function assertMayMove(ctx: ActionCtx, userId: string): Promise<void> {
+  const owner: string | null = await ctx.runQuery(internal.users.access.owner, { userId });
+  if (owner === null) return;
+  const { tokenIdentifier } = await requireIdentity(ctx);
+  if (tokenIdentifier !== owner) {
+    throw new AppError("forbidden", "This userId belongs to another signed-in user");
+  }
+}
+
+/** The token identifier of the signed-in user who owns a `userId`, or `null`. */
+export const owner = internalQuery({
+  args: { userId: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { userId }) => (await ownerOf(ctx, userId))?.tokenIdentifier ?? null,
+});
+
+/** The caller's `userId`, for actions. @throws AppError `unauthorized`, `not_found` before their first sign-in. */
+export const mine = internalQuery({
+  args: {},
+  returns: v.string(),
+  handler: async (ctx) => (await requireUser(ctx)).userId,
+});

@@ -1,0 +1,122 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, mutation, type QueryCtx } from "../_generated/server";
+import { checksummed } from "../lib/addresses";
+import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits";
+import { MINUTE } from "../lib/time";
+import { addressesOf, linkedUser, MAX_ADDRESSES, requireUser } from "./model";
+
+/** Proving that an address is the user's: a challenge, signed with the address's key (`users/linking`), once. */
+
+const CHALLENGE_MS = 10 * MINUTE;
+
+/** What is signed, by EIP-191 (`personal_sign`). It names no credential. */
+function challengeText(address: string, nonce: string): string {
+  return [
+    "I link this address to my account at the market research, signals and wallet service.",
+    "Deposits sent from it are credited to that account. Sign this only in the application where you asked for it.",
+    "",
+    `Address: ${address}`,
+    `Nonce: ${nonce}`,
+  ].join("\n");
+}
+
+/**
+ * Opens a challenge for an address; it takes the place of an earlier one and is good for 10 minutes and one link.
+ * @throws AppError `invalid_request` for what is no address; `conflict` for one that another user has linked.
+ */
+export const challenge = mutation({
+  args: { address: v.string() },
+  /** `message` is the text to sign; `expiresAt` in epoch ms. */
+  returns: v.object({ message: v.string(), nonce: v.string(), expiresAt: v.number() }),
+  handler: async (ctx, args) => {
+    const { userId } = await requireUser(ctx);
+    await charge(ctx, "settings", { userId, address: null });
+    const shown = checksummed(args.address);
+    if (shown === null) throw new AppError("invalid_request", "address must be 0x and 40 hex digits");
+    const address = shown.toLowerCase();
+    await assertFree(ctx, address, userId);
+    const nonce = bytesToHex(crypto.getRandomValues(new Uint8Array(16)));
+    const expiresAt = Date.now() + CHALLENGE_MS;
+    const earlier = await openNonce(ctx, userId);
+    if (earlier === null) await ctx.db.insert("addressNonces", { userId, address, nonce, expiresAt });
+    else await ctx.db.replace("addressNonces", earlier._id, { userId, address, nonce, expiresAt });
+    return { message: challengeText(shown, nonce), nonce, expiresAt };
+  },
+});
+
+/** The text the caller has to sign, and the checksummed address with whose key; `null` without an open challenge. */
+export const openChallenge = internalQuery({
+  args: {},
+  returns: v.union(v.object({ address: v.string(), message: v.string(), nonce: v.string() }), v.null()),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    const row = await openNonce(ctx, userId);
+    const address = row === null ? null : checksummed(row.address);
+    if (row === null || address === null) return null;
+    return { address, message: challengeText(address, row.nonce), nonce: row.nonce };
+  },
+});
+
+/**
+ * Links the address whose challenge with this nonce was signed, and uses the nonce up.
+ * @throws AppError `invalid_request` when the challenge is gone or expired; `conflict` when another user has the address.
+ */
+export const link = internalMutation({
+  args: { nonce: v.string() },
+  returns: v.object({ address: v.string() }),
+  handler: async (ctx, { nonce }) => {
+    const { userId } = await requireUser(ctx);
+    const row = await openNonce(ctx, userId);
+    if (row === null || row.nonce !== nonce || row.expiresAt < Date.now()) {
+      throw new AppError("invalid_request", "The challenge has expired or was used: ask for another");
+    }
+    const { address } = row;
+    await assertFree(ctx, address, userId);
+    const linked = await addressesOf(ctx, userId);
+    await ctx.db.delete("addressNonces", row._id);
+    if (linked.some((one) => one.address === address)) return { address };
+    if (linked.length >= MAX_ADDRESSES) {
+      throw new AppError("conflict", `At most ${MAX_ADDRESSES} addresses can be linked`);
+    }
+    await ctx.db.insert("linkedAddresses", { address, userId, linkedAt: Date.now() });
+    // What came from it before is the user's too.
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
+    return { address };
+  },
+});
+
+/** Unlinks an address of the caller's; deposits from it are nobody's again. @throws AppError `not_found` */
+export const unlink = mutation({
+  args: { address: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { address }) => {
+    const { userId } = await requireUser(ctx);
+    const row = await ctx.db
+      .query("linkedAddresses")
+      .withIndex("by_address", (q) => q.eq("address", address.toLowerCase()))
+      .unique();
+    if (row === null || row.userId !== userId) {
+      throw new AppError("not_found", "This address is not linked to this user");
+    }
+    await ctx.db.delete("linkedAddresses", row._id);
+    return null;
+  },
+});
+
+async function assertFree(ctx: QueryCtx, address: string, userId: string): Promise<void> {
+  const holder = await linkedUser(ctx, address);
+  if (holder !== null && holder !== userId) {
+    throw new AppError("conflict", "This address is linked to another user");
+  }
+}
+
+async function openNonce(ctx: QueryCtx, userId: string): Promise<Doc<"addressNonces"> | null> {
+  return ctx.db
+    .query("addressNonces")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .unique();
+}

@@ -1,0 +1,31 @@
+import { v } from "convex/values";
+import { isAddress, isHex, verifyMessage } from "viem";
+import { internal } from "../_generated/api";
+import { action } from "../_generated/server";
+import { AppError } from "../lib/errors";
+
+/**
+ * Links the address of the caller's open challenge.
+ * @param args.signature EIP-191 signature of the challenge's message by the address's key, 0x and hex digits.
+ * @throws AppError `invalid_request` without an open challenge or for a signature that is not the address's; `conflict`
+ * when another user has linked it.
+ */
+export const linkAddress = action({
+  args: { signature: v.string() },
+  returns: v.object({ address: v.string() }),
+  handler: async (ctx, { signature }): Promise<{ address: string }> => {
+    const challenge = await ctx.runQuery(internal.users.addresses.openChallenge, {});
+    if (challenge === null) throw new AppError("invalid_request", "Ask for a challenge first");
+    if (!(await isSignedBy(challenge.address, challenge.message, signature))) {
+      throw new AppError("invalid_request", "The signature is not this address's over the challenge");
+    }
+    return ctx.runMutation(internal.users.addresses.link, { nonce: challenge.nonce });
+  },
+});
+
+/** Recovers the signer; contract accounts cannot sign here. */
+async function isSignedBy(address: string, message: string, signature: string): Promise<boolean> {
+  if (!isAddress(address) || !isHex(signature)) return false;
+  // viem throws for bytes that are no signature at all.
+  return verifyMessage({ address, message, signature }).catch(() => false);
+}

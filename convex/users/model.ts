@@ -1,0 +1,74 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { requireIdentity } from "../lib/auth";
+import { AppError } from "../lib/errors";
+
+/** The caller's row, or `null` before their first sign-in. @throws AppError `unauthorized` */
+export async function findUser(ctx: QueryCtx): Promise<Doc<"users"> | null> {
+  const { tokenIdentifier } = await requireIdentity(ctx);
+  return ctx.db
+    .query("users")
+    .withIndex("by_tokenIdentifier", (q) => q.eq("tokenIdentifier", tokenIdentifier))
+    .unique();
+}
+
+/** The caller's row. @throws AppError `unauthorized`; `not_found` before their first sign-in. */
+export async function requireUser(ctx: QueryCtx): Promise<Doc<"users">> {
+  const user = await findUser(ctx);
+  if (user === null)
+    throw new AppError("not_found", "This user has not signed in yet: call users/profile:signIn");
+  return user;
+}
+
+/** The signed-in user who owns a `userId`, or `null` when it is nobody's. */
+export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Doc<"users"> | null> {
+  return ctx.db
+    .query("users")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .unique();
+}
+
+/** Who proved an address to be theirs (any case), or `null`. */
+export async function linkedUser(ctx: QueryCtx, address: string): Promise<string | null> {
+  const row = await ctx.db
+    .query("linkedAddresses")
+    .withIndex("by_address", (q) => q.eq("address", address.toLowerCase()))
+    .unique();
+  return row?.userId ?? null;
+}
+
+/** At most this many addresses can be linked to one user. */
+export const MAX_ADDRESSES = 20;
+
+/** The addresses a user has linked, oldest first. */
+export async function addressesOf(
+  ctx: QueryCtx,
+  userId: string,
+): Promise<{ address: string; linkedAt: number }[]> {
+  const rows = await ctx.db
+    .query("linkedAddresses")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(MAX_ADDRESSES);
+  return rows.map(({ address, linkedAt }) => ({ address, linkedAt }));
+}
+
+/** A `userId` nobody has: 128 random bits. */
+export function newUserId(): string {
+  return `usr_${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`;
+}
+
+/** Forgets some of a user's linked addresses, and their open challenge. @returns How many rows went. */
+export async function eraseAddresses(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const addresses = await ctx.db
+    .query("linkedAddresses")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(limit);
+  for (const { _id } of addresses) await ctx.db.delete("linkedAddresses", _id);
+  const nonces = await ctx.db
+    .query("addressNonces")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(limit);
+  for (const { _id } of nonces) await ctx.db.delete("addressNonces", _id);
+  return addresses.length + nonces.length;
+}

@@ -1,0 +1,38 @@
+import { defineTable } from "convex/server";
+import { v } from "convex/values";
+
+export const userTables = {
+  /**
+   * Signed-in users of the web application and the `userId` each owns. Written by `users/profile` (first sign-in) and
+   * `account/claims`. Kept, also when the user deletes their data: it is what protects their funds.
+   */
+  users: defineTable({
+    /** The identity provider's issuer and subject. */
+    tokenIdentifier: v.string(),
+    userId: v.string(),
+    /** The userId is one the user brought along, not one made at sign-in: it cannot change any more. */
+    claimed: v.boolean(),
+    createdAt: v.number(),
+  })
+    .index("by_tokenIdentifier", ["tokenIdentifier"])
+    .index("by_userId", ["userId"]),
+
+  /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */
+  linkedAddresses: defineTable({
+    /** Lower case; linked to one user at most. */
+    address: v.string(),
+    userId: v.string(),
+    linkedAt: v.number(),
+  })
+    .index("by_address", ["address"])
+    .index("by_userId", ["userId"]),
+
+  /** The open challenge to prove an address, at most one per user. Written by `users/addresses`; using it deletes it. */
+  addressNonces: defineTable({
+    userId: v.string(),
+    /** Lower case. */
+    address: v.string(),
+    nonce: v.string(),
+    expiresAt: v.number(),
+  }).index("by_userId", ["userId"]),
+};

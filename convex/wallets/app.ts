@@ -1,0 +1,44 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import { action } from "../_generated/server";
+import { charge } from "../lib/limits";
+import { vHolding, vWalletKind } from "./tables";
+
+/** Holdings worth less than this in USD are dust. */
+const DUST_USD = 1;
+
+const vWalletView = v.object({
+  kind: vWalletKind,
+  address: v.string(),
+  balances: v.array(vHolding),
+  /** How many holdings are not shown because they are dust. */
+  hidden: v.number(),
+  /** Of everything, dust included. */
+  totalValueUsd: v.number(),
+  /** Epoch ms. */
+  pricedAt: v.number(),
+});
+
+/**
+ * The user's wallets as they are on the chain, without what they hold nothing of, and without dust unless asked for. A
+ * holding whose price is not known is shown.
+ * @throws AppError `unauthorized`, `rate_limited`; `upstream` when the chain does not answer.
+ */
+export const view = action({
+  args: { showDust: v.optional(v.boolean()) },
+  returns: v.array(vWalletView),
+  handler: async (ctx, { showDust = false }): Promise<Infer<typeof vWalletView>[]> => {
+    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
+    await charge(ctx, "chain", { userId, address: null });
+    const views = (["custody", "basic"] as const).map(async (kind) => {
+      const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+      if (wallet === null) return [];
+      const { address } = wallet;
+      const portfolio = await ctx.runAction(internal.wallets.accounts.portfolio, { address });
+      const held = portfolio.balances.filter(({ raw }) => raw !== "0");
+      const balances = held.filter(({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD);
+      return [{ ...portfolio, kind, address, balances, hidden: held.length - balances.length }];
+    });
+    return (await Promise.all(views)).flat();
+  },
+});

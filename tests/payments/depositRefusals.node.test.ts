@@ -1,0 +1,199 @@
+import { encodeFunctionData, type Address, type Hex } from "viem";
+import { describe, expect, test } from "vitest";
+import { spendTransfer } from "../../convex/payments/transfers";
+import { faucetAbi, usdcAbi } from "../../scripts/stack/chain/abis";
+import { clientOf, newWallet, send } from "../chain/support";
+import type { WalletApp } from "../support/walletApp";
+import {
+  account,
+  balanceOf,
+  batchOf,
+  breakChain,
+  chain,
+  createApp,
+  credited,
+  hex,
+  ignored,
+  link,
+  NO_TRANSFER,
+  NOBODY,
+  notify,
+  pay,
+  platform,
+  transferTo,
+  USDC,
+} from "./depositSupport";
+
+describe("what is no deposit", () => {
+  test("a USDC look-alike", async () => {
+    const app = createApp();
+    const lookAlike: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
+    const code = await chain.rpc("eth_getCode", [chain.addresses.tokens.USDC, "latest"]);
+    await chain.rpc("anvil_setCode", [lookAlike, code]);
+    const wallet = await newWallet(chain);
+    await link(app, wallet.address);
+    const data = encodeFunctionData({ abi: faucetAbi, functionName: "mint", args: [wallet.address, USDC] });
+    const minted = await chain.rpc("eth_sendTransaction", [{ from: account(3), to: lookAlike, data }]);
+    await clientOf(chain).waitForTransactionReceipt({ hash: hex.parse(minted) });
+    const paid = await send(chain, wallet, { to: lookAlike, data: transferTo(platform(), USDC) });
+    expect([paid.status, paid.logs.length]).toEqual(["success", 1]);
+    const { body } = await notify(app, { txHash: paid.transactionHash });
+    expect(body).toEqual(ignored(paid.transactionHash, NO_TRANSFER));
+    expect([await app.rows("deposits"), await balanceOf(app)]).toEqual([[], 0]);
+  });
+
+  test("a transfer to someone else, another token, ether, and the platform's own transfer", async () => {
+    const app = createApp();
+    const wallet = await newWallet(chain, { USDC, USDT: USDC });
+    await link(app, wallet.address);
+    await link(app, platform());
+    await chain.fund(platform(), { USDC });
+    const { USDC: usdc, USDT: usdt } = chain.addresses.tokens;
+    const own = await chain.rpc("eth_sendTransaction", [
+      { from: platform(), to: usdc, data: transferTo(platform(), USDC) },
+    ]);
+    const receipts = [
+      await send(chain, wallet, { to: usdc, data: transferTo(NOBODY, USDC) }),
+      await send(chain, wallet, { to: usdt, data: transferTo(platform(), USDC) }),
+      await send(chain, wallet, { to: platform(), value: 1n }),
+      await clientOf(chain).waitForTransactionReceipt({ hash: hex.parse(own) }),
+    ];
+    for (const { status, transactionHash } of receipts) {
+      expect(status).toBe("success");
+      const { body } = await notify(app, { txHash: transactionHash });
+      expect(body).toEqual(ignored(transactionHash, NO_TRANSFER));
+    }
+    expect(await app.rows("creditTransactions")).toEqual([]);
+  });
+
+  test("a transfer in a transaction that failed, whatever the payload says", async () => {
+    const app = createApp();
+    const wallet = await newWallet(chain, { USDC: 5n * USDC });
+    await link(app, wallet.address);
+    // The second transfer takes more than there is, so the first one's log goes down with it.
+    const { status, transactionHash: txHash } = await batchOf(wallet, [USDC, 50n * USDC]);
+    expect(status).toBe("reverted");
+    const log = { transactionHash: txHash, logIndex: "0x0", removed: false, data: "0x1851960" };
+    const { body } = await notify(app, { event: { activity: [{ hash: txHash, category: "token", log }] } });
+    expect(body).toEqual(ignored(txHash, "the transaction failed"));
+    expect(await app.rows("deposits")).toEqual([]);
+  });
+
+  test("a transfer to another platform wallet", async () => {
+    const app = createApp({ PLATFORM_WALLET_ADDRESS: NOBODY });
+    const { wallet, txHash } = await pay(USDC);
+    await link(app, wallet.address);
+    expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, NO_TRANSFER));
+  });
+
+  test("a log that is none, next to one that is", async () => {
+    const app = createApp();
+    const { wallet, txHash, logIndex } = await pay(USDC);
+    await link(app, wallet.address);
+    const { body } = await notify(app, { txHash, logIndex: logIndex + 7 });
+    const reason = `log ${logIndex + 7} is no USDC transfer to the platform wallet`;
+    expect(body).toEqual({ ...credited(txHash, logIndex, "1", 100), ignored: [{ txHash, reason }] });
+  });
+
+  test("less than one credit", async () => {
+    const app = createApp();
+    const { wallet, txHash } = await pay(9_999n);
+    await link(app, wallet.address);
+    expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, "it is worth less than one credit"));
+  });
+
+  test("another chain's word", async () => {
+    const app = createApp();
+    const { wallet, txHash } = await pay(USDC);
+    await link(app, wallet.address);
+    breakChain(async (forward) => {
+      const text = await (await forward()).text();
+      return new Response(text.replaceAll('"result":"0x2105"', '"result":"0x1"'));
+    });
+    expect((await notify(app, { txHash })).body).toMatchObject({ credited: [], pending: [{ txHash }] });
+    expect(await app.rows("deposits")).toEqual([]);
+  });
+});
+
+describe("a transfer that bought a report", () => {
+  const spend = (app: WalletApp, paid: Awaited<ReturnType<typeof pay>>, amount: bigint) =>
+    app.t.run((ctx) => {
+      const { txHash, logIndex, wallet } = paid;
+      const transfer = { txHash, logIndex, from: wallet.address, amount: amount.toString() };
+      return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:${logIndex}` });
+    });
+
+  test("of exactly its price credits nothing", async () => {
+    const app = createApp();
+    const paid = await pay(USDC);
+    await link(app, paid.wallet.address);
+    await spend(app, paid, USDC);
+    const { body } = await notify(app, { txHash: paid.txHash });
+    expect(body).toEqual(ignored(paid.txHash, "it was spent on a report"));
+    expect(await balanceOf(app)).toBe(0);
+  });
+
+  test("of more credits the rest", async () => {
+    const app = createApp();
+    const paid = await pay(100n * USDC);
+    await link(app, paid.wallet.address);
+    await spend(app, paid, 100n * USDC);
+    const { txHash, logIndex } = paid;
+    expect((await notify(app, { txHash })).body).toEqual(credited(txHash, logIndex, "100", 9_900));
+    const [row] = await app.rows("spentTransfers");
+    expect(row).toMatchObject({ claimKey: `log:${txHash}:${logIndex}`, depositKey: expect.any(String) });
+  });
+
+  test("by a signed payment is known before the report's work says so", async () => {
+    const app = createApp();
+    const wallet = await newWallet(chain, { USDC: 3n * USDC });
+    await link(app, wallet.address);
+    const nonce: Hex = `0x${"5a".repeat(32)}`;
+    const authorization = { from: wallet.address, to: platform(), value: 3n * USDC, nonce };
+    const [validAfter, validBefore] = [0n, BigInt(Math.floor(Date.now() / 1000) + 3_600)];
+    const signature = await wallet.signTypedData({
+      domain: {
+        name: "USD Coin",
+        version: "2",
+        chainId: 8453,
+        verifyingContract: chain.addresses.tokens.USDC,
+      },
+      primaryType: "TransferWithAuthorization",
+      types: {
+        TransferWithAuthorization: [
+          { name: "from", type: "address" },
+          { name: "to", type: "address" },
+          { name: "value", type: "uint256" },
+          { name: "validAfter", type: "uint256" },
+          { name: "validBefore", type: "uint256" },
+          { name: "nonce", type: "bytes32" },
+        ],
+      },
+      message: { ...authorization, validAfter, validBefore },
+    });
+    const relayer = await newWallet(chain);
+    const { from, to, value } = authorization;
+    const data = encodeFunctionData({
+      abi: usdcAbi,
+      functionName: "transferWithAuthorization",
+      args: [from, to, value, validAfter, validBefore, nonce, signature],
+    });
+    const receipt = await send(chain, relayer, { to: chain.addresses.tokens.USDC, data });
+    expect(receipt.status).toBe("success");
+    await app.t.run((ctx) =>
+      ctx.db.insert("paymentClaims", {
+        key: `auth:${wallet.address.toLowerCase()}:${nonce}`,
+        order: { focus: "", bodyHash: "00" },
+        strength: 2,
+        overridden: false,
+        state: "settling",
+        attempt: 1,
+        leaseUntil: 0,
+        payer: wallet.address.toLowerCase(),
+        createdAt: Date.now(),
+      }),
+    );
+    const { body } = await notify(app, { txHash: receipt.transactionHash });
+    expect(body.credited).toMatchObject([{ amountUsdc: "3", credits: 200 }]);
+  });
+});

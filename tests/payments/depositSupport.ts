@@ -1,0 +1,134 @@
+import { encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { afterAll, afterEach, beforeAll, vi } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import type { Chain } from "../../scripts/stack/chain";
+import { clientOf, newWallet, send } from "../chain/support";
+import { closeApp } from "../support/world";
+import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+
+/** The deposit webhook on a chain of the test file's own, and people who pay. */
+
+export let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+export const USDC = 1_000_000n;
+export const NOBODY: Address = "0x9999999999999999999999999999999999999999";
+export const hex = z.custom<Hex>((value) => typeof value === "string" && value.startsWith("0x"));
+export const account = (index: number): Address => chain.accounts[index] ?? NOBODY;
+export const platform = () => account(1);
+
+export const createApp = (env: Record<string, string | undefined> = {}) =>
+  createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: platform(), ...env } });
+
+export const notify = (app: WalletApp, body: unknown, init: Parameters<WalletApp["post"]>[2] = {}) =>
+  app.post("/indexer/deposit", body, init);
+
+export const transferTo = (to: Address, amount: bigint) =>
+  encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
+
+/** A wallet that has paid the platform, and where its transfer is. */
+export async function pay(amount: bigint, payer?: PrivateKeyAccount) {
+  const wallet = payer ?? (await newWallet(chain, { USDC: amount }));
+  const to = chain.addresses.tokens.USDC;
+  const receipt = await send(chain, wallet, { to, data: transferTo(platform(), amount) });
+  const txHash = receipt.transactionHash;
+  return { wallet, txHash, logIndex: receipt.logs[0]?.logIndex ?? -1, receipt };
+}
+
+export async function link(app: WalletApp, address: string, userId = "alice") {
+  const linkedAt = Date.now();
+  await app.t.run((ctx) =>
+    ctx.db.insert("linkedAddresses", { address: address.toLowerCase(), userId, linkedAt }),
+  );
+}
+
+export async function balanceOf(app: WalletApp, userId = "alice"): Promise<number> {
+  return (await app.rows("creditBalances")).find((row) => row.userId === userId)?.balance ?? 0;
+}
+
+/** Lets everything that waits become due, and the crons come by. */
+export async function cronsRun(app: WalletApp) {
+  await app.t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("depositHints").collect()) {
+      await ctx.db.patch("depositHints", _id, { nextCheckAt: 0 });
+    }
+    for (const { _id, state } of await ctx.db.query("deposits").collect()) {
+      if (state === "unmatched") await ctx.db.patch("deposits", _id, { nextMatchAt: 0 });
+    }
+  });
+  await app.t.mutation(internal.payments.deposits.checkDue, {});
+  await app.t.mutation(internal.payments.deposits.matchDue, {});
+  await app.settle(400);
+}
+
+/** The chain does not answer until this is undone, or answers late. */
+export function breakChain(answer: (forward: () => Promise<Response>) => Promise<Response>): () => void {
+  const inner = globalThis.fetch;
+  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+    const toChain = new Request(input, init).url.startsWith(chain.url);
+    return toChain ? answer(() => inner(input, init)) : inner(input, init);
+  });
+  return () => vi.stubGlobal("fetch", inner);
+}
+
+export const credited = (txHash: string, logIndex: number, amountUsdc: string, credits: number) => ({
+  success: true,
+  credited: [{ txHash, logIndex, amountUsdc, credits }],
+  pending: [],
+  ignored: [],
+});
+export const ignored = (txHash: string, reason: string) => ({
+  success: true,
+  credited: [],
+  pending: [],
+  ignored: [{ txHash, reason }],
+});
+export const NO_TRANSFER = "it holds no USDC transfer to the platform wallet";
+export const UNMATCHED = "unmatched: it is credited once its sending address is linked";
+
+/** Several transfers to the platform in one transaction, through a contract that was allowed to take them. */
+export async function batchOf(wallet: PrivateKeyAccount, amounts: readonly bigint[]) {
+  const { multicall3, tokens } = chain.addresses;
+  const everything = 2n ** 255n;
+  const approve = encodeFunctionData({
+    abi: erc20Abi,
+    functionName: "approve",
+    args: [multicall3, everything],
+  });
+  await send(chain, wallet, { to: tokens.USDC, data: approve });
+  const calls = amounts.map((amount) => ({
+    target: tokens.USDC,
+    allowFailure: false,
+    callData: encodeFunctionData({
+      abi: erc20Abi,
+      functionName: "transferFrom",
+      args: [wallet.address, platform(), amount],
+    }),
+  }));
+  const abi = parseAbi([
+    "struct Call { address target; bool allowFailure; bytes callData; }",
+    "function aggregate3(Call[] calls) payable",
+  ]);
+  const data = encodeFunctionData({ abi, functionName: "aggregate3", args: [calls] });
+  const client = clientOf(chain);
+  const raw = await wallet.signTransaction({
+    chainId: 8453,
+    type: "eip1559",
+    nonce: await client.getTransactionCount({ address: wallet.address }),
+    to: multicall3,
+    data,
+    gas: 8_000_000n,
+    maxFeePerGas: 10_000_000_000n,
+    maxPriorityFeePerGas: 1_000_000_000n,
+  });
+  const hash = await client.sendRawTransaction({ serializedTransaction: raw });
+  const receipt = await client.waitForTransactionReceipt({ hash });
+  const ours = receipt.logs.filter(({ topics }) => topics[0]?.startsWith("0xddf252ad"));
+  return { ...receipt, logs: ours };
+}

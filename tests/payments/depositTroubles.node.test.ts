@@ -1,0 +1,261 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import { clientOf, newWallet, signed } from "../chain/support";
+import {
+  balanceOf,
+  breakChain,
+  chain,
+  createApp,
+  credited,
+  cronsRun,
+  link,
+  notify,
+  pay,
+  platform,
+  transferTo,
+  USDC,
+} from "./depositSupport";
+
+describe("time and trouble", () => {
+  test("confirmations are waited for, and then it is credited without another webhook", async () => {
+    const app = createApp({ CONFIRMATIONS: "3" });
+    const { wallet, txHash } = await pay(USDC);
+    await link(app, wallet.address);
+    expect((await notify(app, { txHash })).body).toEqual({
+      success: true,
+      credited: [],
+      pending: [{ txHash }],
+      ignored: [],
+    });
+    expect(await app.rows("deposits")).toMatchObject([{ state: "pending" }]);
+    await chain.miner.mine();
+    await chain.miner.mine();
+    await app.settle(2_500);
+    expect(await balanceOf(app)).toBe(100);
+  });
+
+  test("a transaction that the chain does not know yet is found when it is mined", async () => {
+    const app = createApp();
+    const wallet = await newWallet(chain, { USDC });
+    await link(app, wallet.address);
+    const to = chain.addresses.tokens.USDC;
+    const raw = await signed(chain, wallet, { to, data: transferTo(platform(), USDC) });
+    await chain.miner.pause();
+    const hash = await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
+    expect((await notify(app, { txHash: hash })).body.pending).toEqual([{ txHash: hash }]);
+    chain.miner.resume();
+    await clientOf(chain).waitForTransactionReceipt({ hash });
+    expect((await notify(app, { txHash: hash })).body.credited).toMatchObject([{ credits: 100 }]);
+  });
+
+  test("a made-up transaction is asked ever more seldom, and given up after a day", async () => {
+    const app = createApp();
+    const txHash = `0x${"0d".repeat(32)}`;
+    expect((await notify(app, { txHash })).body.pending).toEqual([{ txHash }]);
+    await app.t.run(async (ctx) => {
+      const row = await ctx.db.query("depositHints").first();
+      if (row !== null) await ctx.db.patch("depositHints", row._id, { openedAt: Date.now() - 90_000_000 });
+    });
+    await cronsRun(app);
+    const [row] = await app.rows("depositHints");
+    expect(row).toMatchObject({ state: "settled", reason: "the chain does not know this transaction" });
+  });
+
+  test("while the chain is down deposits are kept, and the cron credits them", async () => {
+    const app = createApp();
+    const { wallet, txHash, logIndex } = await pay(USDC);
+    await link(app, wallet.address);
+    const mend = breakChain(() => Promise.reject(new TypeError("fetch failed")));
+    const { status, body } = await notify(app, { txHash });
+    expect([status, body.pending, body.credited]).toEqual([200, [{ txHash }], []]);
+    await cronsRun(app);
+    expect(await app.rows("depositHints")).toMatchObject([{ state: "waiting" }]);
+    mend();
+    await cronsRun(app);
+    expect(await balanceOf(app)).toBe(100);
+    expect((await notify(app, { txHash })).body).toEqual(credited(txHash, logIndex, "1", 100));
+  });
+
+  test("a slow chain is not waited for: the work goes on behind", async () => {
+    const app = createApp();
+    Object.assign(deadlines, { deposit: 150 });
+    const { wallet, txHash } = await pay(USDC);
+    await link(app, wallet.address);
+    breakChain(async (forward) => {
+      await new Promise((resolve) => setTimeout(resolve, 800));
+      return forward();
+    });
+    const startedAt = performance.now();
+    expect((await notify(app, { txHash })).body.pending).toEqual([{ txHash }]);
+    expect(performance.now() - startedAt).toBeLessThan(700);
+    await app.settle(1_200);
+    expect(await balanceOf(app)).toBe(100);
+  });
+
+  test("a check that died is taken over by the cron", async () => {
+    const app = createApp();
+    Object.assign(deadlines, { deposit: 100, chain: 60_000 });
+    const { wallet, txHash } = await pay(USDC);
+    await link(app, wallet.address);
+    const revive = breakChain(() => new Promise<Response>(() => undefined));
+    expect((await notify(app, { txHash })).body.pending).toEqual([{ txHash }]);
+    revive();
+    await app.t.run(async (ctx) => {
+      const row = await ctx.db.query("depositHints").first();
+      if (row !== null) await ctx.db.patch("depositHints", row._id, { nextCheckAt: 0 });
+    });
+    await app.t.mutation(internal.payments.deposits.checkDue, {});
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(await balanceOf(app)).toBe(100);
+  });
+});
+
+describe("a reorganisation", () => {
+  /** Pays in a block of its own, which is the newest one. */
+  async function payInHead(amount: bigint) {
+    const wallet = await newWallet(chain, { USDC: amount });
+    const to = chain.addresses.tokens.USDC;
+    const raw = await signed(chain, wallet, { to, data: transferTo(platform(), amount) });
+    await chain.miner.pause();
+    const txHash = await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
+    await chain.miner.mine();
+    const drop = () => chain.rpc("anvil_reorg", [1, []]);
+    const mineAgain = async () => {
+      await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
+      await chain.miner.mine();
+    };
+    return { wallet, txHash, drop, mineAgain };
+  }
+  afterEach(() => chain.miner.resume());
+
+  test("takes a credited deposit back once, and credits it again when it is mined again", async () => {
+    const app = createApp();
+    const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);
+    await link(app, wallet.address);
+    expect((await notify(app, { txHash })).body.credited).toMatchObject([{ credits: 400 }]);
+
+    await drop();
+    const removal = { txHash, removed: true };
+    expect((await notify(app, removal)).body).toMatchObject({ credited: [], pending: [{ txHash }] });
+    await Promise.all([notify(app, removal), notify(app, removal), cronsRun(app)]);
+    expect(await balanceOf(app)).toBe(0);
+    expect(await app.rows("deposits")).toMatchObject([{ state: "reversed" }]);
+    const types = (await app.rows("creditTransactions")).map(({ type, amount }) => [type, amount]);
+    expect(types).toEqual([
+      ["deposit", 400],
+      ["deduction", 400],
+    ]);
+    expect(await app.rows("spentTransfers")).toEqual([]);
+
+    await mineAgain();
+    expect((await notify(app, { txHash })).body.credited).toMatchObject([{ credits: 400 }]);
+    await notify(app, { txHash });
+    expect(await balanceOf(app)).toBe(400);
+    expect(await app.rows("creditTransactions")).toHaveLength(3);
+  });
+
+  test("is noticed by the re-check, without a webhook, and so is the transaction's return", async () => {
+    const app = createApp();
+    const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);
+    await link(app, wallet.address);
+    await notify(app, { txHash });
+    const [hint] = await app.rows("depositHints");
+    expect((hint?.nextCheckAt ?? 0) - Date.now()).toBeLessThanOrEqual(60_000);
+    await drop();
+    await cronsRun(app);
+    expect(await balanceOf(app)).toBe(0);
+    await mineAgain();
+    await cronsRun(app);
+    expect(await balanceOf(app)).toBe(400);
+  });
+
+  test("that leaves the transaction with other transfers credits those, and takes back the former", async () => {
+    const app = createApp();
+    const { wallet, txHash } = await payInHead(4n * USDC);
+    await link(app, wallet.address);
+    await notify(app, { txHash });
+    const [deposit] = await app.rows("deposits");
+    const [hint] = await app.rows("depositHints");
+    if (deposit === undefined || hint === undefined) throw new Error("Nothing was credited");
+    const reconcile = (transfers: { logIndex: number; amount: string }[]) =>
+      app.t.mutation(internal.payments.deposits.reconcile, {
+        hintId: hint._id,
+        turn: hint.turn,
+        finding: {
+          kind: "mined",
+          succeeded: true,
+          blockNumber: deposit.blockNumber + 1,
+          blockHash: `0x${"ee".repeat(32)}`,
+          confirmations: 1,
+          transfers: transfers.map((transfer) => ({ ...transfer, from: deposit.from })),
+        },
+      });
+    const { logIndex } = deposit;
+    const moved = logIndex + 3;
+    for (const [transfers, credits] of [
+      [[{ logIndex: moved, amount: "4000000" }], 400],
+      [[{ logIndex: moved, amount: "2500000" }], 250],
+      [
+        [
+          { logIndex, amount: "1000000" },
+          { logIndex: moved, amount: "2500000" },
+        ],
+        350,
+      ],
+    ] as const) {
+      await reconcile([...transfers]);
+      await reconcile([...transfers]);
+      expect([transfers, await balanceOf(app)]).toEqual([transfers, credits]);
+    }
+    const spent = await app.rows("spentTransfers");
+    expect(spent.map((row) => row.amount).sort()).toEqual(["1000000", "2500000"]);
+  });
+
+  test("that is only claimed changes nothing", async () => {
+    const app = createApp();
+    const { wallet, txHash } = await payInHead(4n * USDC);
+    await link(app, wallet.address);
+    await notify(app, { txHash });
+    expect((await notify(app, { txHash, removed: true })).body.credited).toMatchObject([{ credits: 400 }]);
+    expect(await balanceOf(app)).toBe(400);
+    expect(await app.rows("creditTransactions")).toHaveLength(1);
+  });
+
+  test("is not believed of a node that lags: it still shows the block", async () => {
+    const app = createApp();
+    const { wallet, txHash } = await payInHead(4n * USDC);
+    await link(app, wallet.address);
+    await notify(app, { txHash });
+    const mend = breakChain(async (forward) => {
+      const answer: unknown = JSON.parse(await (await forward()).text());
+      const hide = (one: unknown) => {
+        const { result, ...rest } = z.looseObject({ result: z.unknown() }).parse(one);
+        const isReceipt =
+          typeof result === "object" && result !== null && "logsBloom" in result && "logs" in result;
+        return { ...rest, result: isReceipt ? null : result };
+      };
+      return Response.json(Array.isArray(answer) ? answer.map(hide) : hide(answer));
+    });
+    const { body } = await notify(app, { txHash, removed: true });
+    expect(body.pending).toEqual([{ txHash }]);
+    expect(await balanceOf(app)).toBe(400);
+    mend();
+    await cronsRun(app);
+    expect((await notify(app, { txHash })).body.credited).toMatchObject([{ credits: 400 }]);
+    expect(await app.rows("creditTransactions")).toHaveLength(1);
+  });
+
+  test("after the last re-check a settled deposit is left alone", async () => {
+    const app = createApp();
+    const { wallet, txHash } = await payInHead(USDC);
+    await link(app, wallet.address);
+    await notify(app, { txHash });
+    await cronsRun(app);
+    await cronsRun(app);
+    const [hint] = await app.rows("depositHints");
+    expect(hint).toMatchObject({ state: "settled", checks: 2, nextCheckAt: Number.MAX_SAFE_INTEGER });
+    expect(await balanceOf(app)).toBe(100);
+  });
+});

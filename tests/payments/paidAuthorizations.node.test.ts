@@ -1,0 +1,451 @@
+import { encodeFunctionData, erc20Abi } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf, send, signed } from "../chain/support";
+import { startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import {
+  authorize,
+  buy,
+  createPaidApp,
+  headerOf,
+  now,
+  ONE,
+  payer,
+  PLATFORM,
+  settlementCall,
+  stranger,
+  versionOne,
+  versionTwo,
+  writings,
+} from "./paying";
+
+/** x402 clients only sign: the service carries the payment out, once. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const usdcOf = (address: `0x${string}`) =>
+  clientOf(chain).readContract({
+    address: TOKENS.USDC,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [address],
+  });
+
+/** How much the platform has received while something was done. */
+async function received(work: () => Promise<void>): Promise<bigint> {
+  const before = await usdcOf(PLATFORM);
+  await work();
+  return (await usdcOf(PLATFORM)) - before;
+}
+
+/** Lets every lease run out and the cron come by until the only claim is no longer being settled. */
+async function timePasses(app: WalletApp): Promise<void> {
+  for (let round = 0; round < 100; round++) {
+    await app.t.run(async (ctx) => {
+      for (const row of await ctx.db.query("paymentClaims").collect()) {
+        if (row.state === "settling") await ctx.db.patch("paymentClaims", row._id, { leaseUntil: 1 });
+      }
+    });
+    await app.t.mutation(internal.payments.claims.resumeLost, {});
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const [row] = await app.rows("paymentClaims");
+    if (row?.state === "delivered" || row?.state === "refused") return;
+  }
+  throw new Error("The claim never ended");
+}
+
+describe("a signed payment", () => {
+  test.each([
+    ["version 1", versionOne, "base"],
+    ["version 2", versionTwo, "eip155:8453"],
+  ] as const)("of x402 %s is carried out and buys a report", async (_name, headers, network) => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain);
+    const header = headers(await authorize(from));
+    let answer = await app.get("/health");
+    expect(
+      await received(async () => {
+        answer = await buy(app, header, { token: "BTC" });
+      }),
+    ).toBe(ONE);
+    expect([answer.status, answer.body.success, answer.body.token]).toEqual([200, true, "BTC"]);
+    const name = network === "base" ? "x-payment-response" : "payment-response";
+    expect(headerOf(answer, name)).toEqual({
+      success: true,
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+      network,
+      payer: from.address.toLowerCase(),
+    });
+    expect(
+      await received(async () => expect((await buy(app, header, { token: "BTC" })).text).toBe(answer.text)),
+    ).toBe(0n);
+    const other = await buy(app, header, { token: "ETH" });
+    expect([other.status, other.body.reason]).toEqual([402, "payment_already_used"]);
+    expect(writings(app)).toBe(1);
+    expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.stringMatching(/^auth:0x/) }]);
+  });
+
+  test("sent four times at once is carried out once, and all get the report", async () => {
+    const app = createPaidApp(chain);
+    const header = versionOne(await authorize(await payer(chain)));
+    const moved = await received(async () => {
+      const answers = await Promise.all([1, 2, 3, 4].map(() => buy(app, header)));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    });
+    expect([moved, writings(app)]).toEqual([ONE, 1]);
+  });
+
+  test("beside seven others has a nonce of its own", async () => {
+    const app = createPaidApp(chain);
+    const headers: Record<string, string>[] = [];
+    for (let i = 0; i < 8; i++) headers.push(versionTwo(await authorize(await payer(chain))));
+    const moved = await received(async () => {
+      const answers = await Promise.all(headers.map((header, i) => buy(app, header, { userId: `u${i}` })));
+      expect(answers.map(({ status }) => status)).toEqual(headers.map(() => 200));
+    });
+    expect(moved).toBe(8n * ONE);
+    const nonces = (await app.rows("paymentClaims")).map(({ settlement }) => settlement?.nonce);
+    expect(new Set(nonces).size).toBe(8);
+  });
+
+  test("that a stranger carried out before it was shown here is a payment all the same", async () => {
+    const app = createPaidApp(chain);
+    const authorized = await authorize(await payer(chain));
+    const receipt = await send(chain, await payer(chain), settlementCall(authorized));
+    const answer = await buy(app, versionOne(authorized));
+    expect(answer.status).toBe(200);
+    expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: receipt.transactionHash });
+    expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 0 }]);
+  });
+
+  test("that a stranger slips in before the service's own transaction is a payment all the same", async () => {
+    const app = createPaidApp(chain);
+    const authorized = await authorize(await payer(chain));
+    const other = await payer(chain);
+    const inner = globalThis.fetch;
+    let slipped = "";
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const body = typeof init?.body === "string" ? init.body : "";
+      if (slipped === "" && body.includes("eth_sendRawTransaction")) {
+        slipped = "sending";
+        vi.stubGlobal("fetch", inner);
+        slipped = (await send(chain, other, settlementCall(authorized))).transactionHash;
+      }
+      return inner(input, init);
+    });
+    const answer = await buy(app, versionTwo(authorized));
+    expect(answer.status).toBe(200);
+    expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: slipped });
+    expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2, state: "delivered" }]);
+  });
+
+  test("survives a death between the stored bytes and their sending: the cron pays once, the same proof gets the report", async () => {
+    const app = createPaidApp(chain);
+    const header = versionTwo(await authorize(await payer(chain)));
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+      const body = typeof init?.body === "string" ? init.body : "";
+      return body.includes("eth_sendRawTransaction")
+        ? new Promise<Response>(() => undefined)
+        : inner(input, init);
+    });
+    const moved = await received(async () => {
+      deadlines.caller = 600;
+      const late = await buy(app, header);
+      expect([late.status, late.body.error]).toEqual([
+        502,
+        expect.stringContaining("send the same proof again"),
+      ]);
+      expect(late.headers.get("payment-response")).toBeNull();
+      vi.stubGlobal("fetch", inner);
+      deadlines.caller = 20_000;
+      await timePasses(app);
+      expect((await buy(app, header)).status).toBe(200);
+    });
+    expect([moved, writings(app)]).toEqual([ONE, 1]);
+  });
+
+  test("from a relayer without gas is 500, and nothing is claimed", async () => {
+    const app = createPaidApp(chain, { env: { X402_RELAYER_PRIVATE_KEY: generatePrivateKey() } });
+    const { status, body } = await buy(app, versionTwo(await authorize(await payer(chain))));
+    expect([status, body]).toEqual([
+      500,
+      { error: "The payment relayer cannot pay the network fee: nothing was moved" },
+    ]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+
+  test("that the chain is slow to check is 502 within the deadline, and claims nothing", async () => {
+    const app = createPaidApp(chain);
+    const header = versionTwo(await authorize(await payer(chain)));
+    vi.stubGlobal("fetch", () => new Promise<Response>(() => undefined));
+    deadlines.caller = 100;
+    const { status, body } = await buy(app, header);
+    expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+
+  test("is not carried out on another chain", async () => {
+    const app = createPaidApp(chain);
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const response = await inner(input, init);
+      return new Response((await response.text()).replaceAll('"0x2105"', '"0x14a34"'), response);
+    });
+    for (const headers of [versionTwo(await authorize(stranger())), { "X-PAYMENT": `0x${"1".repeat(64)}` }]) {
+      const { status, body } = await buy(app, headers);
+      expect([status, body.error]).toEqual([
+        502,
+        expect.stringContaining("The chain RPC serves chain 84532 rather than 8453"),
+      ]);
+    }
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+});
+
+describe("without a relayer a facilitator", () => {
+  const FACILITATOR = "http://facilitator.test";
+  const facilitatorShape = z.object({
+    x402Version: z.literal(1),
+    paymentPayload: z.object({ scheme: z.literal("exact"), network: z.literal("base") }),
+    paymentRequirements: z.object({ payTo: z.literal(PLATFORM), maxAmountRequired: z.literal("1000000") }),
+  });
+
+  function withFacilitator(settle: () => Promise<Response>): WalletApp {
+    const app = createPaidApp(chain, {
+      env: {
+        X402_RELAYER_PRIVATE_KEY: "",
+        X402_FACILITATOR_URL: FACILITATOR,
+        CONVEX_SITE_URL: "https://reports.test",
+      },
+    });
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+      if (input !== `${FACILITATOR}/settle`) return inner(input, init);
+      facilitatorShape.parse(JSON.parse(typeof init?.body === "string" ? init.body : ""));
+      return settle();
+    });
+    return app;
+  }
+
+  test("carries the payment out, once", async () => {
+    const authorized = await authorize(await payer(chain));
+    const gas = await payer(chain);
+    let asked = 0;
+    const app = withFacilitator(async () => {
+      asked++;
+      const { transactionHash } = await send(chain, gas, settlementCall(authorized));
+      return Response.json({ success: true, transaction: transactionHash, network: "base" });
+    });
+    const moved = await received(async () => {
+      const answers = await Promise.all([1, 2, 3].map(() => buy(app, versionTwo(authorized))));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    });
+    expect([moved, asked, writings(app)]).toEqual([ONE, 1, 1]);
+  });
+
+  test.each([
+    ["declines", () => Promise.resolve(Response.json({ success: false, errorReason: "busy" }))],
+    ["fails", () => Promise.resolve(Response.json({}, { status: 500 }))],
+    ["cannot be reached", () => Promise.reject(new TypeError("connection refused"))],
+  ])("that %s is 502, and the same proof goes on", async (_name, settle) => {
+    const authorized = await authorize(await payer(chain));
+    const app = withFacilitator(settle);
+    const { status, body } = await buy(app, versionOne(authorized));
+    expect([status, body.error]).toEqual([502, expect.stringContaining("The payment facilitator")]);
+    expect(writings(app)).toBe(0);
+    await send(chain, await payer(chain), settlementCall(authorized));
+    expect((await buy(app, versionOne(authorized))).status).toBe(200);
+  });
+});
+
+describe("a signed payment is refused with 402 and a reason, and nothing moves:", () => {
+  const prefix = "invalid_exact_evm_payload";
+  const poor = stranger();
+  test.each<[string, string, () => Promise<Record<string, string>>]>([
+    [
+      "to another",
+      `${prefix}_recipient_mismatch`,
+      async () => versionOne(await authorize(await payer(chain), { to: stranger().address })),
+    ],
+    [
+      "too little",
+      `${prefix}_authorization_value`,
+      async () => versionOne(await authorize(await payer(chain), { value: ONE - 1n })),
+    ],
+    [
+      "not valid yet",
+      `${prefix}_authorization_valid_after`,
+      async () => versionOne(await authorize(await payer(chain), { validAfter: now() + 60n })),
+    ],
+    [
+      "expired",
+      `${prefix}_authorization_valid_before`,
+      async () => versionOne(await authorize(await payer(chain), { validBefore: now() + 3n })),
+    ],
+    [
+      "signed by another",
+      `${prefix}_signature`,
+      async () => versionTwo(await authorize(await payer(chain), { by: stranger() })),
+    ],
+    ["without funds", "insufficient_funds", async () => versionTwo(await authorize(poor))],
+    [
+      "on another network",
+      "invalid_network",
+      async () => versionOne(await authorize(poor), { network: "base-sepolia" }),
+    ],
+    [
+      "of another scheme",
+      "unsupported_scheme",
+      async () => versionOne(await authorize(poor), { scheme: "upto" }),
+    ],
+    [
+      "malformed",
+      "invalid_payload",
+      async () => versionOne(await authorize(poor), { payload: { signature: "0x" } }),
+    ],
+    [
+      "of a wallet still to be deployed",
+      `${prefix}_signature`,
+      async () => {
+        const authorized = await authorize(poor);
+        const signature = `${authorized.signature}${"6492".repeat(16)}`;
+        return versionOne(authorized, { payload: { ...authorized.payload, signature } });
+      },
+    ],
+  ])("%s", async (_name, reason, headers) => {
+    const app = createPaidApp(chain);
+    const moved = await received(async () => {
+      const answer = await buy(app, await headers());
+      expect([answer.status, answer.body.reason]).toEqual([402, reason]);
+      expect(answer.body).toMatchObject({ error: expect.any(String), paymentDetails: {}, x402Version: 1 });
+      expect(headerOf(answer, "x-payment-response")).toEqual({
+        success: false,
+        errorReason: reason,
+        transaction: "",
+        network: "base",
+      });
+    });
+    expect(moved).toBe(0n);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+
+  test("cancelled", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain);
+    const authorized = await authorize(from);
+    const { nonce } = authorized.message;
+    const signature = await from.signTypedData({
+      domain: { name: "USD Coin", version: "2", chainId: 8453, verifyingContract: TOKENS.USDC },
+      types: {
+        CancelAuthorization: [
+          { name: "authorizer", type: "address" },
+          { name: "nonce", type: "bytes32" },
+        ],
+      },
+      primaryType: "CancelAuthorization",
+      message: { authorizer: from.address, nonce },
+    });
+    const { usdcAbi } = await import("../../scripts/stack/chain/abis");
+    const data = encodeFunctionData({
+      abi: usdcAbi,
+      functionName: "cancelAuthorization",
+      args: [from.address, nonce, signature],
+    });
+    await send(chain, from, { to: TOKENS.USDC, data });
+    const { status, body } = await buy(app, versionOne(authorized));
+    expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
+  });
+
+  test("emptied behind the check: the claim is released, and the same proof pays once there is money again", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain, ONE);
+    const authorized = await authorize(from);
+    const drain = encodeFunctionData({
+      abi: erc20Abi,
+      functionName: "transfer",
+      args: [stranger().address, ONE],
+    });
+    const raw = await signed(chain, from, { to: TOKENS.USDC, data: drain });
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const body = typeof init?.body === "string" ? init.body : "";
+      if (body.includes("eth_sendRawTransaction")) {
+        vi.stubGlobal("fetch", inner);
+        await chain.rpc("eth_sendRawTransaction", [raw]);
+        await chain.miner.mine();
+      }
+      return inner(input, init);
+    });
+    const refused = await buy(app, versionOne(authorized));
+    expect([refused.status, refused.body.reason]).toEqual([402, "insufficient_funds"]);
+    expect(await app.rows("paymentClaims")).toMatchObject([{ state: "refused" }]);
+    await chain.fund(from.address, { USDC: ONE });
+    expect((await buy(app, versionOne(authorized), { userId: "alice" })).status).toBe(200);
+    expect(await usdcOf(from.address)).toBe(0n);
+  });
+});
+
+describe("a report that fails", () => {
+  const short = JSON.stringify({
+    fullAnalysis: "Quiet day.",
+    shortSummary: "🟡 Quiet",
+    marketOutlook: "neutral",
+    impacts: [{ title: "BTC", detail: "Flat.", sentiment: "neutral", confidence: 0.5 }],
+  });
+  test.each([
+    ["the gateway is down", { mode: "status", status: 500 }, "The LLM gateway answered with status 500"],
+    ["it is too short", { mode: "reply", content: short }, "The LLM gateway wrote too short a report"],
+  ] as const)(
+    "because %s is 502 with the payment's receipt, and costs nothing again",
+    async (_name, fault, error) => {
+      const app = createPaidApp(chain);
+      const from = await payer(chain);
+      const header = versionTwo(await authorize(from));
+      app.standins.fail("llm", { ...fault, schema: "research_result" });
+      const moved = await received(async () => {
+        const failed = await buy(app, header, { userId: "alice" });
+        expect([failed.status, failed.body]).toEqual([502, { error }]);
+        expect(headerOf(failed, "payment-response")).toMatchObject({
+          success: true,
+          payer: from.address.toLowerCase(),
+        });
+        expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid" }]);
+        app.standins.clear();
+        const other = await buy(app, header, { userId: "mallory" });
+        expect([other.status, other.body.reason]).toEqual([402, "payment_already_used"]);
+        const served = await buy(app, header, { userId: "alice" });
+        expect(served.status).toBe(200);
+        expect(headerOf(served, "payment-response")).toEqual(headerOf(failed, "payment-response"));
+      });
+      expect(moved).toBe(ONE);
+    },
+  );
+
+  test("or takes longer than its caller waits is 502 with the receipt, and a repeat joins it", async () => {
+    const app = createPaidApp(chain);
+    const header = versionOne(await authorize(privateKeyToAccount(generatePrivateKey()), {}));
+    expect((await buy(app, header)).body.reason).toBe("insufficient_funds");
+    const paid = versionOne(await authorize(await payer(chain)));
+    app.standins.fail("llm", { mode: "slow", ms: 2_000, schema: "research_result", times: 1 });
+    deadlines.caller = 1_200;
+    const late = await buy(app, paid);
+    expect([late.status, late.body.error]).toEqual([502, expect.stringContaining("nothing more is charged")]);
+    expect(headerOf(late, "payment-response")).toMatchObject({ success: true });
+    deadlines.caller = 20_000;
+    expect((await buy(app, paid)).status).toBe(200);
+    expect(writings(app)).toBe(1);
+  });
+});

@@ -1,0 +1,186 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { proofText } from "../../convex/payments/hashProofs";
+import type { Chain } from "../../scripts/stack/chain";
+import { startTestChain as startChainAt } from "../chain/support";
+import { startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import {
+  authorize,
+  base64,
+  buy,
+  buyWith,
+  createPaidApp,
+  ONE,
+  payer,
+  PLATFORM,
+  stranger,
+  transfer,
+  versionTwo,
+} from "./paying";
+
+/** One transfer never buys a report and credits. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+async function sent(app: WalletApp, userId: string, amount: bigint): Promise<string> {
+  await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: amount });
+  const order = { userId, toAddress: PLATFORM, token: "USDC", amount: amount.toString() };
+  return String((await app.post("/mcp/defi/send", order)).body.txHash);
+}
+
+const webhook = (app: WalletApp, txHash: string) => app.post("/indexer/deposit", { txHash });
+
+async function balanceOf(app: WalletApp, userId: string): Promise<number> {
+  const rows = await app.rows("creditBalances");
+  return rows.find((row) => row.userId === userId)?.balance ?? 0;
+}
+
+describe("a transfer that reaches the deposit webhook", () => {
+  test("first pays the report out of the credits it has brought", async () => {
+    const app = createPaidApp(chain);
+    const hash = await sent(app, "alice", 3n * ONE);
+    expect((await webhook(app, hash)).body).toMatchObject({ credited: [{ txHash: hash, credits: 300 }] });
+    expect((await buyWith(app, hash, { userId: "mallory" })).status).toBe(402);
+    expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
+    expect(await balanceOf(app, "alice")).toBe(200);
+    await webhook(app, hash);
+    expect((await buyWith(app, hash, { userId: "alice", token: "BTC" })).body.reason).toBe(
+      "payment_already_used",
+    );
+    expect(await balanceOf(app, "alice")).toBe(200);
+  });
+
+  test("first, with its credits spent, buys no report", async () => {
+    const app = createPaidApp(chain);
+    const hash = await sent(app, "alice", ONE);
+    await webhook(app, hash);
+    await app.t.run(async (ctx) => {
+      for (const row of await ctx.db.query("creditBalances").collect()) {
+        await ctx.db.patch("creditBalances", row._id, { balance: 99 });
+      }
+    });
+    const { status, body } = await buyWith(app, hash, { userId: "alice" });
+    expect([status, body.reason]).toEqual([402, "payment_already_used"]);
+  });
+
+  test("second credits what the report has left", async () => {
+    const app = createPaidApp(chain);
+    const hash = await sent(app, "alice", 3n * ONE);
+    expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
+    expect((await webhook(app, hash)).body).toMatchObject({ credited: [{ txHash: hash, credits: 200 }] });
+    expect(await balanceOf(app, "alice")).toBe(200);
+  });
+
+  test("of nobody known still buys a report, and credits only the rest when its sender is linked", async () => {
+    const app = createPaidApp(chain);
+    const hash = await transfer(chain, await payer(chain), { value: 2n * ONE });
+    await webhook(app, hash);
+    expect((await buyWith(app, hash)).status).toBe(200);
+    expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.any(String) }]);
+  });
+
+  test("as the settlement of a signed payment credits what the report has left, whoever comes first", async () => {
+    for (const early of [true, false]) {
+      const app = createPaidApp(chain);
+      const from = await payer(chain);
+      // The payer is a registered user: a custody wallet's row with the payer's address.
+      await app.post("/mcp/wallet/create", { userId: "alice" });
+      await app.t.run(async (ctx) => {
+        for (const row of await ctx.db.query("wallets").collect()) {
+          await ctx.db.patch("wallets", row._id, { address: from.address });
+        }
+      });
+      const header = versionTwo(await authorize(from, { value: 3n * ONE }));
+      await chain.miner.pause();
+      const buying = buy(app, header, { userId: "alice" });
+      while ((await app.rows("paymentClaims"))[0]?.txHash === undefined) await sleep(10);
+      const txHash = String((await app.rows("paymentClaims"))[0]?.txHash);
+      if (early) {
+        // The webhook's provider sees the block before this service does.
+        await sleep(50);
+        await chain.miner.mine();
+        await webhook(app, txHash);
+      }
+      chain.miner.resume();
+      expect((await buying).status).toBe(200);
+      if (!early) await webhook(app, txHash);
+      expect([early, await balanceOf(app, "alice")]).toEqual([early, 200]);
+      closeApp();
+    }
+  });
+});
+
+test("the age of a payment is the chain's: an hour for a hash, a day for a signature, none for a claim", async () => {
+  let ahead = 0;
+  const own = await startChainAt({ clock: () => Date.now() / 1_000 + ahead, log: () => undefined });
+  try {
+    const app = createPaidApp(own);
+    const from = await payer(own);
+    const [bare, signed, late] = [
+      await transfer(own, from),
+      await transfer(own, from),
+      await transfer(own, from),
+    ];
+    const proofOf = async (txHash: string) => {
+      const message = proofText(txHash, PLATFORM, { userId: "alice", focus: "", bodyHash: "" });
+      return base64({ txHash, signature: await from.signMessage({ message }) });
+    };
+    expect((await buyWith(app, bare, { userId: "alice" })).status).toBe(200);
+    ahead = 2 * 3_600;
+    await own.miner.mine();
+    expect((await buyWith(app, signed, { userId: "alice" })).body.reason).toBe("payment_expired");
+    expect((await buyWith(app, await proofOf(signed), { userId: "alice" })).status).toBe(200);
+    expect((await buyWith(app, bare, { userId: "alice" })).status).toBe(200);
+    ahead = 25 * 3_600;
+    await own.miner.mine();
+    expect((await buyWith(app, await proofOf(late), { userId: "alice" })).body.reason).toBe(
+      "payment_expired",
+    );
+  } finally {
+    await own.stop();
+  }
+});
+
+test("an authorization that the chain's clock has outlived is refused by the simulation", async () => {
+  const own = await startChainAt({ clock: () => Date.now() / 1_000 + 600, log: () => undefined });
+  try {
+    const app = createPaidApp(own);
+    const { status, body } = await buy(app, versionTwo(await authorize(await payer(own))));
+    expect([status, body.reason]).toEqual([402, "invalid_exact_evm_payload_authorization_valid_before"]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  } finally {
+    await own.stop();
+  }
+});
+
+test("a writing that was cut off is begun again by its payer", async () => {
+  const app = createPaidApp(chain);
+  const hash = await transfer(chain, await payer(chain));
+  const claim = {
+    key: `log:${hash}:0`,
+    strength: 0 as const,
+    overridden: false,
+    state: "generating" as const,
+    attempt: 3,
+    leaseUntil: 1,
+    payer: stranger().address.toLowerCase(),
+    txHash: hash,
+    createdAt: 1,
+  };
+  await buyWith(app, hash, { userId: "alice" });
+  const [row] = await app.rows("paymentClaims");
+  if (row === undefined) throw new Error("No claim");
+  const { order } = row;
+  await app.t.run((ctx) => ctx.db.replace("paymentClaims", row._id, { ...claim, order }));
+  await app.t.mutation(internal.payments.claims.resumeLost, {});
+  expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid", trouble: { code: "upstream" } }]);
+  expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
+});
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

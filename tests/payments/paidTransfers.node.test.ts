@@ -1,0 +1,408 @@
+import { keccak256, stringToHex, toHex } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import { proofText } from "../../convex/payments/hashProofs";
+import { LOCK_TAG } from "../../convex/payments/hashProofs";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { send } from "../chain/support";
+import { startTestChain } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import {
+  authorize,
+  base64,
+  buy,
+  buyWith,
+  createPaidApp,
+  headerOf,
+  ONE,
+  payer,
+  PLATFORM,
+  settlementCall,
+  stranger,
+  transfer,
+  versionTwo,
+  writings,
+} from "./paying";
+
+/** A transaction that has paid buys one report. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const ASSET = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+const DESCRIPTION = "One market research report";
+
+describe("without a proof", () => {
+  test("is 402 with the payment's details, and with the requirements of x402 versions 1 and 2", async () => {
+    const app = createPaidApp(chain);
+    const extra = { name: "USD Coin", version: "2" };
+    for (const init of [{}, { body: "{" }, { body: "[]" }, { body: '{"userId":5}' }]) {
+      const answer = await app.call("POST", "/agent/research/paid", init);
+      expect([answer.status, answer.body]).toEqual([
+        402,
+        {
+          error: "Payment required: 1.00 USDC on Base",
+          paymentDetails: {
+            network: "base",
+            asset: "USDC",
+            address: PLATFORM,
+            amount: "1.00",
+            description: DESCRIPTION,
+            chainId: 8453,
+            assetAddress: ASSET,
+          },
+          x402Version: 1,
+          accepts: [
+            {
+              scheme: "exact",
+              network: "base",
+              maxAmountRequired: "1000000",
+              resource: expect.stringMatching(/^https?:\/\/[^/]+\/agent\/research\/paid$/),
+              description: DESCRIPTION,
+              mimeType: "application/json",
+              asset: ASSET,
+              payTo: PLATFORM,
+              maxTimeoutSeconds: 300,
+              extra,
+            },
+          ],
+        },
+      ]);
+      expect(answer.headers.get("payment-required")).toMatch(/^[A-Za-z0-9+/]*={0,2}$/);
+      expect(headerOf(answer, "payment-required")).toEqual({
+        x402Version: 2,
+        error: "Payment required",
+        resource: {
+          url: expect.stringMatching(/\/agent\/research\/paid$/),
+          description: DESCRIPTION,
+          mimeType: "application/json",
+        },
+        accepts: [
+          {
+            scheme: "exact",
+            network: "eip155:8453",
+            amount: "1000000",
+            asset: ASSET,
+            payTo: PLATFORM,
+            maxTimeoutSeconds: 300,
+            extra,
+          },
+        ],
+      });
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+      expect(answer.headers.get("payment-response")).toBeNull();
+      expect(answer.headers.get("access-control-expose-headers")).toContain("Payment-Required");
+    }
+  });
+
+  test("advertises only the plain transfer where signed payments cannot be carried out", async () => {
+    const app = createPaidApp(chain, { env: { X402_RELAYER_PRIVATE_KEY: "" } });
+    const answer = await app.post("/agent/research/paid");
+    expect([answer.status, Object.keys(answer.body)]).toEqual([402, ["error", "paymentDetails"]]);
+    expect(answer.headers.get("payment-required")).toBeNull();
+    const signed = await buy(app, versionTwo(await authorize(stranger())));
+    expect([signed.status, signed.body.reason]).toEqual([402, "unsupported_scheme"]);
+  });
+
+  test("an address in any letter case is shown checksummed", async () => {
+    const app = createPaidApp(chain, { env: { PLATFORM_WALLET_ADDRESS: PLATFORM.toLowerCase() } });
+    const { body } = await app.post("/agent/research/paid");
+    expect(body.paymentDetails).toMatchObject({ address: PLATFORM });
+  });
+
+  test.each(["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"])("and without %s is 500", async (name) => {
+    const app = createPaidApp(chain, { env: { [name]: "" } });
+    for (const headers of [{}, { "X-PAYMENT": "0x12" }]) {
+      const { status, body } = await buy(app, headers);
+      expect([status, body]).toEqual([500, { error: `${name} is not configured` }]);
+    }
+  });
+
+  test("a body too large is 413, and a malformed one with a proof 400", async () => {
+    const app = createPaidApp(chain);
+    expect((await app.call("POST", "/agent/research/paid", { body: "x".repeat(2 ** 20 + 1) })).status).toBe(
+      413,
+    );
+    const hash = `0x${"1".repeat(64)}`;
+    const malformed = await app.call("POST", "/agent/research/paid", {
+      body: "{",
+      headers: { "X-PAYMENT": hash },
+    });
+    expect([malformed.status, malformed.body]).toEqual([
+      400,
+      { error: "The request body is not valid JSON" },
+    ]);
+    const wrong = await buyWith(app, hash, { token: 5 });
+    expect([wrong.status, wrong.body]).toEqual([400, { error: "token must be a string" }]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+});
+
+describe("a transaction's hash", () => {
+  test("buys a report, with the receipt in both headers", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain);
+    const hash = await transfer(chain, from);
+    const answer = await buyWith(app, hash, { userId: "alice", token: "eth" });
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      {
+        success: true,
+        token: "ETH",
+        result: {
+          fullAnalysis: expect.stringContaining("Ethereum (ETH)"),
+          shortSummary: expect.stringMatching(/^(🟢|🔴|🟡) /u),
+          marketOutlook: expect.stringMatching(/^(bullish|bearish|neutral)$/),
+          impacts: expect.any(Array),
+        },
+      },
+    ]);
+    const paid = { success: true, transaction: hash, payer: from.address.toLowerCase() };
+    expect(headerOf(answer, "payment-response")).toEqual({ ...paid, network: "eip155:8453" });
+    expect(headerOf(answer, "x-payment-response")).toEqual({ ...paid, network: "base" });
+    const [claim] = await app.rows("paymentClaims");
+    expect(claim).toMatchObject({ state: "delivered", strength: 0, payer: from.address.toLowerCase() });
+    const [spent] = await app.rows("spentTransfers");
+    expect(spent).toMatchObject({ txHash: hash, amount: "1000000", claimKey: claim?.key });
+    expect(await app.rows("researchResults")).toEqual([]);
+  });
+
+  test("buys one report, however often and however it is written", async () => {
+    const app = createPaidApp(chain);
+    const hash = await transfer(chain, await payer(chain));
+    const first = await buyWith(app, hash, { userId: "alice" });
+    expect([first.status, first.body.token]).toEqual([200, ""]);
+    const upper = `0x${hash.slice(2).toUpperCase()}`;
+    const forms = [
+      hash,
+      upper,
+      `${hash}:req-1`,
+      Buffer.from(`${hash}:req-2`).toString("base64"),
+      JSON.stringify({ txHash: upper }),
+      base64({ transactionHash: hash, requestId: "req-3" }),
+    ];
+    for (const proof of forms) {
+      const again = await buyWith(app, proof, { userId: "alice" });
+      expect([proof, again.status, again.text]).toEqual([proof, 200, first.text]);
+      const other = await buyWith(app, proof, { userId: "mallory" });
+      expect([proof, other.status, other.body.reason]).toEqual([proof, 402, "payment_already_used"]);
+    }
+    expect(writings(app)).toBe(1);
+  });
+
+  test("sent a hundred times at once gives one report", async () => {
+    const app = createPaidApp(chain);
+    const hash = await transfer(chain, await payer(chain));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        buyWith(app, hash, { userId: i % 2 === 0 ? "alice" : `thief${i}` }),
+      ),
+    );
+    const served = answers.filter(({ status }) => status === 200);
+    const refused = answers.filter(({ status }) => status === 402);
+    expect(served.length + refused.length).toBe(100);
+    expect(served.length).toBeGreaterThan(0);
+    expect(new Set(served.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(refused.map(({ body }) => body.reason))).toEqual(new Set(["payment_already_used"]));
+    expect(writings(app)).toBe(1);
+    expect(await app.rows("paymentClaims")).toHaveLength(1);
+  });
+
+  test("is not worth anything after an hour of replays", async () => {
+    const app = createPaidApp(chain);
+    const hash = await transfer(chain, await payer(chain));
+    await buyWith(app, hash);
+    await app.t.run(async (ctx) => {
+      for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
+        if (report === undefined) throw new Error("No report");
+        const generatedAt = report.generatedAt - 3_700_000;
+        await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
+      }
+    });
+    const { status, body } = await buyWith(app, hash);
+    expect([status, body.reason]).toEqual([402, "payment_already_used"]);
+  });
+});
+
+describe("is refused with 402 and a reason:", () => {
+  const refuse = async (proof: string, reason: string, env: Record<string, string> = {}) => {
+    const app = createPaidApp(chain, { env });
+    deadlines.receipt = 20;
+    const answer = await buyWith(app, proof, { userId: "alice" });
+    expect([answer.status, answer.body]).toEqual([
+      402,
+      expect.objectContaining({
+        error: expect.any(String),
+        reason,
+        paymentDetails: expect.objectContaining({ amount: "1.00" }),
+        x402Version: 1,
+      }),
+    ]);
+    expect(headerOf(answer, "payment-required")).toMatchObject({ x402Version: 2, error: reason });
+    expect(headerOf(answer, "payment-response")).toEqual({
+      success: false,
+      errorReason: reason,
+      transaction: "",
+      network: "eip155:8453",
+    });
+    expect(await app.rows("paymentClaims")).toEqual([]);
+    expect(await app.rows("spentTransfers")).toEqual([]);
+    expect(writings(app)).toBe(0);
+    return answer;
+  };
+
+  test("what cannot be read", async () => {
+    for (const proof of [
+      "paid",
+      "0x12",
+      "{}",
+      base64({ hello: 1 }),
+      base64({ x402Version: 3 }),
+      "x".repeat(9_000),
+    ]) {
+      await refuse(proof, "invalid_payload");
+    }
+  });
+
+  test("a transaction nobody has seen, which may come yet", async () => {
+    const { headers } = await refuse(`0x${"12".repeat(32)}`, "payment_not_found");
+    expect(headers.get("retry-after")).toBe("3");
+  });
+
+  test("too fresh a transaction, which may be confirmed yet", async () => {
+    const hash = await transfer(chain, await payer(chain));
+    const { headers } = await refuse(hash, "payment_not_confirmed", { CONFIRMATIONS: "500" });
+    expect(headers.get("retry-after")).toBe("3");
+  });
+
+  test("too little, another token, another payee, the platform itself", async () => {
+    const from = await payer(chain);
+    await refuse(await transfer(chain, from, { value: ONE - 1n }), "no_matching_transfer");
+    await refuse(await transfer(chain, from, { to: stranger().address }), "no_matching_transfer");
+    await chain.fund(from.address, { USDT: ONE });
+    await refuse(await transfer(chain, from, { token: TOKENS.USDT }), "no_matching_transfer");
+  });
+
+  test("a transaction that has failed", async () => {
+    const from = await payer(chain, ONE);
+    await refuse(await transfer(chain, from, { value: 2n * ONE }), "transaction_failed");
+  });
+
+  test("a bare hash where the operator takes none", async () => {
+    const hash = await transfer(chain, await payer(chain));
+    await refuse(hash, "invalid_payer_signature", { BARE_HASH_PROOFS: "off" });
+  });
+
+  test("the settlement of somebody's signed payment", async () => {
+    const app = createPaidApp(chain);
+    const bought = await buy(app, versionTwo(await authorize(await payer(chain))), { userId: "alice" });
+    expect(bought.status).toBe(200);
+    const [claim] = await app.rows("paymentClaims");
+    for (const userId of ["alice", "mallory"]) {
+      const { status, body } = await buyWith(app, String(claim?.txHash), { userId });
+      expect([status, body.reason]).toEqual([402, "payment_already_used"]);
+    }
+  });
+
+  test("the chain's trouble is 502 and no 402, and claims nothing", async () => {
+    const hash = await transfer(chain, await payer(chain));
+    const down = createPaidApp(chain, { env: { CHAIN_RPC_URL: "http://127.0.0.1:1" } });
+    for (const headers of [{ "X-PAYMENT": hash }, versionTwo(await authorize(stranger()))]) {
+      const { status, body } = await buy(down, headers);
+      expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
+    }
+    expect(await down.rows("paymentClaims")).toEqual([]);
+  });
+});
+
+describe("whose payment it is", () => {
+  test("a registered wallet's hash serves its user alone", async () => {
+    const app = createPaidApp(chain);
+    const address = await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 5n * ONE });
+    const sent = await app.post("/mcp/defi/send", {
+      userId: "alice",
+      toAddress: PLATFORM,
+      token: "USDC",
+      amount: ONE.toString(),
+    });
+    const hash = String(sent.body.txHash);
+    for (const body of [{}, { userId: "mallory" }]) {
+      const refused = await buyWith(app, hash, body);
+      expect([refused.status, refused.body.reason]).toEqual([402, "invalid_payer_signature"]);
+    }
+    const served = await buyWith(app, hash, { userId: "alice" });
+    expect(served.status).toBe(200);
+    const [claim] = await app.rows("paymentClaims");
+    expect(claim).toMatchObject({ strength: 1, payer: address.toLowerCase() });
+  });
+
+  test("the payer's signature binds it to a user and a token, and takes it back from a thief, once", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain);
+    const txHash = await transfer(chain, from);
+    expect((await buyWith(app, txHash, { userId: "thief" })).status).toBe(200);
+    expect((await buyWith(app, txHash, { userId: "alice" })).status).toBe(402);
+
+    const text = proofText(txHash, PLATFORM, { userId: "alice", focus: "BTC", bodyHash: "" });
+    const signature = await from.signMessage({ message: text });
+    const proof = base64({ txHash, signature });
+    const forged = base64({ txHash, signature: await stranger().signMessage({ message: text }) });
+    const order = { userId: "alice", token: "BTC" };
+    for (const [bad, body] of [
+      [forged, order],
+      [proof, { userId: "mallory", token: "BTC" }],
+      [proof, { userId: "alice", token: "ETH" }],
+    ] as const) {
+      const { status, body: told } = await buyWith(app, bad, body);
+      expect([status, told.reason]).toEqual([402, "invalid_payer_signature"]);
+    }
+    const mine = await buyWith(app, proof, order);
+    expect([mine.status, mine.body.token]).toEqual([200, "BTC"]);
+    expect((await buyWith(app, txHash, { userId: "thief" })).body.reason).toBe("payment_already_used");
+    expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2, overridden: true }]);
+    expect(await app.rows("spentTransfers")).toHaveLength(1);
+  });
+
+  test("a hash lock opens with its secret, not with what the chain shows", async () => {
+    const secret = "0123456789abcdef-my-request";
+    const lock = `0x${LOCK_TAG}${keccak256(stringToHex(secret)).slice(2)}` as const;
+    const app = createPaidApp(chain, { env: { BARE_HASH_PROOFS: "off" } });
+    const hash = await transfer(chain, await payer(chain), { suffix: lock });
+    const guess = await buyWith(app, `${hash}:${lock}`, { userId: "mallory" });
+    expect([guess.status, guess.body.reason]).toEqual([402, "invalid_payer_signature"]);
+    expect((await buyWith(app, `${hash}:${secret}`, { userId: "alice" })).status).toBe(200);
+    expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2 }]);
+  });
+
+  test("two payments in one transaction buy two reports, not three", async () => {
+    const app = createPaidApp(chain);
+    const batch = await batchOf(
+      await Promise.all([authorize(await payer(chain)), authorize(await payer(chain))]),
+    );
+    const answers = [];
+    for (const userId of ["a", "b", "c"]) answers.push((await buyWith(app, batch, { userId })).status);
+    expect(answers).toEqual([200, 200, 402]);
+    const spent = await app.rows("spentTransfers");
+    expect(new Set(spent.map(({ logIndex }) => logIndex)).size).toBe(2);
+  });
+
+  /** Several settlements in one transaction, as facilitators make them. */
+  async function batchOf(authorized: Awaited<ReturnType<typeof authorize>>[]): Promise<string> {
+    const { encodeFunctionData, parseAbi } = await import("viem");
+    const abi = parseAbi([
+      "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable",
+    ]);
+    const calls = authorized
+      .map(settlementCall)
+      .map(({ to, data }) => ({ target: to, allowFailure: false, callData: data }));
+    const data = encodeFunctionData({ abi, functionName: "aggregate3", args: [calls] });
+    const receipt = await send(chain, await payer(chain), { to: chain.addresses.multicall3, data });
+    expect([receipt.status, toHex(receipt.logs.length)]).toEqual(["success", "0x4"]);
+    return receipt.transactionHash;
+  }
+});

@@ -1,0 +1,130 @@
+import { getFunctionName, type FunctionReference } from "convex/server";
+import { afterEach, describe, expect, test } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { closeApp, createApp, type App } from "../support/app";
+import { browserOf } from "./support";
+
+afterEach(closeApp);
+
+const paginationOpts = { numItems: 5, cursor: null };
+const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
+  const { users, account, credits, chat, runs, research, wallets } = api;
+  const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
+  const mutation = (one: FunctionReference<"mutation">, args = {}) =>
+    [one, () => app.mutation(one, args)] as const;
+  const action = (one: FunctionReference<"action">, args = {}) => [one, () => app.action(one, args)] as const;
+  return [
+    query(users.profile.me),
+    mutation(users.profile.signIn),
+    mutation(users.addresses.challenge, { address: `0x${"ab".repeat(20)}` }),
+    mutation(users.addresses.unlink, { address: `0x${"ab".repeat(20)}` }),
+    action(users.linking.linkAddress, { signature: "0x" }),
+    mutation(account.claims.claimUserId, { userId: "somebody" }),
+    mutation(account.deletion.request),
+    query(account.deletion.status),
+    query(account.export.page, { section: "credits", paginationOpts }),
+    query(credits.app.balance),
+    query(credits.app.history, { paginationOpts }),
+    mutation(credits.app.openGame),
+    mutation(chat.runs.start, { question: "Why?" }),
+    query(runs.app.mine, { paginationOpts }),
+    query(research.app.reports, { paginationOpts }),
+    action(wallets.app.view),
+  ];
+};
+
+describe("every public function", () => {
+  test("refuses a caller without a token", async () => {
+    const app = createApp();
+    for (const [reference, run] of call(app.t)) {
+      const code: unknown = await run().then(
+        () => "answered",
+        (error: unknown) => (error instanceof Error && "data" in error ? error.data : error),
+      );
+      expect([getFunctionName(reference), code]).toMatchObject([
+        getFunctionName(reference),
+        { code: "unauthorized" },
+      ]);
+    }
+  });
+});
+
+describe("signing in", () => {
+  test("gives a user one random userId, however often and however many at once", async () => {
+    const app = createApp();
+    const alice = browserOf(app, "alice");
+    expect(await alice.query(api.users.profile.me, {})).toBeNull();
+    const all = await Promise.all(
+      Array.from({ length: 5 }, () => alice.mutation(api.users.profile.signIn, {})),
+    );
+    const userId = all[0]?.userId;
+    expect(userId).toMatch(/^usr_[0-9a-f]{32}$/);
+    expect(all).toEqual(all.map(() => ({ userId })));
+    const bob = await browserOf(app, "bob").mutation(api.users.profile.signIn, {});
+    expect(bob.userId).not.toBe(userId);
+    expect(await alice.query(api.users.profile.me, {})).toMatchObject({
+      userId,
+      claimed: false,
+      addresses: [],
+    });
+  });
+
+  test("is needed before anything else", async () => {
+    const app = createApp();
+    const early = browserOf(app, "alice").query(api.runs.app.mine, { paginationOpts });
+    await expect(early).rejects.toMatchObject({ data: { code: "not_found" } });
+  });
+});
+
+describe("a userId the user already has", () => {
+  const claim = (app: App, subject: string, userId: string) =>
+    browserOf(app, subject).mutation(api.account.claims.claimUserId, { userId });
+
+  test("is theirs for good once claimed, first come", async () => {
+    const app = createApp();
+    await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    expect(await claim(app, "alice", " my-secret-id ")).toEqual({ userId: "my-secret-id" });
+    expect(await claim(app, "alice", "my-secret-id")).toEqual({ userId: "my-secret-id" });
+    await expect(claim(app, "alice", "another")).rejects.toMatchObject({ data: { code: "conflict" } });
+    await expect(claim(app, "mallory", "my-secret-id")).rejects.toMatchObject({ data: { code: "conflict" } });
+    await expect(claim(app, "mallory", "a\u0000b")).rejects.toMatchObject({
+      data: { code: "invalid_request" },
+    });
+    expect(await claim(app, "carol", "at-first-sight")).toEqual({ userId: "at-first-sight" });
+  });
+
+  test("does not take the place of an account in use", async () => {
+    const app = createApp();
+    const alice = browserOf(app, "alice");
+    await alice.mutation(api.users.profile.signIn, {});
+    const { sessionId } = await alice.mutation(api.credits.app.openGame, {});
+    await alice.mutation(api.credits.app.finishGame, { sessionId, levelReached: 1 });
+    await expect(claim(app, "alice", "old-id")).rejects.toMatchObject({ data: { code: "conflict" } });
+  });
+});
+
+describe("moving funds over HTTP", () => {
+  const send = { token: "ETH", toAddress: `0x${"1".repeat(40)}`, amount: "1" };
+  const swap = { fromToken: "ETH", toToken: "USDC", amount: "1" };
+
+  test("needs the token of the signed-in user whose userId it is", async () => {
+    const app = createApp();
+    await browserOf(app, "alice").mutation(api.account.claims.claimUserId, { userId: "alice-id" });
+    await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
+    for (const [path, order] of [
+      ["/mcp/defi/send", send],
+      ["/mcp/defi/swap", swap],
+    ] as const) {
+      const init = { method: "POST", body: JSON.stringify({ ...order, userId: "alice-id" }) };
+      expect((await app.t.fetch(path, init)).status).toBe(401);
+      expect((await browserOf(app, "mallory").fetch(path, init)).status).toBe(403);
+      // Past the guard there is no wallet yet.
+      expect((await browserOf(app, "alice").fetch(path, init)).status).toBe(404);
+    }
+  });
+
+  test("asks nobody for a token whose userId is nobody's", async () => {
+    const app = createApp();
+    expect((await app.post("/mcp/defi/send", { ...send, userId: "plain" })).status).toBe(404);
+  });
+});

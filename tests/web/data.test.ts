@@ -1,0 +1,143 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { api } from "../../convex/_generated/api";
+import { creditDeposit } from "../../convex/credits/model";
+import { closeApp, createApp } from "../support/app";
+import { browserOf } from "./support";
+
+afterEach(closeApp);
+
+const HOUR = 3_600_000;
+const row = z.record(z.string(), z.unknown());
+
+/** Alice with a finished shift, a run, credits, a wallet, messenger settings; and Bob with a running shift of his own. */
+async function lived() {
+  const app = createApp();
+  const alice = browserOf(app, "alice");
+  const { userId } = await alice.mutation(api.users.profile.signIn, {});
+  await app.t.run((ctx) => creditDeposit(ctx, { userId, amount: 100, key: "given", source: "usdc" }));
+  await app.post("/mcp/defi/connect", { userId });
+  await app.post("/user/messenger", {
+    userId,
+    messengerBotToken: "1234567:own-bot-token",
+    messengerChatId: "42",
+  });
+  await app.post("/mcp/research/start", { userId, token: "BTC" });
+  await app.post("/mcp/research/start", { userId: "bob", token: "BTC" });
+  await alice.mutation(api.chat.runs.start, { question: "How is the market?" });
+  await app.pass(3 * HOUR);
+  return { app, alice, userId };
+}
+
+describe("research history", () => {
+  test("lists the user's reports, newest first, page by page", async () => {
+    const { app, alice } = await lived();
+    await app.pass(3 * HOUR);
+    const first = await alice.query(api.research.app.reports, {
+      paginationOpts: { numItems: 1, cursor: null },
+    });
+    expect(first.page).toMatchObject([{ type: "interim", jobToken: "BTC", messengerSent: true }]);
+    const second = await alice.query(api.research.app.reports, {
+      paginationOpts: { numItems: 1, cursor: first.continueCursor },
+    });
+    expect(second.page[0]?.generatedAt).toBeLessThan(first.page[0]?.generatedAt ?? 0);
+    const runs = await alice.query(api.runs.app.mine, { paginationOpts: { numItems: 10, cursor: null } });
+    expect(runs.page.map(({ agentId }) => agentId)).toEqual([
+      "research-default",
+      "research-default",
+      "primary-default",
+    ]);
+  });
+});
+
+describe("export", () => {
+  const sections = [
+    "credits",
+    "runs",
+    "reports",
+    "shifts",
+    "wallets",
+    "messengerSettings",
+    "messages",
+  ] as const;
+
+  test("hands out every section page by page, of the caller alone, without secrets", async () => {
+    const { app, alice, userId } = await lived();
+    for (const section of sections) {
+      const lines: string[] = [];
+      for (let cursor: string | null = null, done = false; !done;) {
+        const paginationOpts: { numItems: number; cursor: string | null } = { numItems: 1, cursor };
+        const page = await alice.query(api.account.export.page, { section, paginationOpts });
+        lines.push(...page.page);
+        [cursor, done] = [page.continueCursor, page.isDone];
+      }
+      expect([section, lines.length > 0]).toEqual([section, true]);
+      for (const line of lines) expect(row.parse(JSON.parse(line))).toMatchObject({ userId });
+      expect(lines.join("\n")).not.toMatch(/sealed|own-bot-token|driver/);
+    }
+    const bob = browserOf(app, "bob");
+    await bob.mutation(api.users.profile.signIn, {});
+    const paginationOpts = { numItems: 10, cursor: null };
+    for (const section of [
+      ...sections,
+      "reversals",
+      "games",
+      "transactions",
+      "trades",
+      "deletions",
+    ] as const) {
+      expect(await bob.query(api.account.export.page, { section, paginationOpts })).toMatchObject({
+        page: [],
+      });
+    }
+  });
+});
+
+describe("deletion", () => {
+  test("erases what is the user's, keeps what money depends on, and leaves others alone", async () => {
+    const { app, alice, userId } = await lived();
+    const before = await app.rows("creditTransactions");
+    await alice.mutation(api.account.deletion.request, {});
+    await app.pass(HOUR / 4);
+    const status = await alice.query(api.account.deletion.status, {});
+    expect(status?.finishedAt).toBeGreaterThan(0);
+    expect(status?.erased).toBeGreaterThan(3);
+    for (const table of ["reports", "agentRuns", "messages", "messengerConfigs", "shifts"] as const) {
+      const left = await app.rows(table);
+      expect([table, left.filter((one) => one.userId === userId)]).toEqual([table, []]);
+    }
+    expect((await app.rows("reports")).map((one) => one.userId)).toEqual(["bob"]);
+    expect(await app.rows("creditTransactions")).toEqual(before);
+    expect(await app.rows("wallets")).toHaveLength(1);
+    expect(await alice.query(api.users.profile.me, {})).toMatchObject({ userId });
+
+    // Bob's reports rest on the same observations, and go on.
+    await app.pass(5 * HOUR);
+    expect((await app.rows("reports")).filter((one) => one.userId === "bob")).toHaveLength(3);
+    expect((await app.rows("reports")).filter((one) => one.userId === userId)).toEqual([]);
+  });
+
+  test("goes batch by batch, waits for a run under way, and is one at a time", async () => {
+    const app = createApp();
+    const alice = browserOf(app, "alice");
+    const { userId } = await alice.mutation(api.users.profile.signIn, {});
+    const run = { userId, agentId: "a", title: "t", startedAt: Date.now() };
+    await app.t.run(async (ctx) => {
+      for (let i = 0; i < 250; i++) await ctx.db.insert("agentRuns", { ...run, status: "completed" });
+      await ctx.db.insert("agentRuns", { ...run, status: "running" });
+    });
+    for (let i = 0; i < 2; i++) await alice.mutation(api.account.deletion.request, {});
+    await app.settle(40);
+    expect(await app.rows("accountDeletions")).toHaveLength(1);
+    const left = await app.rows("agentRuns");
+    expect(left).toMatchObject([{ status: "running" }]);
+    const status = await alice.query(api.account.deletion.status, {});
+    expect(status?.finishedAt).toBeUndefined();
+    await app.t.run(async (ctx) => {
+      for (const { _id } of left) await ctx.db.patch("agentRuns", _id, { status: "failed" });
+    });
+    await app.pass(2 * 60_000, { cronsRun: false });
+    expect(await app.rows("agentRuns")).toEqual([]);
+    expect(await alice.query(api.account.deletion.status, {})).toMatchObject({ erased: 251 });
+  });
+});

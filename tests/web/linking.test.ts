@@ -1,0 +1,87 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { api, internal } from "../../convex/_generated/api";
+import { closeApp, createApp, type App } from "../support/app";
+import { browserOf } from "./support";
+
+afterEach(closeApp);
+
+const wallet = privateKeyToAccount(`0x${"11".repeat(32)}`);
+const stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);
+
+async function signedIn(app: App, subject: string) {
+  const browser = browserOf(app, subject);
+  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const challenge = (address: string = wallet.address) =>
+    browser.mutation(api.users.addresses.challenge, { address });
+  const link = (signature: string) => browser.action(api.users.linking.linkAddress, { signature });
+  return { browser, userId, challenge, link };
+}
+
+const failsWith = (code: string) => ({ data: { code } });
+
+describe("linking an address", () => {
+  test("takes a signature of the challenge by that address, and makes its deposits the user's", async () => {
+    const app = createApp();
+    const alice = await signedIn(app, "alice");
+    const { message, nonce } = await alice.challenge(wallet.address.toLowerCase());
+    expect(message).toContain(wallet.address);
+    expect(message).toContain(nonce);
+    expect(message).not.toContain(alice.userId);
+    const owner = (address: string) => app.t.query(internal.wallets.owners.byAddress, { address });
+    expect(await owner(wallet.address)).toBeNull();
+    const signature = await wallet.signMessage({ message });
+    expect(await alice.link(signature)).toEqual({ address: wallet.address.toLowerCase() });
+    expect(await owner(wallet.address)).toBe(alice.userId);
+    expect(await owner(wallet.address.toLowerCase())).toBe(alice.userId);
+    expect(await owner("0x12")).toBeNull();
+
+    await expect(alice.link(signature)).rejects.toMatchObject(failsWith("invalid_request"));
+    expect(await app.rows("linkedAddresses")).toHaveLength(1);
+  });
+
+  test("refuses another's signature, an old challenge's, garbage, and a late one", async () => {
+    const app = createApp();
+    const alice = await signedIn(app, "alice");
+    await expect(alice.link("0x00")).rejects.toMatchObject(failsWith("invalid_request"));
+    const first = await alice.challenge();
+    const second = await alice.challenge();
+    const tries = [
+      await stranger.signMessage({ message: second.message }),
+      await wallet.signMessage({ message: first.message }),
+      "0x",
+      "hello",
+      `0x${"00".repeat(65)}`,
+    ];
+    for (const signature of tries) {
+      await expect(alice.link(signature)).rejects.toMatchObject(failsWith("invalid_request"));
+    }
+    const good = await wallet.signMessage({ message: second.message });
+    vi.setSystemTime(second.expiresAt + 1);
+    await expect(alice.link(good)).rejects.toMatchObject(failsWith("invalid_request"));
+    await expect(alice.challenge("0x12")).rejects.toMatchObject(failsWith("invalid_request"));
+    expect(await app.rows("linkedAddresses")).toEqual([]);
+  });
+
+  test("links an address to one user at a time", async () => {
+    const app = createApp();
+    const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
+    const [hers, his] = [await alice.challenge(), await bob.challenge()];
+    await alice.link(await wallet.signMessage({ message: hers.message }));
+    const signature = await wallet.signMessage({ message: his.message });
+    await expect(bob.link(signature)).rejects.toMatchObject(failsWith("conflict"));
+    await expect(bob.challenge()).rejects.toMatchObject(failsWith("conflict"));
+    const { address } = wallet;
+    const unlinkAs = (one: typeof alice) => one.browser.mutation(api.users.addresses.unlink, { address });
+    await expect(unlinkAs(bob)).rejects.toMatchObject(failsWith("not_found"));
+    await unlinkAs(alice);
+    expect(await bob.link(signature)).toEqual({ address: address.toLowerCase() });
+  });
+
+  test("knows the service's own wallets", async () => {
+    const app = createApp();
+    const { body } = await app.post("/mcp/defi/connect", { userId: "carol" });
+    const address = String(body.address).toLowerCase();
+    expect(await app.t.query(internal.wallets.owners.byAddress, { address })).toBe("carol");
+  });
+});

@@ -1,0 +1,122 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { api, internal } from "../../convex/_generated/api";
+import { creditDeposit } from "../../convex/credits/model";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { closeApp, createApp } from "../support/app";
+import { browserOf } from "./support";
+
+afterEach(closeApp);
+
+async function withCredits(amount: number, env: Record<string, string | undefined> = {}) {
+  const app = createApp({ env });
+  const alice = browserOf(app, "alice");
+  const { userId } = await alice.mutation(api.users.profile.signIn, {});
+  await app.t.run((ctx) => creditDeposit(ctx, { userId, amount, key: "given", source: "usdc" }));
+  const start = (question: string, more: { agentId?: string; idempotencyKey?: string } = {}) =>
+    alice.mutation(api.chat.runs.start, { question, ...more });
+  const balance = async () => (await alice.query(api.credits.app.balance, {})).balance;
+  return { app, alice, userId, start, balance };
+}
+
+describe("an agent run", () => {
+  test("reserves, answers, charges the real tokens and is there to read", async () => {
+    const { app, alice, start, balance } = await withCredits(1_000, { TOKENS_PER_CREDIT: "10" });
+    const runId = await start("How is the market?", { agentId: "news-default" });
+    expect(await balance()).toBeLessThan(1_000);
+    expect(await alice.query(api.runs.app.one, { runId })).toMatchObject({ status: "running" });
+    await app.settle();
+    const run = await alice.query(api.runs.app.one, { runId });
+    expect(run).toMatchObject({
+      status: "completed",
+      agentId: "news-default",
+      question: "How is the market?",
+      title: "How is the market?",
+      answer: expect.any(String),
+      model: expect.stringContaining("simulated"),
+    });
+    const tokensUsed = run?.tokensUsed ?? 0;
+    expect(tokensUsed).toBeGreaterThan(0);
+    expect(run?.credits).toBe(Math.ceil(tokensUsed / 10));
+    expect(await balance()).toBe(1_000 - (run?.credits ?? 0));
+    const { page } = await alice.query(api.credits.app.history, {
+      paginationOpts: { numItems: 10, cursor: null },
+    });
+    expect(page).toMatchObject([
+      { type: "refund", source: "agent_run", agentId: "news-default", tokensUsed },
+      { type: "deduction", source: "agent_run", agentId: "news-default" },
+      { type: "deposit", source: "usdc", amount: 1_000 },
+    ]);
+  });
+
+  test("costs nothing when it fails, and says why", async () => {
+    const { app, alice, start, balance } = await withCredits(10);
+    app.standins.fail("llm", { mode: "status", status: 503 });
+    const runId = await start("How is the market?");
+    await app.settle(40);
+    const run = await alice.query(api.runs.app.one, { runId });
+    expect(run).toMatchObject({
+      status: "failed",
+      credits: 0,
+      error: expect.stringContaining("LLM gateway"),
+    });
+    expect(await balance()).toBe(10);
+  });
+
+  test("is refused without the credits, and leaves nothing behind", async () => {
+    const { app, start, balance } = await withCredits(2);
+    await expect(start("Why?")).rejects.toMatchObject({ data: { code: "payment_required" } });
+    expect([await balance(), await app.rows("agentRuns")]).toEqual([2, []]);
+  });
+
+  test("is started once per key, and charged once", async () => {
+    const { app, start } = await withCredits(100);
+    const runs = await Promise.all(Array.from({ length: 5 }, () => start("Why?", { idempotencyKey: "one" })));
+    expect(new Set(runs).size).toBe(1);
+    expect(await app.rows("creditReservations")).toHaveLength(1);
+  });
+
+  test("lost with its server is given up and given back; its late word changes nothing", async () => {
+    const { app, alice, start, balance } = await withCredits(10);
+    app.standins.handle = () => new Promise(() => undefined);
+    const runId = await start("How is the market?");
+    await app.t.run((ctx) => ctx.db.patch("agentRuns", runId, { startedAt: Date.now() - 11 * 60_000 }));
+    await app.t.mutation(internal.chat.runs.sweep, {});
+    expect(await balance()).toBe(10);
+    const reply = { answer: "late", model: "m", tokensUsed: 5_000 };
+    await app.t.mutation(internal.chat.runs.finish, { runId, reply });
+    expect(await alice.query(api.runs.app.one, { runId })).toMatchObject({ status: "failed", credits: 0 });
+    expect(await balance()).toBe(10);
+  });
+
+  test("answers a request for a key with the security message, free of charge", async () => {
+    const { app, alice, start, balance } = await withCredits(10);
+    const runId = await start("Show me my private key");
+    expect(await alice.query(api.runs.app.one, { runId })).toMatchObject({
+      status: "completed",
+      answer: SECURITY_MESSAGE,
+      credits: 0,
+    });
+    await app.settle();
+    expect([await balance(), app.standins.sent("llm")]).toEqual([10, []]);
+  });
+
+  test.each([
+    [{ question: "  " }, "invalid_request"],
+    [{ question: "x".repeat(8_001) }, "invalid_request"],
+    [{ question: "Why?", idempotencyKey: "k".repeat(201) }, "invalid_request"],
+    [{ question: "Why?", agentId: "nobody" }, "not_found"],
+  ])("refuses %o", async (args, code) => {
+    const { alice } = await withCredits(10);
+    await expect(alice.mutation(api.chat.runs.start, args)).rejects.toMatchObject({ data: { code } });
+  });
+
+  test("is nobody else's to see", async () => {
+    const { app, start } = await withCredits(10);
+    const runId = await start("Why?");
+    const bob = browserOf(app, "bob");
+    await bob.mutation(api.users.profile.signIn, {});
+    expect(await bob.query(api.runs.app.one, { runId })).toBeNull();
+    const mine = await bob.query(api.runs.app.mine, { paginationOpts: { numItems: 10, cursor: null } });
+    expect(mine.page).toEqual([]);
+  });
+});
