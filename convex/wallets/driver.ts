@@ -20,7 +20,7 @@ export const drive = internalAction({
       const work = await ctx.runMutation(internal.wallets.transactions.nextWork, { walletId, driver });
       if (work === null) return null;
       const job: Job = { ...work, walletId, driver };
-      if (work.transaction.state === "signed") await handOut(ctx, job.transaction);
+      if (work.transaction.state === "signed") await handOut(ctx, { ...job.transaction, outside: false });
       else await carryOut(ctx, job);
     }
   },
@@ -36,7 +36,7 @@ async function carryOut(ctx: ActionCtx, job: Job): Promise<void> {
       signed,
       ...(plan.terms === undefined ? {} : { terms: plan.terms }),
     });
-    if (stored) await handOut(ctx, { ...transaction, ...signed });
+    if (stored) await handOut(ctx, { ...transaction, ...signed, outside: false });
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null)

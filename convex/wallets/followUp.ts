@@ -35,7 +35,7 @@ export const check = internalAction({
         await advance("broadcast");
         break;
       case "missing":
-        await handOut(ctx, row);
+        await handOut(ctx, { ...row, outside: row.state !== "signed" });
     }
     return null;
   },

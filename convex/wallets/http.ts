@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { isOn } from "../lib/env";
+import { deadlines } from "../lib/deadlines";
 import { AppError, isErrorCode } from "../lib/errors";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
@@ -207,7 +207,7 @@ type Order = {
  * @throws AppError `paused`, `not_found` without a wallet, and whatever ended the request before it was signed.
  */
 async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Order) {
-  if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
+  const startedAt = performance.now();
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: from });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;
@@ -221,7 +221,8 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
   });
-  const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId });
+  const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
+  const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId, waitMs });
   if (view.txHash === undefined) {
     const code = view.errorCode ?? "internal";
     throw new AppError(

@@ -76,12 +76,15 @@ export async function sign(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed
   return { walletId, driver, nonce, rawTransaction, txHash: keccak256(rawTransaction) };
 }
 
-type Outgoing = Pick<Work["transaction"], "_id" | "address" | "nonce" | "rawTransaction">;
+type Outgoing = Pick<Work["transaction"], "_id" | "address" | "nonce" | "rawTransaction"> & {
+  /** Whether somebody outside may have the bytes already. */
+  outside: boolean;
+};
 
 /** Hands stored bytes to the chain and marks what became of that. Safe to repeat. */
 export async function handOut(
   ctx: ActionCtx,
-  { _id, address, nonce, rawTransaction }: Outgoing,
+  { _id, address, nonce, rawTransaction, outside }: Outgoing,
 ): Promise<void> {
   if (nonce === undefined || rawTransaction === undefined)
     throw new AppError("internal", "Nothing is signed");
@@ -104,9 +107,11 @@ export async function handOut(
       await mark("unknown", "The nonce is taken: the chain is asked by whom");
       return;
     case "refused": {
-      // An earlier hand-out may have been mined meanwhile; only what the chain has never seen has failed.
-      const { kind } = await standing(asAddress(address), nonce, raw).catch(() => ({ kind: "unknown" }));
-      if (kind === "missing") await mark("failed", `The chain refused the transaction: ${outcome.reason}`);
+      // Bytes that are outside may be mined yet, so they never fail by a node's word; and only what the chain has
+      // not seen either has failed.
+      const gone =
+        !outside && (await standing(asAddress(address), nonce, raw).catch(() => null))?.kind === "missing";
+      if (gone) await mark("failed", `The chain refused the transaction: ${outcome.reason}`);
       else await mark("unknown", outcome.reason);
     }
   }

@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
+import { isOn } from "../lib/env";
 import { AppError, type ErrorCode } from "../lib/errors";
 import { DRIVER_LEASE_MS, isOpen, mayFollow, NEVER, nextCheck, PREPARED_FOR_MS } from "./machine";
 import { byId, byWalletId, oldest, openedWith, project, sameRequest, vView, vWork, type Work } from "./rows";
@@ -28,7 +29,8 @@ const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), 
  * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
  * somebody works through the wallet's queue.
  * @returns The transaction, the first one when the key was used before with the same request.
- * @throws AppError `conflict` when the key was used for another request; `invalid_request` when a limit would be passed.
+ * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
+ * would be passed.
  */
 export const open = internalMutation({
   args: {
@@ -49,6 +51,7 @@ export const open = internalMutation({
       }
       return earlier._id;
     }
+    if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
     const wallet = await byWalletId(ctx, walletId);
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
     const reserved = await reserve(ctx, userId, value);

@@ -18,10 +18,14 @@ const RECEIPT_PAUSE_MS = 500;
  * signed by the deadline is dropped, so that the caller's answer is final.
  */
 export const settle = internalAction({
-  args: { transactionId: v.id("transactions") },
+  args: {
+    transactionId: v.id("transactions"),
+    /** What is left of the caller's patience, in ms of real time. */
+    waitMs: v.number(),
+  },
   returns: vView,
-  handler: async (ctx, { transactionId }): Promise<View> => {
-    const deadline = AbortSignal.timeout(deadlines.transaction);
+  handler: async (ctx, { transactionId, waitMs }): Promise<View> => {
+    const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.view, { transactionId });
     let row = await look();
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {

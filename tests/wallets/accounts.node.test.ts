@@ -162,7 +162,7 @@ describe("GET /mcp/defi/portfolio", () => {
     } finally {
       await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 86_400 });
       await chain.feeds.tick();
-      await chain.feeds.resume();
+      chain.feeds.resume();
     }
   });
 

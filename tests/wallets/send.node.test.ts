@@ -267,7 +267,7 @@ describe("transfer limits", () => {
       expect(await app.rows("transactions")).toEqual([]);
     } finally {
       await chain.feeds.tick();
-      await chain.feeds.resume();
+      chain.feeds.resume();
     }
   });
 });
@@ -365,6 +365,27 @@ describe("a transaction on its way", () => {
     await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
     expect((await app.rows("transactions"))[0]?.state).toBe("confirmed");
     expect(await etherOf(to)).toBe(5n);
+  });
+
+  test("that the node refuses outright has failed, and its nonce is free again", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+      if (typeof init?.body !== "string" || !init.body.includes("eth_sendRawTransaction"))
+        return inner(input, init);
+      const error = { code: -32003, message: "Insufficient funds for gas * price + value" };
+      const { id } = z.object({ id: z.number() }).parse(z.array(z.unknown()).parse(JSON.parse(init.body))[0]);
+      return Promise.resolve(Response.json([{ jsonrpc: "2.0", id, error }]));
+    });
+    const refused = await send(app, {});
+    expect([refused.status, refused.body.success, refused.body.status]).toEqual([200, false, "failed"]);
+    vi.stubGlobal("fetch", inner);
+    expect((await app.rows("transactions"))[0]?.error).toBe(
+      "The chain refused the transaction: Insufficient funds for gas * price + value",
+    );
+    expect((await send(app, {})).body.status).toBe("confirmed");
+    expect((await app.rows("transactions")).map(({ nonce }) => nonce)).toEqual([0, 0]);
   });
 
   test("that would revert is refused before it is signed", async () => {
