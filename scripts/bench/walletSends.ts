@@ -16,7 +16,7 @@ const cases: readonly Case[] = [
   { wallets: 1, sends: 200 },
   { wallets: 20, sends: 20 },
 ];
-const ROUNDS = 2;
+const ROUNDS = 3;
 const WARM_UP = 10;
 const RECIPIENT: Hex = `0x${"b0".repeat(20)}`;
 const FUNDS = { ETH: parseEther("1") };

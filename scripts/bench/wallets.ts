@@ -6,7 +6,7 @@ import { startWalletStack, type Answer, type OutsideCall, type WalletStack } fro
 /** Calls to the chain's RPC and to the swap provider, per call of an endpoint; then the rate of sends. */
 export const question = "How many calls to the outside does each use of a wallet cost?";
 
-const REPEATS = 5;
+const REPEATS = 3;
 const USER = "bench-wallet";
 const RECIPIENT = `0x${"b0".repeat(20)}`;
 const UNITS = 1_000n * 10n ** 6n;
