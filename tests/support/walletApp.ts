@@ -46,3 +46,9 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
 function isHexAddress(text: string): text is `0x${string}` {
   return /^0x[0-9a-fA-F]{40}$/.test(text);
 }
+
+/** An address that nobody has used. */
+export function freshAddress(): `0x${string}` {
+  const bytes = crypto.getRandomValues(new Uint8Array(20));
+  return `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
