@@ -212,7 +212,7 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;
   const idempotencyKey = call.idempotencyKey ?? key;
-  const valueMicroUsd = await valueForLimits(ctx, request, address);
+  const valueMicroUsd = await valueForLimits(ctx, request, address, userId, idempotencyKey);
   const transactionId = await ctx.runMutation(internal.wallets.transactions.open, {
     userId,
     walletId,
@@ -241,8 +241,15 @@ async function valueForLimits(
   ctx: ActionCtx,
   request: Order["request"],
   address: string,
+  userId: string,
+  idempotencyKey: string | undefined,
 ): Promise<string | null> {
   if (!limitsApply()) return null;
+  // A repeat moves nothing new, and its outcome must not depend on a price.
+  if (idempotencyKey !== undefined) {
+    const isRepeat = internal.wallets.transactions.isRepeat;
+    if (await ctx.runQuery(isRepeat, { userId, idempotencyKey })) return null;
+  }
   const token = request.kind === "send" ? request.token : request.fromToken;
   return ctx.runAction(internal.wallets.accounts.value, { token, amount: request.amount, address });
 }
