@@ -1,6 +1,12 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import {
+  internalMutation,
+  internalQuery,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
 import { deadlines } from "./deadlines";
 import { AppError } from "./errors";
 import { charge, type Caller } from "./limits";
@@ -100,6 +106,16 @@ export async function readThrough<Value extends { fetchedAt: number }>(
     throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");
   return value;
 }
+
+/** Ends an attempt that failed, and says why to who waits for it. */
+export const fail = internalMutation({
+  args: { key: v.string(), attempt: v.number(), failure: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { key, attempt, failure }) => {
+    await finishRefresh(ctx, key, attempt, failure);
+    return null;
+  },
+});
 
 /** How the given attempt at a key stands; a later attempt's end counts as its own. */
 export const outcome = internalQuery({

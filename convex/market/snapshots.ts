@@ -44,8 +44,11 @@ export const refresh = internalAction({
       const { figures, model } = await askForMarket(focus);
       await ctx.runMutation(internal.market.snapshots.store, { focus, attempt, model, figures });
     } catch (error) {
-      const failure = messageOf(error);
-      await ctx.runMutation(internal.market.snapshots.fail, { focus, attempt, failure });
+      await ctx.runMutation(internal.lib.refreshes.fail, {
+        key: refreshKey(focus),
+        attempt,
+        failure: messageOf(error),
+      });
     }
     return null;
   },
@@ -60,15 +63,6 @@ export const store = internalMutation({
     const row = await latestSnapshot(ctx, focus);
     if (row === null) await ctx.db.insert("marketSnapshots", snapshot);
     else await ctx.db.replace("marketSnapshots", row._id, snapshot);
-    return null;
-  },
-});
-
-export const fail = internalMutation({
-  args: { focus: v.string(), attempt: v.number(), failure: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { focus, attempt, failure }) => {
-    await finishRefresh(ctx, refreshKey(focus), attempt, failure);
     return null;
   },
 });

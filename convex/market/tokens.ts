@@ -66,7 +66,11 @@ export const refresh = internalAction({
       const result = { ...answer.value, model: answer.model };
       await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
     } catch (error) {
-      await ctx.runMutation(internal.market.tokens.fail, { hash, attempt, failure: messageOf(error) });
+      await ctx.runMutation(internal.lib.refreshes.fail, {
+        key: refreshKey(hash),
+        attempt,
+        failure: messageOf(error),
+      });
     }
     return null;
   },
@@ -81,15 +85,6 @@ export const store = internalMutation({
     const row = await find(ctx, hash);
     if (row === null) await ctx.db.insert("tokenAnswers", answer);
     else await ctx.db.replace("tokenAnswers", row._id, answer);
-    return null;
-  },
-});
-
-export const fail = internalMutation({
-  args: { hash: v.string(), attempt: v.number(), failure: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { hash, attempt, failure }) => {
-    await finishRefresh(ctx, refreshKey(hash), attempt, failure);
     return null;
   },
 });

@@ -174,7 +174,7 @@ async function apply(ctx: MutationCtx, row: Doc<"messages">, change: Change) {
 /** A group that became a supergroup has a new id: the user's setting follows. */
 async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: string): Promise<void> {
   const config = await configOf(ctx, row.userId);
-  if (config === null || row.chatId !== undefined) return;
+  if (config?.chatId === undefined || row.chatId !== undefined) return;
   await ctx.db.patch("messengerConfigs", config._id, { chatId, updatedAt: Date.now() });
 }
 

@@ -59,8 +59,8 @@ export function chainClient(): ChainClient {
     cacheTime: 0,
     transport: http(setting("CHAIN_RPC_URL"), {
       batch: { wait: 0 },
-      retryCount: 1,
-      // Ours, in real time: see `lib/deadlines`.
+      retryCount: 0,
+      // Deadlines are ours, in real time: see `lib/deadlines`.
       timeout: 0,
       fetchFn: (input, init) => fetch(input, { ...init, signal: AbortSignal.timeout(deadlines.chain) }),
     }),
@@ -107,8 +107,14 @@ async function manyCalls(
   client: ChainClient,
   contracts: readonly ContractFunctionParameters[],
 ): Promise<readonly Result[]> {
-  const ask = (deployless: boolean) =>
-    multicall(client, { contracts, allowFailure: true, batchSize: 0, deployless });
+  const ask = async (deployless: boolean) => {
+    const results = await multicall(client, { contracts, allowFailure: true, batchSize: 0, deployless });
+    // viem tells a chain that cannot be asked as "every call failed": that is no answer about any of them.
+    for (const result of results) {
+      if (result.status === "failure" && isTransport(result.error)) throw result.error;
+    }
+    return results;
+  };
   const results = await ask(false);
   return results.every(({ status }) => status === "failure") ? ask(true) : results;
 }
@@ -145,7 +151,7 @@ export async function prepareTransaction(
     const [chainId, chainNonce, native, block, tip, held, gas, l1Fee] = await Promise.all([
       getChainId(client),
       getTransactionCount(client, { address: from, blockTag: "pending" }),
-      getBalance(client, { address: from }),
+      getBalance(client, { address: from, blockTag: "pending" }),
       getBlock(client, { blockTag: "latest" }),
       suggestedTip(client),
       token === null ? Promise.resolve(0n) : tokenBalance(client, token, from),
@@ -184,7 +190,13 @@ export async function readAllowance(token: Address, owner: Address, spender: Add
 }
 
 async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
-  return readContract(client, { address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
+  return readContract(client, {
+    address: token,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [owner],
+    blockTag: "pending",
+  });
 }
 
 async function suggestedTip(client: ChainClient): Promise<bigint> {
@@ -224,13 +236,36 @@ async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bi
   }
 }
 
-/** Why the chain refused to run a call, in one readable line; `null` when the failure is not the call's. */
-export function revertReason(error: unknown): string | null {
-  if (!(error instanceof BaseError)) return null;
-  if (error.walk((inner) => inner instanceof HttpRequestError) !== null) return null;
+/** How nodes say that a call itself fails; code 3 is the usual one, some send only words. */
+const REVERTED =
+  /revert|out of gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
+
+/** Why a call would fail, in one readable line; `null` when the failure is not the call's (a limit, a bad method, …). */
+function revertReason(error: unknown): string | null {
+  const refused = refusal(error);
+  if (refused === null) return null;
+  return refused.code === 3 || REVERTED.test(refused.details) ? printable(refused.details) : null;
+}
+
+/** The node's own refusal of a request, in its words; `null` when it was not asked or did not answer. */
+export function refusalText(error: unknown): string | null {
+  const refused = refusal(error);
+  return refused === null ? null : printable(refused.details);
+}
+
+function refusal(error: unknown): RpcRequestError | null {
+  if (!(error instanceof BaseError) || isTransport(error)) return null;
   const refused = error.walk((inner) => inner instanceof RpcRequestError);
-  if (!(refused instanceof RpcRequestError)) return null;
-  return printable(refused.details);
+  return refused instanceof RpcRequestError ? refused : null;
+}
+
+/** The chain could not be asked at all, or not in time. */
+function isTransport(error: unknown): boolean {
+  if (isAbort(error)) return true;
+  return (
+    error instanceof BaseError &&
+    error.walk((inner) => inner instanceof HttpRequestError || isAbort(inner)) !== null
+  );
 }
 
 /** Nodes print raw revert bytes into their messages. */

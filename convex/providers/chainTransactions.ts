@@ -9,7 +9,7 @@ import {
 } from "viem";
 import { getTransaction, getTransactionCount, getTransactionReceipt, sendRawTransaction } from "viem/actions";
 import { messageOf } from "../lib/errors";
-import { chainClient, chainFailure, guarded, revertReason } from "./chain";
+import { chainClient, chainFailure, guarded, refusalText } from "./chain";
 
 /** Signed transactions on their way into the chain. Every call is safe to repeat: the same bytes have one effect. */
 
@@ -23,19 +23,25 @@ export type Broadcast =
   /** Nobody knows whether it arrived. */
   | { kind: "unknown"; reason: string };
 
+/** What makes a transaction invalid for good; any other refusal may be a node's passing mood. */
+const INVALID =
+  /insufficient funds|max fee per gas less than|intrinsic gas|gas limit|invalid (?:sender|chain)|fee cap|underpriced/i;
+
 /** Hands signed bytes to the chain. Never throws: what is unknown is an outcome. */
 export async function broadcast(raw: Hex): Promise<Broadcast> {
   try {
     await sendRawTransaction(chainClient(), { serializedTransaction: raw });
     return { kind: "accepted" };
   } catch (error) {
-    const reason = revertReason(error);
-    if (reason === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
+    const said = refusalText(error);
+    if (said === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
     // The node's own words tell these apart; viem maps several of them to one class.
-    if (/already (?:imported|known)|known transaction/i.test(reason)) return { kind: "accepted" };
-    if (/nonce too low|nonce is too low|replacement transaction underpriced/i.test(reason))
+    if (/already (?:imported|known)|known transaction/i.test(said)) return { kind: "accepted" };
+    if (/nonce (?:is )?too low|replacement transaction underpriced/i.test(said))
       return { kind: "nonce taken" };
-    return { kind: "refused", reason };
+    return INVALID.test(said)
+      ? { kind: "refused", reason: said }
+      : { kind: "unknown", reason: "The chain RPC did not take the transaction" };
   }
 }
 
@@ -45,7 +51,7 @@ export type Standing =
   | { kind: "pending" }
   /** Neither mined nor pending, and its nonce is still free. */
   | { kind: "missing" }
-  /** Another transaction has its nonce. */
+  /** Its nonce is used up and the chain does not know it: replaced, or mined where this answer did not look yet. */
   | { kind: "replaced" };
 
 /**

@@ -2,11 +2,16 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 
+const RECENT_REPORTS = 3;
+
 /** What a shift's cards belong to. */
 export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
 
-/** What chat tells the model about a user's research: the running shift and the last reports, in a few lines. */
-export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
+/** A user's newest active shift and latest reports, newest first. */
+export async function researchOf(
+  ctx: QueryCtx,
+  userId: string,
+): Promise<{ shift: Doc<"shifts"> | null; reports: Doc<"reports">[] }> {
   const shift = await ctx.db
     .query("shifts")
     .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
@@ -16,7 +21,13 @@ export async function describeResearch(ctx: QueryCtx, userId: string): Promise<s
     .query("reports")
     .withIndex("by_userId", (q) => q.eq("userId", userId))
     .order("desc")
-    .take(3);
+    .take(RECENT_REPORTS);
+  return { shift, reports };
+}
+
+/** What chat tells the model about a user's research: the running shift and the last reports, in a few lines. */
+export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
+  const { shift, reports } = await researchOf(ctx, userId);
   const lines = [...(shift === null ? [] : [describeShift(shift)]), ...reports.map(describeReport)];
   return lines.length === 0 ? null : lines.join("\n");
 }

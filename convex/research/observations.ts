@@ -36,7 +36,15 @@ export async function shareObservation(
     .withIndex("by_focus", (q) => q.eq("focus", focus))
     .order("desc")
     .first();
-  if (latest !== null && serves(latest, now)) return latest._id;
+  if (latest !== null && serves(latest, now)) {
+    // One that still waits in the pool is taken out of turn; its place in the queue then comes to nothing.
+    if (urgent && latest.state === "collecting" && latest.leaseUntil > now + LEASE_MS) {
+      const work = { observationId: latest._id, attempt: latest.attempt + 1 };
+      await ctx.db.patch("observations", latest._id, { attempt: work.attempt });
+      await ctx.scheduler.runAfter(0, internal.research.observations.collect, work);
+    }
+    return latest._id;
+  }
   const observationId = await ctx.db.insert("observations", {
     focus,
     state: "collecting",

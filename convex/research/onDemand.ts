@@ -47,8 +47,11 @@ export const write = internalAction({
       const stored = { focus, attempt, model, result, sources };
       await ctx.runMutation(internal.research.onDemand.store, stored);
     } catch (error) {
-      const failure = messageOf(error);
-      await ctx.runMutation(internal.research.onDemand.fail, { focus, attempt, failure });
+      await ctx.runMutation(internal.lib.refreshes.fail, {
+        key: refreshKey(focus),
+        attempt,
+        failure: messageOf(error),
+      });
     }
     return null;
   },
@@ -69,15 +72,6 @@ export const store = internalMutation({
     const row = await find(ctx, focus);
     if (row === null) await ctx.db.insert("researchResults", stored);
     else await ctx.db.replace("researchResults", row._id, stored);
-    return null;
-  },
-});
-
-export const fail = internalMutation({
-  args: { focus: v.string(), attempt: v.number(), failure: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { focus, attempt, failure }) => {
-    await finishRefresh(ctx, refreshKey(focus), attempt, failure);
     return null;
   },
 });

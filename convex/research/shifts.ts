@@ -7,14 +7,13 @@ import { AppError } from "../lib/errors";
 import { callOffCards, enqueueCard } from "../messenger/model";
 import { startCard } from "./cards";
 import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
-import { shiftTopic } from "./model";
+import { researchOf, shiftTopic } from "./model";
 import { resumeLostCollections, shareObservation } from "./observations";
 import { vOutlook } from "./tables";
 
 const MAX_ACTIVE_PER_USER = 10;
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
-const RECENT_REPORTS = 3;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
@@ -141,16 +140,7 @@ export const status = internalQuery({
     ),
   }),
   handler: async (ctx, { userId }) => {
-    const shift = await ctx.db
-      .query("shifts")
-      .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
-      .order("desc")
-      .first();
-    const reports = await ctx.db
-      .query("reports")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
-      .order("desc")
-      .take(RECENT_REPORTS);
+    const { shift, reports } = await researchOf(ctx, userId);
     return {
       activeJob:
         shift === null

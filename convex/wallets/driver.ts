@@ -3,10 +3,14 @@ import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
+import { SECOND, sleep } from "../lib/time";
 import { asAddress } from "./addresses";
 import { sendTransaction } from "./plans";
 import { affordable, handOut, sign, type Job, type Plan } from "./steps";
 import { prepareSwap } from "./swapping";
+
+/** Between two questions to the chain about a transaction that holds up its wallet. */
+const RESOLVE_PAUSE_MS = SECOND;
 
 /**
  * Works through one wallet's transactions, one after another: the one owner of its next nonce. Whatever fails before
@@ -20,11 +24,22 @@ export const drive = internalAction({
       const work = await ctx.runMutation(internal.wallets.transactions.nextWork, { walletId, driver });
       if (work === null) return null;
       const job: Job = { ...work, walletId, driver };
-      if (work.transaction.state === "signed") await handOut(ctx, job.transaction);
-      else await carryOut(ctx, job);
+      if (work.transaction.state === "prepared") await carryOut(ctx, job);
+      else await resolve(ctx, job);
     }
   },
 });
+
+/** Finds out about bytes that may not have arrived, before anything is signed behind them. */
+async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<void> {
+  if (transaction.state === "signed") return handOut(ctx, transaction);
+  try {
+    await ctx.runAction(internal.wallets.followUp.check, { transactionId: transaction._id });
+  } catch (error) {
+    log.warn("wallets.unsettled", { transactionId: transaction._id, error: messageOf(error) });
+  }
+  await sleep(RESOLVE_PAUSE_MS);
+}
 
 async function carryOut(ctx: ActionCtx, job: Job): Promise<void> {
   const { transaction } = job;

@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
 import { standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
-import { isOpen } from "./machine";
+import { isOpen, REVERTED } from "./machine";
 import { handOut } from "./steps";
 
 /**
@@ -16,7 +16,9 @@ export const check = internalAction({
   handler: async (ctx, { transactionId }) => {
     const row = await ctx.runQuery(internal.wallets.transactions.view, { transactionId });
     if (!isOpen(row.state) || row.nonce === undefined || row.rawTransaction === undefined) return null;
-    const now = await standing(asAddress(row.address), row.nonce, asHex(row.rawTransaction));
+    const { nonce, rawTransaction } = row;
+    const ask = () => standing(asAddress(row.address), nonce, asHex(rawTransaction));
+    const now = await ask();
     const advance = (to: "confirmed" | "failed" | "broadcast", error?: string) =>
       ctx.runMutation(internal.wallets.transactions.advance, {
         transactionId,
@@ -26,10 +28,15 @@ export const check = internalAction({
     switch (now.kind) {
       case "mined":
         if (now.succeeded) await advance("confirmed");
-        else await advance("failed", "The transaction was mined and reverted");
+        else await advance("failed", REVERTED);
         break;
       case "replaced":
-        await advance("failed", "Another transaction took this one's place");
+        if (
+          (await ctx.runMutation(internal.wallets.transactions.suspectReplaced, { transactionId })) &&
+          (await ask()).kind === "replaced"
+        ) {
+          await advance("failed", "Another transaction took this one's place");
+        }
         break;
       case "pending":
         await advance("broadcast");

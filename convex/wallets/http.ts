@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { isOn } from "../lib/env";
+import { deadlines } from "../lib/deadlines";
 import { AppError, isErrorCode } from "../lib/errors";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
@@ -210,12 +210,12 @@ type Order = {
  */
 async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Order) {
   await assertMayMove(ctx, userId);
-  if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
+  const startedAt = performance.now();
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: from });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;
   const idempotencyKey = call.idempotencyKey ?? key;
-  const valueMicroUsd = await valueForLimits(ctx, request, address);
+  const valueMicroUsd = await valueForLimits(ctx, request, address, userId, idempotencyKey);
   const transactionId = await ctx.runMutation(internal.wallets.transactions.open, {
     userId,
     walletId,
@@ -224,7 +224,8 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
   });
-  const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId });
+  const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
+  const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId, waitMs });
   if (view.txHash === undefined) {
     const code = view.errorCode ?? "internal";
     throw new AppError(
@@ -243,8 +244,15 @@ async function valueForLimits(
   ctx: ActionCtx,
   request: Order["request"],
   address: string,
+  userId: string,
+  idempotencyKey: string | undefined,
 ): Promise<string | null> {
   if (!limitsApply()) return null;
+  // A repeat moves nothing new, and its outcome must not depend on a price.
+  if (idempotencyKey !== undefined) {
+    const isRepeat = internal.wallets.transactions.isRepeat;
+    if (await ctx.runQuery(isRepeat, { userId, idempotencyKey })) return null;
+  }
   const token = request.kind === "send" ? request.token : request.fromToken;
   return ctx.runAction(internal.wallets.accounts.value, { token, amount: request.amount, address });
 }

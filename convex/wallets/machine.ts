@@ -13,6 +13,8 @@ import type { TransactionState } from "./tables";
  * it leaves bytes that can be handed out again with the same effect.
  */
 
+export const REVERTED = "The transaction was mined and reverted";
+
 /** Later than any moment. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -21,6 +23,12 @@ export const DRIVER_LEASE_MS = 60 * SECOND;
 
 /** A request that was not signed by then is dropped: its caller went away long ago. */
 export const PREPARED_FOR_MS = MINUTE;
+
+/**
+ * A node that is behind may know of a used nonce and not of the receipt: "replaced" counts once it has been the answer
+ * for this long.
+ */
+export const REPLACED_AFTER_MS = MINUTE;
 
 const FOLLOWS: Record<TransactionState, readonly TransactionState[]> = {
   prepared: ["signed", "failed"],

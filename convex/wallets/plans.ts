@@ -62,6 +62,14 @@ function maximumFees({ fees, l1Fee }: Preparation, gas: bigint): bigint {
   return gasLimit(gas) * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
 }
 
+/** The provider of a quote may know better than the estimate, up to three times of it. */
+export function withGas(preparation: Preparation, wanted: bigint): Preparation {
+  const { gas } = preparation;
+  if (gas.kind === "reverts" || wanted <= gas.gas) return preparation;
+  const most = gas.gas * 3n;
+  return { ...preparation, gas: { kind: "estimated", gas: wanted < most ? wanted : most } };
+}
+
 /** @throws AppError `invalid_request` when the call would revert. */
 export function gasOf({ gas }: Preparation): bigint {
   if (gas.kind === "estimated") return gasLimit(gas.gas);

@@ -1,4 +1,4 @@
-import { isAddressEqual, type Address } from "viem";
+import { encodeFunctionData, isAddressEqual, parseAbi, type Address } from "viem";
 import { AppError } from "../lib/errors";
 import { BPS } from "../lib/money";
 import { CHAIN_ID } from "../providers/chain";
@@ -8,6 +8,11 @@ import { PERMIT2, swapAddress, TOKENS, type Symbol } from "./tokens";
 /** A quote is somebody else's word: what it must say before anything is signed. Pure. */
 
 type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
+
+const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 amount)"]);
+
+/** A permit that outlives this is no quote's. */
+const LONGEST_PERMIT_SECONDS = 1_800n;
 
 const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
 
@@ -27,6 +32,7 @@ export function checkQuote(quote: Quote, swap: Swap, nowMs: number): void {
   if (!sound) throw new AppError("upstream", SUSPECT);
   if (quote.permit2) checkPermit(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs);
   else if (!native && !isWrapping(swap)) throw new AppError("upstream", SUSPECT);
+  if (isWrapping(swap) && !isPlainWrap(quote, swap)) throw new AppError("upstream", SUSPECT);
   const spender = quote.issues.allowance?.spender;
   if (spender !== undefined && !isAddressEqual(spender, PERMIT2)) throw new AppError("upstream", SUSPECT);
 }
@@ -38,19 +44,35 @@ function checkPermit(
   amount: bigint,
   nowMs: number,
 ): void {
+  const now = BigInt(Math.floor(nowMs / 1000));
   const sound =
     domain.chainId === CHAIN_ID &&
     isAddressEqual(domain.verifyingContract, PERMIT2) &&
     isAddressEqual(message.permitted.token, sellToken) &&
     message.permitted.amount === amount &&
     isAddressEqual(message.spender, quote.transaction.to) &&
-    message.deadline > BigInt(Math.floor(nowMs / 1000));
+    message.deadline > now &&
+    message.deadline <= now + LONGEST_PERMIT_SECONDS;
   if (!sound) throw new AppError("upstream", SUSPECT);
 }
 
 /** ETH and WETH change into each other one to one, at the WETH contract itself. */
 export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
   return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
+}
+
+/** One to one, at the WETH contract, by exactly its own `deposit()` or `withdraw(amount)`. */
+function isPlainWrap({ transaction, buyAmount, permit2 }: Quote, { fromToken, amount }: Swap): boolean {
+  const data =
+    fromToken === "ETH"
+      ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
+      : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [amount] });
+  return (
+    !permit2 &&
+    isAddressEqual(transaction.to, swapAddress("WETH")) &&
+    buyAmount === amount &&
+    transaction.data.toLowerCase() === data
+  );
 }
 
 /**

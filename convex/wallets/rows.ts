@@ -46,7 +46,7 @@ export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"
   return wallet;
 }
 
-export async function oldest(ctx: QueryCtx, walletId: string, state: "signed" | "prepared") {
+export async function oldest(ctx: QueryCtx, walletId: string, state: "signed" | "unknown" | "prepared") {
   return ctx.db
     .query("transactions")
     .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId).eq("state", state))

@@ -7,7 +7,7 @@ import { broadcast, standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
 import { signTransaction } from "./custody/signing";
 import { otherWalletHint } from "./hints";
-import { gasOf, insufficient, shortfall } from "./plans";
+import { gasOf, insufficient, shortfall, withGas } from "./plans";
 import type { Work } from "./rows";
 import { TOKENS, type Symbol } from "./tokens";
 import type { SwapTerms } from "./tables";
@@ -26,15 +26,22 @@ export type Plan = {
   terms?: SwapTerms;
 };
 
-/** Everything the transaction needs from the chain, once the wallet is known to hold what it takes. */
+/**
+ * Everything the transaction needs from the chain, once the wallet is known to hold what it takes.
+ * @param wantedGas What a quote says the call takes, if more than the chain estimates.
+ */
 export async function affordable(
   ctx: ActionCtx,
   job: Job,
   from: Address,
   transaction: Transaction,
   spent: { token: Symbol; amount: bigint },
+  wantedGas = 0n,
 ): Promise<Plan> {
-  const preparation = await prepareTransaction(from, transaction, TOKENS[spent.token].address);
+  const preparation = withGas(
+    await prepareTransaction(from, transaction, TOKENS[spent.token].address),
+    wantedGas,
+  );
   const short = shortfall(spent, preparation);
   if (short !== null) {
     const hint = await otherWalletHint(ctx, job.userId, job.walletId, short.token, spent.amount);
@@ -83,31 +90,41 @@ export async function handOut(
   ctx: ActionCtx,
   { _id, address, nonce, rawTransaction }: Outgoing,
 ): Promise<void> {
-  if (nonce === undefined || rawTransaction === undefined)
+  if (nonce === undefined || rawTransaction === undefined) {
     throw new AppError("internal", "Nothing is signed");
+  }
   const raw = asHex(rawTransaction);
+  const first = await ctx.runMutation(internal.wallets.transactions.beginHandOut, { transactionId: _id });
   const outcome = await broadcast(raw);
-  const mark = (to: "broadcast" | "unknown" | "failed", error?: string) =>
+  const advance = (to: "broadcast" | "unknown", error?: string) =>
     ctx.runMutation(internal.wallets.transactions.advance, {
       transactionId: _id,
       to,
-      ...(error === undefined ? {} : { error: error, errorCode: "upstream" as const }),
+      ...(error === undefined ? {} : { error }),
     });
   switch (outcome.kind) {
     case "accepted":
-      await mark("broadcast");
+      await advance("broadcast");
       return;
     case "unknown":
-      await mark("unknown", outcome.reason);
+      await advance("unknown", outcome.reason);
       return;
     case "nonce taken":
-      await mark("unknown", "The nonce is taken: the chain is asked by whom");
+      await advance("unknown", "The nonce is taken: the chain is asked by whom");
       return;
     case "refused": {
-      // An earlier hand-out may have been mined meanwhile; only what the chain has never seen has failed.
-      const { kind } = await standing(asAddress(address), nonce, raw).catch(() => ({ kind: "unknown" }));
-      if (kind === "missing") await mark("failed", `The chain refused the transaction: ${outcome.reason}`);
-      else await mark("unknown", outcome.reason);
+      // Bytes that were handed out before may be mined yet, so they never fail by a node's word; and only what the
+      // chain has not seen either has failed.
+      const gone =
+        first && (await standing(asAddress(address), nonce, raw).catch(() => null))?.kind === "missing";
+      if (!gone) return void (await advance("unknown", outcome.reason));
+      await ctx.runMutation(internal.wallets.transactions.advance, {
+        transactionId: _id,
+        to: "failed",
+        onlyFrom: "signed",
+        error: `The chain refused the transaction: ${outcome.reason}`,
+        errorCode: "upstream",
+      });
     }
   }
 }

@@ -64,10 +64,9 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   const data = await withPermit(ctx, job, quote);
   const { to, value, gas } = quote.transaction;
   const spent = { token: swap.fromToken, amount: swap.amount };
-  const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent);
+  const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent, gas ?? 0n);
   return {
     ...plan,
-    gas: gas && gas > plan.gas ? gas : plan.gas,
     terms: {
       sellAmount: quote.sellAmount.toString(),
       buyAmount: quote.buyAmount.toString(),
@@ -147,7 +146,7 @@ async function mined(
         "The token refused the approval that the swap needs: nothing was swapped",
       );
     }
-    await sleep(SECOND / 4);
+    await sleep(SECOND / 2);
   }
   throw new AppError(
     "upstream",

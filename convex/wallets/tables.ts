@@ -99,6 +99,10 @@ export const walletTables = {
     /** Counted against the daily limit of this UTC day, in micro-USD. */
     reserved: v.optional(v.object({ day: v.string(), microUsd: v.string() })),
     nonce: v.optional(v.number()),
+    /** When the signed bytes were first handed out; from then on only the chain decides. */
+    handedOutAt: v.optional(v.number()),
+    /** Since when the chain's answers look as if another transaction had its nonce. */
+    replacedSince: v.optional(v.number()),
     rawTransaction: v.optional(v.string()),
     txHash: v.optional(v.string()),
     terms: v.optional(vSwapTerms),

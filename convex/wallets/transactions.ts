@@ -3,8 +3,17 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
+import { isOn } from "../lib/env";
 import { AppError, type ErrorCode } from "../lib/errors";
-import { DRIVER_LEASE_MS, isOpen, mayFollow, NEVER, nextCheck, PREPARED_FOR_MS } from "./machine";
+import {
+  DRIVER_LEASE_MS,
+  isOpen,
+  mayFollow,
+  NEVER,
+  nextCheck,
+  PREPARED_FOR_MS,
+  REPLACED_AFTER_MS,
+} from "./machine";
 import { byId, byWalletId, oldest, openedWith, project, sameRequest, vView, vWork, type Work } from "./rows";
 import {
   vRequest,
@@ -28,7 +37,8 @@ const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), 
  * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
  * somebody works through the wallet's queue.
  * @returns The transaction, the first one when the key was used before with the same request.
- * @throws AppError `conflict` when the key was used for another request; `invalid_request` when a limit would be passed.
+ * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
+ * would be passed.
  */
 export const open = internalMutation({
   args: {
@@ -49,6 +59,7 @@ export const open = internalMutation({
       }
       return earlier._id;
     }
+    if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
     const wallet = await byWalletId(ctx, walletId);
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
     const reserved = await reserve(ctx, userId, value);
@@ -98,8 +109,12 @@ export const nextWork = internalMutation({
   handler: async (ctx, { walletId, driver }): Promise<Work | null> => {
     const wallet = await byWalletId(ctx, walletId);
     if (wallet.driver !== driver) return null;
-    // Bytes that were stored and perhaps never handed out go first: what follows builds on their nonce.
-    const row = (await oldest(ctx, walletId, "signed")) ?? (await oldest(ctx, walletId, "prepared"));
+    // What is signed and not known to have arrived goes first, and nothing is signed behind it: the next nonce would
+    // wait for one that may never come.
+    const row =
+      (await oldest(ctx, walletId, "signed")) ??
+      (await oldest(ctx, walletId, "unknown")) ??
+      (await oldest(ctx, walletId, "prepared"));
     if (row === null) {
       await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
       return null;
@@ -158,6 +173,45 @@ export const storeApproval = internalMutation({
     await auditSigning(ctx, userId, transactionId, request, signed.txHash);
     return transactionId;
   },
+});
+
+/**
+ * Begins handing out signed bytes.
+ * @returns Whether this is the first time: until then nobody outside can have them.
+ */
+export const beginHandOut = internalMutation({
+  args: { transactionId: v.id("transactions") },
+  returns: v.boolean(),
+  handler: async (ctx, { transactionId }) => {
+    const row = await byId(ctx, transactionId);
+    if (row.handedOutAt !== undefined) return false;
+    await ctx.db.patch("transactions", transactionId, { handedOutAt: Date.now() });
+    return row.state === "signed";
+  },
+});
+
+/**
+ * Notes that the chain's answer looks as if another transaction had taken this one's nonce.
+ * @returns Whether that has been the answer for long enough to be believed.
+ */
+export const suspectReplaced = internalMutation({
+  args: { transactionId: v.id("transactions") },
+  returns: v.boolean(),
+  handler: async (ctx, { transactionId }) => {
+    const { replacedSince } = await byId(ctx, transactionId);
+    const now = Date.now();
+    if (replacedSince !== undefined) return now - replacedSince >= REPLACED_AFTER_MS;
+    await ctx.db.patch("transactions", transactionId, { replacedSince: now });
+    return false;
+  },
+});
+
+/** Whether a user's idempotency key was used before: then nothing new will be moved. */
+export const isRepeat = internalQuery({
+  args: { userId: v.string(), idempotencyKey: v.string() },
+  returns: v.boolean(),
+  handler: async (ctx, { userId, idempotencyKey }) =>
+    (await openedWith(ctx, userId, idempotencyKey)) !== null,
 });
 
 /** Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed. */
@@ -223,13 +277,13 @@ async function moveOn(
   errorCode: ErrorCode | undefined,
 ): Promise<void> {
   if (!mayFollow(row.state, to)) return;
+  if (to === row.state && error === row.error) return;
   const now = Date.now();
   const ended = to === "confirmed" || to === "failed";
   await ctx.db.patch("transactions", row._id, {
     state: to,
     ...(error === undefined ? {} : { error }),
     ...(errorCode === undefined ? {} : { errorCode }),
-    checks: row.checks + 1,
     nextCheckAt: ended ? NEVER : nextCheck(now, row.checks),
     ...(ended ? { endedAt: now } : {}),
   });

@@ -5,7 +5,9 @@ import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { sleep } from "../lib/time";
-import { isOpen } from "./machine";
+import { standing } from "../providers/chainTransactions";
+import { asAddress, asHex } from "./addresses";
+import { isOpen, REVERTED } from "./machine";
 import { vView, type View } from "./rows";
 import { NOT_SENT } from "./transactions";
 
@@ -18,10 +20,14 @@ const RECEIPT_PAUSE_MS = 500;
  * signed by the deadline is dropped, so that the caller's answer is final.
  */
 export const settle = internalAction({
-  args: { transactionId: v.id("transactions") },
+  args: {
+    transactionId: v.id("transactions"),
+    /** What is left of the caller's patience, in ms of real time. */
+    waitMs: v.number(),
+  },
   returns: vView,
-  handler: async (ctx, { transactionId }): Promise<View> => {
-    const deadline = AbortSignal.timeout(deadlines.transaction);
+  handler: async (ctx, { transactionId, waitMs }): Promise<View> => {
+    const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.view, { transactionId });
     let row = await look();
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
@@ -40,17 +46,38 @@ export const settle = internalAction({
     }
     const receipt = AbortSignal.timeout(deadlines.receipt);
     while (isOpen(row.state) && !deadline.aborted && !receipt.aborted) {
-      try {
-        await ctx.runAction(internal.wallets.followUp.check, { transactionId });
-      } catch (error) {
-        // The caller has its hash; the follow-up asks again when the chain answers.
-        log.warn("wallets.receipt unknown", { transactionId, error: messageOf(error) });
-        break;
+      const seen = await within(deadline, receiptOf(row));
+      if (seen !== null) {
+        await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, ...seen });
+        return look();
       }
-      row = await look();
-      if (isOpen(row.state)) await sleep(RECEIPT_PAUSE_MS);
+      await sleep(RECEIPT_PAUSE_MS);
       row = await look();
     }
     return row;
   },
 });
+
+/** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
+async function receiptOf({ address, nonce, rawTransaction, _id }: View) {
+  if (nonce === undefined || rawTransaction === undefined) return null;
+  try {
+    const now = await standing(asAddress(address), nonce, asHex(rawTransaction));
+    if (now.kind !== "mined") return null;
+    return now.succeeded
+      ? { to: "confirmed" as const }
+      : { to: "failed" as const, error: REVERTED, errorCode: "upstream" as const };
+  } catch (error) {
+    // The caller has its hash; the follow-up asks again when the chain answers.
+    log.warn("wallets.receipt unknown", { transactionId: _id, error: messageOf(error) });
+    return null;
+  }
+}
+
+/** A promise's value, or `null` when the deadline comes first. */
+function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
+  const late = new Promise<null>((resolve) => {
+    deadline.addEventListener("abort", () => resolve(null), { once: true });
+  });
+  return Promise.race([promise, late]);
+}

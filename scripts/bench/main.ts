@@ -4,13 +4,14 @@ import * as documents from "./documents";
 import * as throughput from "./throughput";
 import { rendered, type Bench } from "./table";
 import * as upstreamCalls from "./upstreamCalls";
+import * as wallets from "./wallets";
 
 /**
  * `npm run bench`: measures the service on the local host. With names (`npm run bench -- documents`), only these
  * questions.
  */
 
-const benches: Record<string, Bench> = { upstreamCalls, documents, throughput };
+const benches: Record<string, Bench> = { upstreamCalls, documents, throughput, wallets };
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));

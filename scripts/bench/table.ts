@@ -8,13 +8,15 @@ export type Table = {
   rows: readonly (readonly string[])[];
   /** What to make of it, and what was left out. */
   notes: readonly string[];
+  /** A further question, answered by the same run. */
+  next?: Table & { question: string };
 };
 
 /** One question of the bench, in a file of its own. */
 export type Bench = { question: string; run: () => Promise<Table> };
 
 /** The table with aligned columns: the first to the left, the others, which hold numbers, to the right. */
-export function rendered(question: string, { inputs, columns, rows, notes }: Table): string {
+export function rendered(question: string, { inputs, columns, rows, notes, next }: Table): string {
   const widths = columns.map((column, index) =>
     Math.max(column.length, ...rows.map((row) => (row[index] ?? "").length)),
   );
@@ -34,6 +36,7 @@ export function rendered(question: string, { inputs, columns, rows, notes }: Tab
     `  ${widths.map((width) => "─".repeat(width)).join("  ")}`,
     ...rows.map((row) => `  ${line(row)}`),
     ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `  ${note}`)]),
+    ...(next === undefined ? [] : ["", rendered(next.question, next)]),
   ].join("\n");
 }
 

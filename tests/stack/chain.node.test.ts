@@ -1,5 +1,5 @@
 import { parseEther, type Address } from "viem";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
 import { feedAbi } from "../../scripts/stack/chain/abis";
@@ -110,7 +110,10 @@ test("a kept chain that is ahead of the machine's clock takes the application's 
   await first.chain.rpc("evm_mine", [{ timestamp: head }]);
   await stop();
 
+  const told = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  onTestFinished(() => told.mockRestore());
   const { stack, chain } = await start({ dataDir });
+  expect(told).toHaveBeenCalledWith(expect.stringMatching(/kept chain is \d+ s ahead/));
   expect(stack.clock.now()).toBeGreaterThanOrEqual(head * 1_000);
   const response = await fetch(`${stack.siteUrl}/time`);
   expect(Number(await response.text())).toBeGreaterThanOrEqual(head * 1_000);

@@ -71,6 +71,7 @@ test("a shift goes on after kill -9 in the middle of a collection, and the chain
   await until(async () => (await first.notices()).length > 0);
   await until(async () => (await rowsOf("dataPoints")).length > 0);
   expect(await rowsOf("observations")).toEqual([expect.objectContaining({ state: "collecting" })]);
+  await first.rpc.batch([["evm_mine"], ["evm_mine"], ["evm_mine"], ["evm_mine"], ["evm_mine"]]);
   const heightBefore = await first.height();
   const noticesBefore = await first.notices();
   await first.kill("SIGKILL");

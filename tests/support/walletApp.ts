@@ -1,4 +1,5 @@
 import { startChain, type Chain } from "../../scripts/stack/chain";
+import { pricesOf } from "../../scripts/stack/localChain";
 import { createMarket } from "../../scripts/stack/standins/market";
 import { createWorld, verbs, type WorldOptions } from "./world";
 
@@ -9,19 +10,12 @@ export type WalletApp = ReturnType<typeof createWalletApp>;
 /** A chain of a test file's own, which keeps nothing. */
 export function startTestChain(): Promise<Chain> {
   const market = createMarket({ seed: "tests", now: () => Date.now() });
-  const price = (symbol: string) => market.coin(symbol).price;
   return startChain({
     port: 0,
     clock: () => Date.now() / 1000,
     speed: 1,
     stateFile: null,
-    prices: () => ({
-      ETH: price("ETH"),
-      BTC: price("BTC"),
-      USDC: price("USDC"),
-      USDT: price("USDT"),
-      DAI: price("DAI"),
-    }),
+    prices: () => pricesOf(market),
     log: () => undefined,
   });
 }
@@ -51,4 +45,10 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
 
 function isHexAddress(text: string): text is `0x${string}` {
   return /^0x[0-9a-fA-F]{40}$/.test(text);
+}
+
+/** An address that nobody has used. */
+export function freshAddress(): `0x${string}` {
+  const bytes = crypto.getRandomValues(new Uint8Array(20));
+  return `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -139,6 +139,23 @@ describe("GET /mcp/defi/portfolio", () => {
     expect(requests).toBe(1);
   });
 
+  test("does without Multicall3 where the chain has none", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: 3n, USDC: 7_000_000n });
+    const { multicall3 } = chain.addresses;
+    const code = await chain.rpc("eth_getCode", [multicall3, "latest"]);
+    await chain.rpc("anvil_setCode", [multicall3, "0x"]);
+    try {
+      const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
+      expect(status).toBe(200);
+      expect(body.balances).toContainEqual(expect.objectContaining({ token: "ETH", raw: "3" }));
+      expect(body.balances).toContainEqual(expect.objectContaining({ token: "USDC", raw: "7000000" }));
+      expect(body.totalValueUsd).toBeGreaterThan(6);
+    } finally {
+      await chain.rpc("anvil_setCode", [multicall3, code]);
+    }
+  });
+
   test("leaves out what has no live price: a stale feed, a sequencer that is down or just back", async () => {
     const app = createWalletApp(chain);
     await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 100_000_000n });
@@ -162,7 +179,7 @@ describe("GET /mcp/defi/portfolio", () => {
     } finally {
       await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 86_400 });
       await chain.feeds.tick();
-      await chain.feeds.resume();
+      chain.feeds.resume();
     }
   });
 

@@ -70,13 +70,13 @@ async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amou
   for (const moment of ["before", "after"] as const) {
     for (let n = 1; ; n++) {
       const app = createWalletApp(chain);
-      Object.assign(deadlines, { transaction: 250, receipt: 50, chain: 60_000, swap: 60_000 });
+      Object.assign(deadlines, { transaction: 900, receipt: 50, chain: 60_000, swap: 60_000 });
       const address = await app.fundedWallet("alice", { ETH: ETHER, USDC: 10_000_000n, WETH: ETHER });
       const before = await balances(app);
       const headers = { "Idempotency-Key": "the-one" };
       const death = dieAt(n, moment);
       void app.post(path, { userId: "alice", ...body }, { headers }).catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, 450));
+      await new Promise((resolve) => setTimeout(resolve, 1_200));
       const reached = death.calls() >= n;
       death.revive();
       if (!reached) {

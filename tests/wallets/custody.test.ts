@@ -43,8 +43,14 @@ describe("custody", () => {
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
     const rotate = () => app.during(app.t.action(internal.wallets.custody.keys.rotate, {}));
-    expect(await rotate()).toEqual({ rotated: 120 });
-    expect(await rotate()).toEqual({ rotated: 0 });
+    const [broken] = await app.rows("walletKeys");
+    if (broken === undefined) throw new Error("There is a key");
+    const damaged = `${broken.sealedKey}x`;
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", broken._id, { sealedKey: damaged }));
+    expect(await rotate()).toEqual({ rotated: 119, failed: [broken.walletId] });
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", broken._id, { sealedKey: broken.sealedKey }));
+    expect(await rotate()).toEqual({ rotated: 1, failed: [] });
+    expect(await rotate()).toEqual({ rotated: 0, failed: [] });
     const after = await app.rows("walletKeys");
     expect(new Set(after.map(({ keyId }) => keyId)).size).toBe(1);
     expect(after[0]?.keyId).not.toBe(oldId);

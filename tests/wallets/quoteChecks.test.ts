@@ -68,6 +68,7 @@ describe("a quote", () => {
     ["permits another spender", permit({ spender: THIEF })],
     ["permits another token", permit({ permitted: { token: PERMIT2, amount: swap.amount } })],
     ["permits more", permit({ permitted: { token: USDC, amount: swap.amount * 2n } })],
+    ["never runs out", permit({ deadline: BigInt(NOW / 1000 + 3_600) })],
     ["has run out", permit({ deadline: BigInt(NOW / 1000) })],
     ["is for another chain", permit({}, { chainId: 1 })],
     ["is for another Permit2", permit({}, { verifyingContract: THIEF })],
@@ -76,9 +77,10 @@ describe("a quote", () => {
   });
 
   test("selling ether pays exactly what was asked", () => {
-    const native = { ...swap, fromToken: "ETH", amount: 10n ** 18n } as const;
+    const native = { ...swap, fromToken: "ETH", toToken: "USDC", amount: 10n ** 18n } as const;
     const base = {
       sellToken: NATIVE_SENTINEL,
+      buyToken: USDC,
       sellAmount: native.amount,
       permit2: null,
       issues: { allowance: null },
@@ -86,6 +88,33 @@ describe("a quote", () => {
     const paying = (value: bigint) => quote({ ...base, transaction: { ...quote().transaction, value } });
     expect(() => checkQuote(paying(10n ** 18n), native, NOW)).not.toThrow();
     expect(() => checkQuote(paying(10n ** 18n + 1n), native, NOW)).toThrow("nothing was signed");
+  });
+});
+
+describe("a quote for a wrap", () => {
+  const WETH = TOKENS.WETH.address ?? NATIVE_SENTINEL;
+  const wrap = { fromToken: "ETH", toToken: "WETH", amount: 5n, slippageBps: 100 } as const;
+  const plain = {
+    sellToken: NATIVE_SENTINEL,
+    buyToken: WETH,
+    sellAmount: 5n,
+    buyAmount: 5n,
+    minBuyAmount: 5n,
+    permit2: null,
+    issues: { allowance: null },
+    transaction: { to: WETH, data: "0xd0e30db0", value: 5n, gas: 60_000n },
+  } as const;
+
+  test("is taken when it is the WETH contract's own deposit, one to one", () => {
+    expect(() => checkQuote(quote(plain), wrap, NOW)).not.toThrow();
+  });
+
+  test.each<[string, Partial<Quote>]>([
+    ["pays somebody else", { transaction: { ...plain.transaction, to: THIEF } }],
+    ["gives less", { buyAmount: 4n, minBuyAmount: 4n }],
+    ["calls something else", { transaction: { ...plain.transaction, data: "0xd0e30db000" } }],
+  ])("is refused when it %s", (_name, changes) => {
+    expect(() => checkQuote(quote({ ...plain, ...changes }), wrap, NOW)).toThrow("nothing was signed");
   });
 });
 

@@ -228,7 +228,7 @@ describe("the price of a swap", () => {
     } finally {
       await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: 1_700_000_000 });
       await chain.feeds.tick();
-      await chain.feeds.resume();
+      chain.feeds.resume();
     }
   });
 });

@@ -2,7 +2,8 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
-import { AppError } from "../../lib/errors";
+import { AppError, messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
 import { currentKeyId, keyIdOf, reseal } from "../../lib/sealing";
 import { keySeal } from "./seals";
 
@@ -26,24 +27,28 @@ export const sealed = internalQuery({
 /**
  * Seals every key anew that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; run it after a change
  * of the key, with the old one in `WALLET_ENCRYPTION_KEY_PREVIOUS`. Safe to run twice, and to resume after a crash.
- * @returns How many keys were sealed anew.
+ * @returns How many keys were sealed anew, and the wallets whose envelope does not open: those stay as they are.
  */
 export const rotate = internalAction({
   args: {},
-  returns: v.object({ rotated: v.number() }),
-  handler: async (ctx): Promise<{ rotated: number }> => {
+  returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
+  handler: async (ctx): Promise<{ rotated: number; failed: string[] }> => {
     const keyId = currentKeyId();
-    let rotated = 0;
-    for (;;) {
-      const batch = await ctx.runQuery(internal.wallets.custody.keys.outdated, { keyId });
-      if (batch.length === 0) return { rotated };
-      const resealed = await Promise.all(
-        batch.map(async ({ walletId, sealedKey }) => ({
-          walletId,
-          from: sealedKey,
-          to: await reseal(sealedKey, keySeal(walletId)),
-        })),
-      );
+    const failed: string[] = [];
+    for (let rotated = 0; ;) {
+      const limit = BATCH + failed.length;
+      const batch = await ctx.runQuery(internal.wallets.custody.keys.outdated, { keyId, limit });
+      const open = batch.filter(({ walletId }) => !failed.includes(walletId));
+      if (open.length === 0) return { rotated, failed };
+      const resealed = [];
+      for (const { walletId, sealedKey } of open) {
+        try {
+          resealed.push({ walletId, from: sealedKey, to: await reseal(sealedKey, keySeal(walletId)) });
+        } catch (error) {
+          log.error("custody.rotation failed", { walletId, error: messageOf(error) });
+          failed.push(walletId);
+        }
+      }
       rotated += await ctx.runMutation(internal.wallets.custody.keys.replace, { resealed });
     }
   },
@@ -51,17 +56,17 @@ export const rotate = internalAction({
 
 /** Keys sealed under another master key than the named one. */
 export const outdated = internalQuery({
-  args: { keyId: v.string() },
+  args: { keyId: v.string(), limit: v.number() },
   returns: v.array(v.object({ walletId: v.string(), sealedKey: v.string() })),
-  handler: async (ctx, { keyId }) => {
+  handler: async (ctx, { keyId, limit }) => {
     const before = await ctx.db
       .query("walletKeys")
       .withIndex("by_keyId", (q) => q.lt("keyId", keyId))
-      .take(BATCH);
+      .take(limit);
     const after = await ctx.db
       .query("walletKeys")
       .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
-      .take(BATCH - before.length);
+      .take(limit - before.length);
     return [...before, ...after].map(({ walletId, sealedKey }) => ({ walletId, sealedKey }));
   },
 });

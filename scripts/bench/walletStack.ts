@@ -1,0 +1,107 @@
+import type { Address } from "viem";
+import * as z from "zod";
+import type { Amounts, Chain } from "../stack/chain/index";
+import { hexShape } from "../stack/chain/rpc";
+import { real } from "../stack/real";
+import { startStack } from "../stack/stack";
+
+/** The local stack for the bench's questions about wallets, its calls to the outside counted where it makes them. */
+
+/** One round trip of the application's. */
+export type OutsideCall = {
+  to: "chain" | "swap provider";
+  /** Of a JSON-RPC batch; one for any other call. */
+  calls: number;
+  /** Hands out signed bytes. */
+  sends: boolean;
+  /** The transactions whose receipts it asks for. */
+  receiptsOf: readonly string[];
+  /** From the start of the call to its answer, and when that came (`performance.now`). */
+  ms: number;
+  answeredAt: number;
+};
+
+export type Answer = { status: number; body: Record<string, unknown> };
+
+export type WalletStack = {
+  chain: Chain;
+  /** Calls an endpoint over HTTP. */
+  call: (method: "GET" | "POST", path: string, body?: object) => Promise<Answer>;
+  /** A new custody wallet of `userId`, with money in it. */
+  fundedWallet: (userId: string, amounts: Amounts) => Promise<Address>;
+  /** The calls to the outside since it was last asked, in the order of their answers. */
+  taken: () => OutsideCall[];
+  stop: () => Promise<void>;
+};
+
+const rpcRequest = z.object({ method: z.string(), params: z.array(z.unknown()).default([]) });
+const rpcBody = z.union([z.array(rpcRequest), rpcRequest.transform((one) => [one])]);
+const jsonObject = z.record(z.string(), z.unknown());
+
+/** @throws Error where the environment names a real provider. */
+export async function startWalletStack(): Promise<WalletStack> {
+  const { siteUrl, providersUrl, chain, realProviders, stop } = await startStack({ ephemeral: true });
+  if (chain === null || realProviders.length > 0) {
+    await stop();
+    throw new Error(
+      `The bench calls no real provider: take the variables of ${realProviders.join(", ")} away.`,
+    );
+  }
+  let taken: OutsideCall[] = [];
+  // The stack's own calls do not go through the global.
+  globalThis.fetch = async (input, init) => {
+    const { url } = new Request(input);
+    const startedAt = performance.now();
+    try {
+      return await real.fetch(input, init);
+    } finally {
+      const answeredAt = performance.now();
+      const asked = askedBy(url, init, { chainUrl: chain.url, swapUrl: `${providersUrl}/swap-api/` });
+      if (asked !== null) taken.push({ ...asked, ms: answeredAt - startedAt, answeredAt });
+    }
+  };
+  const call: WalletStack["call"] = async (method, path, body) => {
+    const init = { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const response = await real.fetch(siteUrl + path, init);
+    return { status: response.status, body: jsonObject.parse(await response.json()) };
+  };
+  return {
+    chain,
+    call,
+    fundedWallet: async (userId, amounts) => {
+      const { body } = await call("POST", "/mcp/defi/connect", { userId });
+      const address = hexShape.parse(body.address);
+      await chain.fund(address, amounts);
+      return address;
+    },
+    taken: () => {
+      const before = taken;
+      taken = [];
+      return before;
+    },
+    stop: async () => {
+      globalThis.fetch = real.fetch;
+      await stop();
+    },
+  };
+}
+
+type Urls = { chainUrl: string; swapUrl: string };
+
+function askedBy(
+  url: string,
+  init: RequestInit | undefined,
+  { chainUrl, swapUrl }: Urls,
+): Omit<OutsideCall, "ms" | "answeredAt"> | null {
+  if (url.startsWith(swapUrl)) return { to: "swap provider", calls: 1, sends: false, receiptsOf: [] };
+  if (!url.startsWith(chainUrl)) return null;
+  const requests = rpcBody.parse(JSON.parse(z.string().parse(init?.body)));
+  return {
+    to: "chain",
+    calls: requests.length,
+    sends: requests.some(({ method }) => method === "eth_sendRawTransaction"),
+    receiptsOf: requests.flatMap(({ method, params }) =>
+      method === "eth_getTransactionReceipt" ? [String(params[0])] : [],
+    ),
+  };
+}

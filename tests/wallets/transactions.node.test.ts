@@ -1,0 +1,245 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { closeApp } from "../support/world";
+import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const BOB = `0x${"b0".repeat(20)}` as const;
+const ETHER = 10n ** 18n;
+
+const hex = z.string().regex(/^0x[0-9a-f]+$/i);
+const etherOf = async (address: string) =>
+  BigInt(hex.parse(await chain.rpc("eth_getBalance", [address, "latest"])));
+const nonceOf = async (address: string) =>
+  Number(hex.parse(await chain.rpc("eth_getTransactionCount", [address, "latest"])));
+
+const send = (app: WalletApp, fields: object) =>
+  app.post("/mcp/defi/send", { userId: "alice", toAddress: BOB, token: "ETH", amount: "1", ...fields });
+
+/** Has the follow-up ask the chain about the first transaction; returns its row. */
+async function followUp(app: WalletApp) {
+  const [row] = await app.rows("transactions");
+  if (row === undefined) throw new Error("There is a transaction");
+  await app.t.action(internal.wallets.followUp.check, { transactionId: row._id });
+  return app.row("transactions", row._id);
+}
+
+describe("a chain that fails", () => {
+  test("by being down is 502, and moves nothing", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
+    const { status, body } = await send(app, {});
+    expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
+    expect((await app.rows("transactions"))[0]).toMatchObject({ state: "failed" });
+    expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
+  });
+
+  test("by not mining answers with the hash as submitted; the follow-up settles it", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 300;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    await chain.miner.pause();
+    const sent = await send(app, {});
+    expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
+    chain.miner.resume();
+    await waitUntilMined(String(sent.body.txHash));
+    await followUp(app);
+    expect((await app.rows("transactions"))[0]?.state).toBe("confirmed");
+    expect((await app.rows("trades"))[0]?.status).toBe("confirmed");
+  });
+
+  test("by dropping a transaction gets the same bytes again", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 200;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to, amount: "5" });
+    await chain.rpc("anvil_dropTransaction", [body.txHash]);
+    await followUp(app);
+    chain.miner.resume();
+    await waitUntilMined(String(body.txHash));
+    await followUp(app);
+    expect((await app.rows("transactions"))[0]).toMatchObject({ state: "confirmed", txHash: body.txHash });
+    expect(await etherOf(to)).toBe(5n);
+  });
+});
+
+describe("a transaction on its way", () => {
+  test("that another one replaced has failed, and its nonce is not used again", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 200;
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to, amount: "5" });
+    await chain.rpc("anvil_dropTransaction", [body.txHash]);
+    await chain.rpc("anvil_impersonateAccount", [owner]);
+    const other = hex.parse(
+      await chain.rpc("eth_sendTransaction", [{ from: owner, to: BOB, value: "0x1", nonce: "0x0" }]),
+    );
+    chain.miner.resume();
+    await waitUntilMined(other);
+    // One look may come from a node that is behind: only the same answer a minute later counts.
+    const suspected = await followUp(app);
+    expect(suspected).toMatchObject({ state: "broadcast", replacedSince: expect.any(Number) });
+    if (suspected === null) throw new Error("There is a transaction");
+    const longAgo = Date.now() - 61_000;
+    await app.t.run((ctx) => ctx.db.patch("transactions", suspected._id, { replacedSince: longAgo }));
+    expect(await followUp(app)).toMatchObject({
+      state: "failed",
+      error: "Another transaction took this one's place",
+    });
+    expect(await etherOf(to)).toBe(0n);
+    deadlines.receipt = 15_000;
+    expect((await send(app, { toAddress: to, amount: "6" })).body.status).toBe("confirmed");
+    expect((await app.rows("transactions"))[1]?.nonce).toBe(1);
+  });
+
+  test("that was mined into a block that a reorganisation dropped goes in again", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 200;
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    await chain.miner.pause();
+    const { body } = await send(app, { toAddress: to, amount: "5" });
+    await chain.miner.mine();
+    await chain.rpc("anvil_reorg", [1, []]);
+    await chain.feeds.tick();
+    expect(await etherOf(to)).toBe(0n);
+    await followUp(app);
+    chain.miner.resume();
+    await waitUntilMined(String(body.txHash));
+    await followUp(app);
+    expect((await app.rows("transactions"))[0]?.state).toBe("confirmed");
+    expect(await etherOf(to)).toBe(5n);
+  });
+
+  test("that may not have arrived holds up what comes behind it, and no nonce is left out", async () => {
+    const app = createWalletApp(chain);
+    deadlines.receipt = 100;
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+      const sending = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
+      return sending ? Promise.reject(new TypeError("connection lost")) : inner(input, init);
+    });
+    const lost = await send(app, { amount: "11" });
+    expect([lost.status, lost.body.status]).toEqual([200, "submitted"]);
+    deadlines.transaction = 400;
+    const held = await send(app, { amount: "12" });
+    expect([held.status, held.body.error]).toEqual([502, expect.stringContaining("nothing was moved")]);
+    vi.stubGlobal("fetch", inner);
+    Object.assign(deadlines, { transaction: 24_000, receipt: 15_000 });
+    const next = await send(app, { amount: "13" });
+    expect(next.body.status).toBe("confirmed");
+    expect(await followUp(app)).toMatchObject({ state: "confirmed" });
+    const rows = await app.rows("transactions");
+    expect(rows.map(({ state, nonce }) => [state, nonce])).toEqual([
+      ["confirmed", 0],
+      ["failed", undefined],
+      ["confirmed", 1],
+    ]);
+    expect(await nonceOf(owner)).toBe(2);
+  });
+
+  test("that the node refuses outright has failed, and its nonce is free again", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+      if (typeof init?.body !== "string" || !init.body.includes("eth_sendRawTransaction"))
+        return inner(input, init);
+      const error = { code: -32003, message: "Insufficient funds for gas * price + value" };
+      const { id } = z.object({ id: z.number() }).parse(z.array(z.unknown()).parse(JSON.parse(init.body))[0]);
+      return Promise.resolve(Response.json([{ jsonrpc: "2.0", id, error }]));
+    });
+    const refused = await send(app, {});
+    expect([refused.status, refused.body.success, refused.body.status]).toEqual([200, false, "failed"]);
+    vi.stubGlobal("fetch", inner);
+    expect((await app.rows("transactions"))[0]?.error).toBe(
+      "The chain refused the transaction: Insufficient funds for gas * price + value",
+    );
+    expect((await send(app, {})).body.status).toBe("confirmed");
+    expect((await app.rows("transactions")).map(({ nonce }) => nonce)).toEqual([0, 0]);
+  });
+
+  test("that would revert is refused before it is signed", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    // The price feed takes no ether.
+    const { status, body } = await send(app, { toAddress: chain.addresses.feeds.ETH });
+    expect([status, body.error]).toEqual([400, expect.stringMatching(/^The transaction would fail: /)]);
+    expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
+  });
+
+  test("has to pay the L1's fee too, where the chain has one", async () => {
+    const app = createWalletApp(chain);
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const oracle = "0x420000000000000000000000000000000000000F";
+    // Answers every call with one ether.
+    await chain.rpc("anvil_setCode", [oracle, "0x670de0b6b3a764000060005260206000f3"]);
+    try {
+      const { status, body } = await send(app, {});
+      expect([status, body.error]).toEqual([
+        400,
+        expect.stringContaining("Insufficient ETH for the network fee: 2.0"),
+      ]);
+    } finally {
+      await chain.rpc("anvil_setCode", [oracle, "0x"]);
+    }
+  });
+
+  test("is not signed with a damaged or foreign key", async () => {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const [key] = await app.rows("walletKeys");
+    if (key === undefined) throw new Error("There is a key");
+    const flipped = key.sealedKey.replace(/.$/, (last) => (last === "A" ? "Q" : "A"));
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", key._id, { sealedKey: flipped }));
+    const damaged = await send(app, {});
+    expect([damaged.status, damaged.body]).toEqual([500, { error: "A sealed secret is damaged" }]);
+    await app.t.run((ctx) => ctx.db.patch("walletKeys", key._id, { sealedKey: key.sealedKey }));
+    vi.stubEnv("WALLET_ENCRYPTION_KEY", "99".repeat(32));
+    const foreign = await send(app, {});
+    expect([foreign.status, foreign.body]).toEqual([
+      500,
+      { error: "A sealed secret was sealed under another key" },
+    ]);
+    expect(await nonceOf(owner)).toBe(0);
+  });
+
+  test("waits for no chain for ever: a slow one is 502, and moves nothing", async () => {
+    const app = createWalletApp(chain);
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    deadlines.chain = 40;
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (_input: RequestInfo, init?: RequestInit) => {
+      return new Promise<Response>((_resolve, reject) => {
+        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error));
+      });
+    });
+    const { status, body } = await send(app, {});
+    expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
+    vi.stubGlobal("fetch", inner);
+    expect(await nonceOf(owner)).toBe(0);
+  });
+});
+
+async function waitUntilMined(hash: string): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    if ((await chain.rpc("eth_getTransactionReceipt", [hash])) !== null) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("The transaction was not mined");
+}
