@@ -45,14 +45,16 @@ export function realProviders(settings: Variables): Provider[] {
  * All variables the application is to see: the operator's, the stack's own keys where the operator has none, and
  * the stack's for each provider that is not a real one.
  * @param context.local The variables that point to the stack's own chain and stand-ins.
+ * @param context.payments The local chain's platform wallet and relayer, where the operator has none.
  */
 export function applicationVariables(
   settings: Variables,
-  context: { local: Variables; keys: Keys; siteUrl: string; apiUrl: string },
+  context: { local: Variables; payments: Variables; keys: Keys; siteUrl: string; apiUrl: string },
 ): Variables {
   const variables: Variables = {
     WALLET_ENCRYPTION_KEY: context.keys.walletEncryptionKey,
     MESSENGER_WEBHOOK_SECRET: context.keys.messengerWebhookSecret,
+    ...context.payments,
     ...withValue(settings),
     CONVEX_SITE_URL: context.siteUrl,
     CONVEX_CLOUD_URL: context.apiUrl,

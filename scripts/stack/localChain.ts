@@ -1,4 +1,7 @@
 import path from "node:path";
+import { toHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
+import { DEV_MNEMONIC } from "./chain/addresses";
 import { startChain, type Chain, type Prices } from "./chain/index";
 import type { Clock } from "./clock";
 import type { Market } from "./standins/market";
@@ -32,6 +35,14 @@ export async function startLocalChain(options: {
     prices: () => pricesOf(market),
     log: (message) => console.warn(message),
   });
+}
+
+/** The local chain's platform wallet (account 1) and payment relayer (account 2); nothing for a real chain. */
+export function paymentAccounts(chain: Chain | null): Record<string, string> {
+  const { privateKey } = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 2 }).getHdKey();
+  const platform = chain?.accounts[1];
+  if (platform === undefined || privateKey === null) return {};
+  return { PLATFORM_WALLET_ADDRESS: platform, X402_RELAYER_PRIVATE_KEY: toHex(privateKey) };
 }
 
 /** What the chain's price feeds tell of the simulated market. */

@@ -9,7 +9,7 @@ import { siteHandler } from "./http";
 import { createIssuer, type Issuer } from "./issuer";
 import { freshKeys, keptKeys } from "./keys";
 import { listen, portError } from "./listener";
-import { startLocalChain } from "./localChain";
+import { paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { createPersistence, restoreState } from "./persistence";
 import { real } from "./real";
@@ -137,7 +137,8 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
       chain = started;
     }
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
-    ending.leave.push(applyVariables(applicationVariables(settings, { ...urls, keys, local })));
+    const payments = paymentAccounts(chain);
+    ending.leave.push(applyVariables(applicationVariables(settings, { ...urls, keys, local, payments })));
     application.resolve(await startApplication(options.directory ?? ownDirectory(), kept, clock, ending));
   } catch (error) {
     application.reject(error);

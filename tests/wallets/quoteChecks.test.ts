@@ -84,7 +84,7 @@ describe("a quote", () => {
       sellAmount: native.amount,
       permit2: null,
       issues: { allowance: null },
-    };
+    } as const;
     const paying = (value: bigint) => quote({ ...base, transaction: { ...quote().transaction, value } });
     expect(() => checkQuote(paying(10n ** 18n), native, NOW)).not.toThrow();
     expect(() => checkQuote(paying(10n ** 18n + 1n), native, NOW)).toThrow("nothing was signed");
