@@ -9,8 +9,6 @@ import { parseInput, rawInput, readBody } from "./request";
 
 /** A request without its body. */
 export type RequestHead = {
-  /** Absolute. */
-  url: string;
   /** A header's value, whatever the case of its name; `null` when it was not sent. */
   header: (name: string) => string | null;
 };
@@ -80,7 +78,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
     returns,
     handle: async (ctx, request, requestId) => {
       const body = await readBody(request);
-      const head: RequestHead = { url: request.url, header: (name) => request.headers.get(name) };
+      const head: RequestHead = { header: (name) => request.headers.get(name) };
       definition.guard?.(head, body);
       const parsed = parseInput(input, rawInput(request, body));
       const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx) };

@@ -1,7 +1,17 @@
 import { getAddress } from "viem";
-import { optional, required } from "../lib/env";
+import { optional, required, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { CHAIN_ID, DESCRIPTION, NETWORK, NETWORK_V2, PRICE, PRICE_SHOWN, USDC, type Reason } from "./terms";
+import {
+  CHAIN_ID,
+  DESCRIPTION,
+  NETWORK,
+  NETWORK_V2,
+  PAID_PATH,
+  PRICE,
+  PRICE_SHOWN,
+  USDC,
+  type Reason,
+} from "./terms";
 
 /** What a caller is told about paying: the 402, and the receipt headers of x402. */
 
@@ -11,6 +21,11 @@ const RETRY_AFTER_MS = 3_000;
 /** Time alone can make these proofs good. */
 const WAITABLE: readonly Reason[] = ["payment_not_found", "payment_not_confirmed"];
 
+/** The paid endpoint's own address, as payers and facilitators see it. */
+export function paidResource(): string {
+  return siteUrl() + PAID_PATH;
+}
+
 /** Whether the service can carry out signed payments. Without it only transaction hashes are taken. */
 export function settlesAuthorizations(): boolean {
   return optional("X402_RELAYER_PRIVATE_KEY") !== undefined || optional("X402_FACILITATOR_URL") !== undefined;
@@ -19,11 +34,9 @@ export function settlesAuthorizations(): boolean {
 /**
  * The 402 that plain callers and x402 clients of both versions understand: `paymentDetails` and version 1 in the body,
  * version 2 in the header. Constant but for `error`: clients echo the requirements.
- * @param url The paid endpoint's own.
  */
-export function paymentRequired(url: string, refused?: { reason: Reason; error: string }): AppError {
-  const { origin, pathname } = new URL(url);
-  const resource = origin + pathname;
+export function paymentRequired(refused?: { reason: Reason; error: string }): AppError {
+  const resource = paidResource();
   const signable = settlesAuthorizations();
   const common = commonTerms();
   const { payTo } = common;

@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalAction, type ActionCtx } from "../_generated/server";
 import type { Id } from "../_generated/dataModel";
 import { deadlines } from "../lib/deadlines";
-import { required, setting, siteUrl } from "../lib/env";
+import { required, setting } from "../lib/env";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { sleep } from "../lib/time";
@@ -12,7 +12,7 @@ import { settleByFacilitator } from "../providers/facilitator";
 import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment } from "../providers/usdc";
 import { asAddress, asHex } from "../wallets/addresses";
 import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
-import { requirementOne } from "./challenge";
+import { paidResource, requirementOne } from "./challenge";
 import type { Authorization } from "./proofs";
 import { openRelayer, relayerAddress } from "./relayer";
 import type { SettlementTask } from "./settlements";
@@ -86,7 +86,7 @@ async function handOver(ctx: ActionCtx, work: Work, authorization: Authorization
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
-  const done = await settleByFacilitator(payment, requirementOne(`${siteUrl()}/agent/research/paid`));
+  const done = await settleByFacilitator(payment, requirementOne(paidResource()));
   const { from, nonce } = signedAuthorization(authorization);
   if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, authorization);
   if (!done) {

@@ -2,6 +2,7 @@ import type { Address } from "viem";
 
 /** What a paid report costs and how it is paid. */
 
+export const PAID_PATH = "/agent/research/paid";
 /** USDC's smallest unit. */
 export const PRICE = 1_000_000n;
 export const PRICE_SHOWN = "1.00";

@@ -37,6 +37,7 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   const variables = {
     ...standins.env(PROVIDERS),
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
+    CONVEX_SITE_URL: "https://some.convex.site",
     ...(chainUrl === undefined ? {} : { CHAIN_RPC_URL: chainUrl() }),
     ...env,
   };

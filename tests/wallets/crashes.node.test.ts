@@ -22,6 +22,8 @@ afterEach(closeApp);
 const ETHER = 10n ** 18n;
 const hex = z.string().regex(/^0x[0-9a-f]+$/i);
 
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
 type Moment = "before" | "after";
 
 /** From the n-th outside call on, nothing answers: the process is gone. Returns how many calls there were. */
@@ -48,7 +50,7 @@ async function timePasses(app: WalletApp): Promise<void> {
       }
     });
     await app.t.mutation(internal.wallets.transactions.followUpDue, {});
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await sleep(30);
     const rows = await app.rows("transactions");
     if (rows.every(({ endedAt }) => endedAt !== undefined)) return;
   }
@@ -70,13 +72,19 @@ async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amou
   for (const moment of ["before", "after"] as const) {
     for (let n = 1; ; n++) {
       const app = createWalletApp(chain);
-      Object.assign(deadlines, { transaction: 900, receipt: 50, chain: 60_000, swap: 60_000 });
+      Object.assign(deadlines, { transaction: 20_000, receipt: 50, chain: 60_000, swap: 60_000 });
       const address = await app.fundedWallet("alice", { ETH: ETHER, USDC: 10_000_000n, WETH: ETHER });
       const before = await balances(app);
       const headers = { "Idempotency-Key": "the-one" };
       const death = dieAt(n, moment);
-      void app.post(path, { userId: "alice", ...body }, { headers }).catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      let answered = false;
+      const finish = () => {
+        answered = true;
+      };
+      app.post(path, { userId: "alice", ...body }, { headers }).then(finish, finish);
+      while (death.calls() < n && !answered) await sleep(5);
+      // The effect of the last call, where it is to have one.
+      if (moment === "after") await sleep(100);
       const reached = death.calls() >= n;
       death.revive();
       if (!reached) {
