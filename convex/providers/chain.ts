@@ -177,18 +177,6 @@ export async function prepareTransaction(
   });
 }
 
-/** What a spender may take of an owner's token. */
-export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
-  return guarded(() =>
-    readContract(chainClient(), {
-      address: token,
-      abi: erc20Abi,
-      functionName: "allowance",
-      args: [owner, spender],
-    }),
-  );
-}
-
 async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
   return readContract(client, {
     address: token,

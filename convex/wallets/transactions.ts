@@ -110,11 +110,10 @@ export const nextWork = internalMutation({
     const wallet = await byWalletId(ctx, walletId);
     if (wallet.driver !== driver) return null;
     // What is signed and not known to have arrived goes first, and nothing is signed behind it: the next nonce would
-    // wait for one that may never come.
-    const row =
-      (await oldest(ctx, walletId, "signed")) ??
-      (await oldest(ctx, walletId, "unknown")) ??
-      (await oldest(ctx, walletId, "prepared"));
+    // wait for one that may never come. With nothing behind it, it is the follow-up's, at the follow-up's pace.
+    const waiting = await oldest(ctx, walletId, "prepared");
+    const unsettled = waiting === null ? null : await oldest(ctx, walletId, "unknown");
+    const row = (await oldest(ctx, walletId, "signed")) ?? unsettled ?? waiting;
     if (row === null) {
       await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
       return null;

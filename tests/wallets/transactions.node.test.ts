@@ -136,6 +136,11 @@ describe("a transaction on its way", () => {
     });
     const lost = await send(app, { amount: "11" });
     expect([lost.status, lost.body.status]).toEqual([200, "submitted"]);
+    // With nothing behind it the wallet's driver ends; the follow-up goes on asking, at its own pace.
+    const isDriven = async () => (await app.rows("wallets"))[0]?.driverUntil !== 0;
+    for (let i = 0; i < 300 && (await isDriven()); i++) await new Promise((r) => setTimeout(r, 10));
+    expect(await isDriven()).toBe(false);
+    expect((await app.rows("transactions"))[0]?.state).toBe("unknown");
     deadlines.transaction = 400;
     const held = await send(app, { amount: "12" });
     expect([held.status, held.body.error]).toEqual([502, expect.stringContaining("nothing was moved")]);
