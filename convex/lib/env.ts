@@ -5,6 +5,11 @@ import { AppError } from "./errors";
 const secret = z.string().min(8, "is too short to be a key");
 const address = z.url({ protocol: /^https?$/, error: "must be an http(s) address" }).transform(trimSlashes);
 
+/** What the messenger accepts as a webhook's secret token. Source: the Bot API's `setWebhook`. */
+const webhookToken = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{8,256}$/, "must be 8 to 256 characters of A-Z, a-z, 0-9, _ and -");
+
 /** 64 hex digits, or base64 of 32 bytes. */
 const encryptionKey = z
   .string()
@@ -21,15 +26,20 @@ const shapes = {
   LLM_GATEWAY_API_KEY: secret,
   LLM_ENDPOINT: address,
   LLM_MODEL: z.string(),
+  AGENT_API_URL: address,
   SENTIMENT_API_KEY: secret,
   SENTIMENT_ENDPOINT: address,
   SENTIMENT_MODEL: z.string(),
   MESSENGER_BOT_TOKEN: secret,
   MESSENGER_CHAT_ID: z.string(),
   MESSENGER_API_URL: address,
+  MESSENGER_WEBHOOK_SECRET: webhookToken,
+  SOCIAL_WEBHOOK_SECRET: secret,
+  SOCIAL_TRADE_CONFIDENCE: z.string().regex(/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"),
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
   CHAIN_RPC_URL: address,
+  TICKER_API_URL: address,
   SWAP_API_KEY: secret,
   SWAP_API_URL: address,
   MAX_TRANSFER_USD: usdAmount,
@@ -56,12 +66,14 @@ export type Variable = keyof typeof shapes;
 const defaults = {
   LLM_ENDPOINT: "https://llm.bankr.bot",
   LLM_MODEL: "claude-haiku-4.5",
+  AGENT_API_URL: "https://api.bankr.bot",
   SENTIMENT_ENDPOINT: "https://api.x.ai/v1",
   SENTIMENT_MODEL: "grok-4.3",
   MESSENGER_API_URL: "https://api.telegram.org",
   CHAIN_RPC_URL: "https://mainnet.base.org",
   SWAP_API_URL: "https://api.0x.org",
   MAX_PRICE_IMPACT_BPS: "300",
+  SOCIAL_TRADE_CONFIDENCE: "0.8",
   CONFIRMATIONS: "1",
   CREDITS_PER_USDC: "100",
   TOKENS_PER_CREDIT: "1000",
