@@ -12,6 +12,8 @@ const STEPS = [
   ["lint", ["npm", "run", "--silent", "check:lint"]],
   ["types", ["npm", "run", "--silent", "check:types"]],
   ["generated code", ["npm", "run", "--silent", "check:codegen"]],
+  ["deploy rehearsal", ["npm", "run", "--silent", "check:deploy"]],
+  ["HTTP suite against the bundle", ["npm", "run", "--silent", "check:bundle"]],
 ];
 
 function run([command, ...args]) {
