@@ -80,6 +80,21 @@ const defaults = {
   BARE_HASH_PROOFS: "on",
 } as const satisfies Partial<Record<Variable, string>>;
 
+/** The names of all variables that the service reads. */
+export function variableNames(): Variable[] {
+  return Object.keys(shapes).filter(isVariable);
+}
+
+export function isVariable(name: string): name is Variable {
+  return Object.hasOwn(shapes, name);
+}
+
+/** What is wrong with this value of a variable ("must be …"), never repeating it; `null` when nothing is. */
+export function complaintAbout(name: Variable, value: string): string | null {
+  const parsed = shapes[name].safeParse(value);
+  return parsed.success ? null : (parsed.error.issues[0]?.message ?? "is malformed");
+}
+
 /**
  * The variable's value, or `undefined` when it is not set. Read when needed, never at import.
  * @throws AppError `not_configured` naming the variable (never its value) when it is set but malformed.

@@ -1,0 +1,123 @@
+import { spawn } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { variableNames } from "../../convex/lib/env";
+import { envFile } from "../../scripts/env/plan";
+
+const repository = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A stand-in for the Convex CLI: keeps what it was given, repeats all of it on the terminal, and ends as it is told. */
+const CLI = `
+import { writeFileSync } from "node:fs";
+let input = "";
+for await (const chunk of process.stdin) input += chunk;
+writeFileSync("given.json", JSON.stringify({ args: process.argv.slice(2), input }));
+console.log("setting " + input);
+process.exit(Number(process.env.CLI_EXIT ?? 0));
+`;
+
+let project: string;
+
+beforeEach(async () => {
+  project = await mkdtemp(path.join(tmpdir(), "project-"));
+  await mkdir(path.join(project, "node_modules/convex/bin"), { recursive: true });
+  await writeFile(path.join(project, "package.json"), '{ "type": "module" }');
+  await writeFile(path.join(project, "node_modules/convex/package.json"), '{ "type": "module" }');
+  await writeFile(path.join(project, "node_modules/convex/bin/main.js"), CLI);
+});
+
+afterEach(async () => {
+  await rm(project, { recursive: true });
+});
+
+async function push(settings: string | null, args: string[] = [], env: Record<string, string> = {}) {
+  if (settings !== null) await writeFile(path.join(project, ".env.local"), settings);
+  const tsx = path.join(repository, "node_modules/tsx/dist/loader.mjs");
+  const script = path.join(repository, "scripts/env/push.ts");
+  const child = spawn(process.execPath, ["--import", tsx, script, ...args], {
+    cwd: project,
+    env: { ...process.env, ...env },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString("utf8");
+    });
+  }
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  const given = await readFile(path.join(project, "given.json"), "utf8").then(JSON.parse, () => null);
+  return { code, output, given: given as { args: string[]; input: string } | null };
+}
+
+const SECRET = "bk_super-secret-key";
+
+test("sets what has a value, with placeholders for the identity provider, and shows no value", async () => {
+  const file = `LLM_GATEWAY_API_KEY=${SECRET}\nSENTIMENT_API_KEY=\nCONVEX_DEPLOYMENT=dev:some-one\nLLM_GATEWAY_API_KEi=x\n`;
+  const { code, output, given } = await push(file, ["--prod"]);
+  expect(code).toBe(0);
+  expect(given?.args).toEqual(["env", "set", "--force", "--prod"]);
+  expect(parseEnv(given?.input ?? "")).toEqual({
+    LLM_GATEWAY_API_KEY: SECRET,
+    AUTH_ISSUER: "https://auth.invalid",
+    AUTH_APPLICATION_ID: "unset",
+  });
+  expect(output).toMatch(/set +LLM_GATEWAY_API_KEY/);
+  expect(output).toMatch(/empty +SENTIMENT_API_KEY/);
+  expect(output).toMatch(/other +CONVEX_DEPLOYMENT/);
+  expect(output).toMatch(/other +LLM_GATEWAY_API_KEi/);
+  expect(output).not.toContain(SECRET);
+});
+
+test("a dry run calls nobody", async () => {
+  const { code, output, given } = await push(`LLM_GATEWAY_API_KEY=${SECRET}`, ["--dry-run"]);
+  expect({ code, given }).toEqual({ code: 0, given: null });
+  expect(output).toContain("Nothing was set: this was a dry run.");
+  expect(output).not.toContain(SECRET);
+});
+
+test("a malformed value stops everything, and is told without its value", async () => {
+  const file = `LLM_GATEWAY_API_KEY=${SECRET}\nWALLET_ENCRYPTION_KEY=not-a-key-at-all\nAUTH_ISSUER=ftp://x\n`;
+  const { code, output, given } = await push(file);
+  expect({ code, given }).toEqual({ code: 1, given: null });
+  expect(output).toContain("WALLET_ENCRYPTION_KEY: must be 64 hex digits or base64 of 32 bytes");
+  expect(output).toContain("AUTH_ISSUER: must be an https address");
+  expect(output).not.toContain("not-a-key-at-all");
+});
+
+test("a failing CLI is told without the values it repeats", async () => {
+  const { code, output } = await push(`LLM_GATEWAY_API_KEY=${SECRET}`, [], { CLI_EXIT: "3" });
+  expect(code).toBe(3);
+  expect(output).toContain("setting LLM_GATEWAY_API_KEY=");
+  expect(output).not.toContain(SECRET);
+});
+
+test("without a file it says which to make", async () => {
+  const { code, output } = await push(null);
+  expect(code).toBe(1);
+  expect(output).toContain("copy .env.local.example");
+});
+
+test("the example names every variable the service reads, and no other", async () => {
+  await cp(path.join(repository, ".env.local.example"), path.join(project, ".env.local"));
+  const example = parseEnv(await readFile(path.join(project, ".env.local"), "utf8"));
+  expect(Object.keys(example).toSorted()).toEqual(
+    [...variableNames(), "AUTH_ISSUER", "AUTH_APPLICATION_ID"].toSorted(),
+  );
+  expect(Object.values(example).filter((value) => value !== "")).toEqual([]);
+});
+
+test("any value without a line break reads back as it was", () => {
+  const value = fc
+    .string({ minLength: 1, unit: fc.constantFrom(..."aZ09 #=$'\"\\`{}+/-_:.") })
+    .filter((text) => text.trim() === text && !(text.includes('"') && text.includes("'")));
+  fc.assert(
+    fc.property(value, (text) => {
+      expect(parseEnv(envFile(new Map([["NAME", text]])))).toEqual({ NAME: text });
+    }),
+  );
+});
