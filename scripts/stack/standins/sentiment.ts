@@ -74,7 +74,11 @@ export function createSentiment(options: { seed: string; now: () => number; mark
       if (bearer(call.headers) === null) {
         return refuse(401, "unauthenticated", "No or an invalid authorization header");
       }
-      if (call.path.replace(/^\/v1(?=\/)/, "") !== "/responses") {
+      const path = call.path.replace(/^\/v1(?=\/)/, "");
+      if (path === "/models" && call.method === "GET") {
+        return json({ object: "list", data: [{ id: "grok-4.3", object: "model", owned_by: "simulated" }] });
+      }
+      if (path !== "/responses") {
         return refuse(404, "not-found", `Unknown path ${call.path}`);
       }
       return call.method === "POST" ? respond(call, fault) : refuse(405, "method-not-allowed", "Use POST");

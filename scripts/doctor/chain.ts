@@ -1,0 +1,162 @@
+import { formatEther, parseAbi, type Address } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
+import { getBalance, getBlock, getChainId, readContract } from "viem/actions";
+import { optional } from "../../convex/lib/env";
+import { checksummed } from "../../convex/lib/addresses";
+import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../convex/prices/feeds";
+import { CHAIN_ID, chainClient, type ChainClient } from "../../convex/providers/chain";
+import { USDC } from "../../convex/providers/usdc";
+import { fault, good, warning, type Finding } from "./finding";
+
+const feedAbi = parseAbi([
+  "function description() view returns (string)",
+  "function decimals() view returns (uint8)",
+  "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
+]);
+const domainAbi = parseAbi(["function DOMAIN_SEPARATOR() view returns (bytes32)"]);
+
+/** Of the real USDC contract on Base: name "USD Coin", version "2", chain id 8453. */
+const USDC_DOMAIN = "0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f";
+
+/** Base makes a block every 2 s. */
+const OLD_HEAD_MS = 60_000;
+/** A settlement costs far less than a thousandth of this. */
+const LOW_GAS_WEI = 1_000_000_000_000_000n;
+
+/** Whether `CHAIN_RPC_URL` leads to Base, and whether what the service relies on there is what it should be. */
+export async function checkChain(nowMs: number): Promise<Finding[]> {
+  const client = chainClient();
+  const rpc = "chain RPC";
+  try {
+    const id = await getChainId(client);
+    if (id !== CHAIN_ID) {
+      return [
+        fault(
+          rpc,
+          `is on chain ${id}, not on Base (${CHAIN_ID})`,
+          "Set CHAIN_RPC_URL to an RPC endpoint of Base.",
+        ),
+      ];
+    }
+    const head = await getBlock(client);
+    const findings = [checkHead(Number(head.timestamp) * 1000, nowMs)];
+    findings.push(...(await Promise.all(FEED_NAMES.map((name) => checkFeed(client, name, nowMs)))));
+    findings.push(await checkSequencer(client, nowMs), await checkUsdc(client));
+    return [...findings, ...(await checkPayments(client))];
+  } catch {
+    return [fault(rpc, "could not be asked", "See whether CHAIN_RPC_URL is right and not limited.")];
+  }
+}
+
+type FeedName = keyof typeof FEEDS;
+const FEED_NAMES = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
+
+/** The chain's clock is everybody's: a local clock that is far from it would refuse good prices and payments. */
+function checkHead(headMs: number, nowMs: number): Finding {
+  const seconds = Math.round((nowMs - headMs) / 1000);
+  if (nowMs - headMs > OLD_HEAD_MS) {
+    return fault(
+      "chain RPC",
+      `its newest block is ${seconds} s old`,
+      "Use another RPC endpoint, or set this machine's clock.",
+    );
+  }
+  if (headMs - nowMs > OLD_HEAD_MS) {
+    return fault("clock", `this machine is ${-seconds} s behind the chain`, "Set this machine's clock.");
+  }
+  return good(
+    "chain RPC",
+    `is on Base, newest block ${Math.max(0, seconds)} s ago; this machine's clock agrees`,
+  );
+}
+
+async function checkFeed(client: ChainClient, name: FeedName, nowMs: number): Promise<Finding> {
+  const subject = `${name}/USD feed`;
+  const { address } = FEEDS[name];
+  try {
+    const [description, decimals, round] = await Promise.all([
+      readContract(client, { address, abi: feedAbi, functionName: "description" }),
+      readContract(client, { address, abi: feedAbi, functionName: "decimals" }),
+      readContract(client, { address, abi: feedAbi, functionName: "latestRoundData" }),
+    ]);
+    if (description !== `${name} / USD` || decimals !== FEED_DECIMALS) {
+      return fault(
+        subject,
+        "the contract at its address is another one",
+        "Do not trade: report the address.",
+      );
+    }
+    const price = livePrice(name, { answer: round[1], updatedAt: round[3] }, nowMs);
+    if (price === null)
+      return warning(subject, "its price is stale", "Tickers stand in until it is fresh again.");
+    return good(subject, `is fresh: ${(Number(price) / 10 ** FEED_DECIMALS).toFixed(2)} USD`);
+  } catch {
+    return fault(
+      subject,
+      "there is no such feed on this chain",
+      "See whether CHAIN_RPC_URL is Base's main network.",
+    );
+  }
+}
+
+async function checkSequencer(client: ChainClient, nowMs: number): Promise<Finding> {
+  const subject = "sequencer";
+  try {
+    const round = await readContract(client, {
+      address: SEQUENCER_FEED,
+      abi: feedAbi,
+      functionName: "latestRoundData",
+    });
+    if (sequencerIsUp({ answer: round[1], startedAt: round[2] }, nowMs)) return good(subject, "is up");
+    return warning(
+      subject,
+      "is down, or was within the hour",
+      "Feeds count again an hour after it came back.",
+    );
+  } catch {
+    return fault(subject, "its feed cannot be read", "See whether CHAIN_RPC_URL is Base's main network.");
+  }
+}
+
+async function checkUsdc(client: ChainClient): Promise<Finding> {
+  const separator = await readContract(client, {
+    address: USDC,
+    abi: domainAbi,
+    functionName: "DOMAIN_SEPARATOR",
+  }).catch(() => null);
+  if (separator === USDC_DOMAIN) return good("USDC", "is the contract that payments are signed for");
+  return fault(
+    "USDC",
+    "the contract at its address is another one",
+    "See whether CHAIN_RPC_URL is Base's main network.",
+  );
+}
+
+async function checkPayments(client: ChainClient): Promise<Finding[]> {
+  const platform = optional("PLATFORM_WALLET_ADDRESS");
+  if (platform === undefined) return [];
+  const findings: Finding[] = [];
+  if (checksummed(platform) === null) {
+    findings.push(fault("PLATFORM_WALLET_ADDRESS", "has a wrong checksum", "Copy it again from the wallet."));
+  }
+  const key = optional("X402_RELAYER_PRIVATE_KEY");
+  if (key === undefined) return findings;
+  const relayer = privateKeyToAddress(`0x${key.slice(2)}` satisfies Address);
+  if (relayer.toLowerCase() === platform.toLowerCase()) {
+    findings.push(
+      fault(
+        "X402_RELAYER_PRIVATE_KEY",
+        "is the platform wallet's own key",
+        "Use an account that holds gas and nothing else.",
+      ),
+    );
+  }
+  const balance = await getBalance(client, { address: relayer });
+  const says = `the relayer holds ${formatEther(balance)} ETH`;
+  findings.push(
+    balance < LOW_GAS_WEI
+      ? warning("relayer", says, `Send a little ETH on Base to ${relayer}.`)
+      : good("relayer", says),
+  );
+  return findings;
+}

@@ -1,0 +1,98 @@
+import { complaintAbout, variableNames, type Variable } from "../../convex/lib/env";
+import type { Variables } from "../stack/env";
+import { fault, good, off, warning, type Finding } from "./finding";
+
+/** What a deployment cannot do without a variable. */
+const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
+  {
+    name: "LLM_GATEWAY_API_KEY",
+    level: "fault",
+    means: "market data, chat, research, signals and whale alerts answer 500",
+  },
+  { name: "SENTIMENT_API_KEY", level: "fault", means: "starting a research shift answers 500" },
+  {
+    name: "WALLET_ENCRYPTION_KEY",
+    level: "fault",
+    means: "wallets, swaps, sends and users' own bots answer 500",
+  },
+  { name: "SWAP_API_KEY", level: "fault", means: "swaps answer 500" },
+  { name: "MESSENGER_BOT_TOKEN", level: "off", means: "only users with a bot of their own get cards" },
+  { name: "MESSENGER_CHAT_ID", level: "off", means: "cards for nobody in particular are not sent" },
+  { name: "MESSENGER_WEBHOOK_SECRET", level: "off", means: "the bot cannot be talked to" },
+  { name: "PLATFORM_WALLET_ADDRESS", level: "off", means: "paid reports and deposits answer 500" },
+  { name: "SOCIAL_WEBHOOK_SECRET", level: "off", means: "social mentions answer 500" },
+];
+
+/** What the keys usually look like; another look is worth a warning, since providers may change theirs. */
+const LOOKS: Partial<Record<Variable, { pattern: RegExp; like: string }>> = {
+  LLM_GATEWAY_API_KEY: { pattern: /^bk_\S+$/, like: "bk_…" },
+  SENTIMENT_API_KEY: { pattern: /^xai-\S+$/, like: "xai-…" },
+  MESSENGER_BOT_TOKEN: { pattern: /^\d{6,}:[\w-]{30,}$/, like: "digits, a colon and 35 characters" },
+  MESSENGER_CHAT_ID: { pattern: /^(?:-?\d+|@\w{5,})$/, like: "a number or @channel" },
+};
+
+const PLAIN = "Plain words, digits and names should not be used as";
+
+/** Which variables are set, and whether they can be what they should be. Asks nobody. */
+export function checkConfiguration(settings: Variables): Finding[] {
+  const findings: Finding[] = [];
+  const set = variableNames().filter((name) => (settings[name]?.trim() ?? "") !== "");
+  for (const name of set) findings.push(checkValue(name, settings[name]?.trim() ?? ""));
+  for (const { name, level, means } of WITHOUT) {
+    if (set.includes(name)) continue;
+    if (level === "off") findings.push(off(name, `is not set: ${means}`));
+    else
+      findings.push(fault(name, `is not set: ${means}`, "Set it in .env.local, then run npm run env:push."));
+  }
+  if (set.includes("PLATFORM_WALLET_ADDRESS") && !set.includes("DEPOSIT_WEBHOOK_SECRET")) {
+    findings.push(
+      warning(
+        "DEPOSIT_WEBHOOK_SECRET",
+        "is not set: anybody may name transfers to be looked up on the chain (they are credited by what the chain says)",
+        "Set it to the indexing provider's signing secret.",
+      ),
+    );
+  }
+  const previous = settings.WALLET_ENCRYPTION_KEY_PREVIOUS?.trim() ?? "";
+  if (previous !== "") {
+    findings.push(
+      previous === settings.WALLET_ENCRYPTION_KEY?.trim()
+        ? fault(
+            "WALLET_ENCRYPTION_KEY_PREVIOUS",
+            "is the current key",
+            "Take it out, or put the old key there.",
+          )
+        : warning(
+            "WALLET_ENCRYPTION_KEY_PREVIOUS",
+            "is set: a rotation is under way",
+            "When both rotate commands answer { rotated: 0 }, take it out.",
+          ),
+    );
+  }
+  return findings;
+}
+
+function checkValue(name: Variable, value: string): Finding {
+  const complaint = complaintAbout(name, value);
+  if (complaint !== null) return fault(name, complaint, "Correct it in .env.local.");
+  if (name === "WALLET_ENCRYPTION_KEY" && isGuessable(value)) {
+    return fault(
+      name,
+      "has too little chance in it to protect wallets",
+      "Make one with: openssl rand -hex 32",
+    );
+  }
+  if (name.endsWith("_WEBHOOK_SECRET") && isGuessable(value)) {
+    return warning(name, `can be guessed. ${PLAIN} a secret`, "Make one with: openssl rand -hex 32");
+  }
+  const look = LOOKS[name];
+  if (look !== undefined && !look.pattern.test(value)) {
+    return warning(name, `does not look like one (${look.like})`, "See whether it was copied whole.");
+  }
+  return good(name, "is set");
+}
+
+/** Sixteen random characters of any alphabet hold more than eight different ones, all but always. */
+function isGuessable(value: string): boolean {
+  return value.length < 16 || new Set(value).size < 8;
+}
