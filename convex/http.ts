@@ -1,24 +1,28 @@
 import { httpRouter } from "convex/server";
 import { chatEndpoints } from "./chat/http";
-import { mount } from "./lib/http";
+import { mount, type MountedEndpoint } from "./lib/http";
 import { marketEndpoints } from "./market/http";
 import { messengerEndpoints } from "./messenger/http";
 import { opsEndpoints } from "./ops/http";
+import { referenceEndpoints } from "./ops/referenceHttp";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
 import { researchEndpoints } from "./research/http";
 import { walletEndpoints } from "./wallets/http";
+import { transactionEndpoints } from "./wallets/transactionHttp";
 
-export const endpoints = [
-  ...marketEndpoints,
-  ...chatEndpoints,
-  ...researchEndpoints,
-  ...paidReportEndpoints,
-  ...messengerEndpoints,
-  ...walletEndpoints,
-  ...depositEndpoints,
-  ...opsEndpoints,
-];
+/** By domain; the names are the tags of the API document. */
+export const domains: Record<string, MountedEndpoint[]> = {
+  market: marketEndpoints,
+  chat: chatEndpoints,
+  research: researchEndpoints,
+  payments: [...paidReportEndpoints, ...depositEndpoints],
+  messenger: messengerEndpoints,
+  wallets: [...walletEndpoints, ...transactionEndpoints],
+  service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
+};
+
+export const endpoints = Object.values(domains).flat();
 
 const http = httpRouter();
 mount(http, endpoints);

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId } from "../lib/input";
+import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { DEFAULT_AGENT, isAgent } from "./agents";
 
@@ -11,30 +11,48 @@ const HISTORY_CHARS = 24_000;
 
 const turn = z.object({
   role: z.enum(["user", "assistant"], "must be user or assistant"),
-  content: z.string("must be a string").max(20_000, "must be at most 20000 characters"),
+  content: atMost(20_000),
 });
 
 const chat: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
+  description:
+    "Nothing of the conversation is kept: send earlier turns along in `messages`; of a longer history the last turns that fit into 24,000 characters are used. Answers within 28 seconds. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
+  errors: {
+    not_found: "There is no agent of this name.",
+    upstream: "The LLM gateway failed or did not answer in time.",
+  },
+  example: {
+    input: {
+      question: "What moved the market today?",
+      agentId: "news-default",
+      messages: [{ role: "user", content: "I hold BTC and ETH." }],
+    },
+    output: {
+      answer: "Bitcoin leads with 1.4 % on steady inflows; Ethereum is slightly lower.",
+      agentId: "news-default",
+      model: "claude-haiku-4.5",
+    },
+  },
   input: z.object({
-    question: z
-      .string("must be a string")
-      .trim()
-      .min(1, "is required")
-      .max(8_000, "must be at most 8000 characters"),
-    agentId: absentWhenEmpty(
-      z.string("must be a string").trim().max(64, "must be at most 64 characters"),
-    ).describe("primary-default (the default), news-default or marketdata-default"),
+    question: text(8_000).describe("What to ask, at most 8000 characters."),
+    agentId: absentWhenEmpty(atMost(64).trim()).describe(
+      "primary-default (the default), news-default or marketdata-default.",
+    ),
     messages: absentWhenEmpty(
       z.array(turn, "must be an array of turns").max(100, "must be at most 100 turns"),
     ).describe("Earlier turns, oldest first."),
     userId: absentWhenEmpty(userId),
   }),
-  returns: z.object({ answer: z.string(), agentId: z.string(), model: z.string() }),
+  returns: z.object({
+    answer: z.string(),
+    agentId: z.string().describe("The agent that answered"),
+    model: z.string().describe("The model that answered; none when no model was asked"),
+  }),
   handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [] }, { caller }) => {
     if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };

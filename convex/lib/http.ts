@@ -1,8 +1,8 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
-import type * as z from "zod";
+import * as z from "zod";
 import { httpAction, type ActionCtx } from "../_generated/server";
 import { required, type Variable } from "./env";
-import { AppError, failureOf, messageOf, STATUS } from "./errors";
+import { AppError, failureOf, messageOf, STATUS, type ErrorCode } from "./errors";
 import { charge, type Caller, type LimitName } from "./limits";
 import { log } from "./log";
 import { parseInput, rawInput, readBody } from "./request";
@@ -33,8 +33,37 @@ export class Reply<Value> {
   ) {}
 }
 
+/** A failure's answer that holds more than `error`. */
+export type Failure = {
+  when: string;
+  /** Fields of its body beside `error`. */
+  body?: z.ZodObject;
+  /** Headers it always or sometimes has, by what they say. */
+  headers?: Readonly<Record<string, string>>;
+  example?: unknown;
+};
+
+/** What a reader of the API document is told beyond the schemas. Prose is plain text, with `code` in backticks. */
+export type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
+  /** What the summary leaves out: what it costs, what goes on behind, what a field means for others. */
+  description?: string;
+  /** One request and its answer, as they are on the wire. */
+  example?: { input: z.input<Input>; output: z.output<Output> };
+  /** When it fails in ways of its own. What every endpoint, its limit and its keys can answer goes without saying. */
+  errors?: { readonly [Code in ErrorCode]?: string | Failure };
+  /** Request headers it reads, by what they are for. */
+  headers?: Readonly<Record<string, string>>;
+  /** Headers of its success answer, by what they say. */
+  answerHeaders?: Readonly<Record<string, string>>;
+  /** `text/html` answers its value, a whole page, as it is. */
+  media?: "application/json" | "text/html";
+};
+
 /** One endpoint as data: the router, the API document and the proxy's tests are made from these. */
-export type Endpoint<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> = {
+export type Endpoint<
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+> = Documentation<Input, Output> & {
   methods: readonly Method[];
   path: `/${string}`;
   summary: string;
@@ -57,7 +86,7 @@ export type Endpoint<Input extends z.ZodType = z.ZodType, Output extends z.ZodTy
 /** An endpoint whose schemas' types no longer matter: `handle` closes over them. */
 export type MountedEndpoint = Pick<
   Endpoint,
-  "methods" | "path" | "summary" | "needs" | "input" | "returns"
+  "methods" | "path" | "summary" | "needs" | "limit" | "input" | "returns" | keyof Documentation<never, never>
 > & { handle: (ctx: ActionCtx, request: Request, requestId: string) => Promise<Response> };
 
 /**
@@ -68,26 +97,24 @@ export type MountedEndpoint = Pick<
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
-  const { methods, path, summary, needs, input, returns } = definition;
+  const { guard, handler, ...described } = definition;
+  const { needs, limit, input, returns, media = "application/json" } = described;
   return {
-    methods,
-    path,
-    summary,
-    needs,
-    input,
-    returns,
+    ...described,
     handle: async (ctx, request, requestId) => {
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
-      definition.guard?.(head, body);
+      guard?.(head, body);
       const parsed = parseInput(input, rawInput(request, body));
       const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx) };
       const idempotencyKey = idempotencyKeyOf(request);
-      if (definition.limit !== undefined) await charge(ctx, definition.limit, caller);
+      if (limit !== undefined) await charge(ctx, limit, caller);
       for (const name of needs) required(name);
-      const answer = await definition.handler(ctx, parsed, { head, requestId, idempotencyKey, caller });
-      if (answer instanceof Reply) return json(200, returns.parse(answer.value), requestId, answer.headers);
-      return json(200, returns.parse(answer), requestId);
+      const answer = await handler(ctx, parsed, { head, requestId, idempotencyKey, caller });
+      const reply = answer instanceof Reply ? answer : new Reply(answer, {});
+      const value = returns.parse(reply.value);
+      const text = media === "text/html" ? z.string().parse(value) : JSON.stringify(value);
+      return respond(200, media, text, requestId, reply.headers);
     },
   };
 }
@@ -188,9 +215,20 @@ function json(
   requestId: string,
   headers: Record<string, string> = {},
 ): Response {
-  return new Response(JSON.stringify(body), {
+  return respond(status, "application/json", JSON.stringify(body), requestId, headers);
+}
+
+function respond(
+  status: number,
+  media: string,
+  text: string,
+  requestId: string,
+  headers: Record<string, string>,
+): Response {
+  const type = media === "text/html" ? "text/html; charset=utf-8" : media;
+  return new Response(text, {
     status,
-    headers: { "Content-Type": "application/json", ...CORS, "X-Request-Id": requestId, ...headers },
+    headers: { "Content-Type": type, ...CORS, "X-Request-Id": requestId, ...headers },
   });
 }
 

@@ -2,44 +2,72 @@ import * as z from "zod";
 
 /** Shapes that several endpoints take. Every string is trimmed; messages complete the sentence "<field> …". */
 
-/** 1 to 128 printable characters: the caller's only credential, never logged. */
-export const userId = z
-  .string("must be a string")
-  .trim()
-  .min(1, "is required")
-  .max(128, "must be at most 128 characters")
-  .regex(/^[^\p{C}]+$/u, "must consist of printable characters")
-  .describe("The caller's id and only credential: choose a long random one.");
+/**
+ * A string of at most `max` characters, counted as code points like JSON Schema's `maxLength`, blanks around it
+ * included.
+ */
+export function atMost(max: number) {
+  return z
+    .string("must be a string")
+    .refine(
+      (value) => value.length <= max || Array.from(value).length <= max,
+      `must be at most ${max} characters`,
+    )
+    .meta({ maxLength: max });
+}
 
+/** Trimmed text of 1 to `max` characters. */
+export function text(max: number) {
+  return atMost(max).trim().min(1, "is required");
+}
+
+/** 1 to 128 printable characters: the caller's only credential, never logged. */
+export const userId = text(128)
+  .regex(/^[^\p{C}]+$/u, "must consist of printable characters")
+  .describe(
+    "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
+  );
+
+// The case is changed last, so that the pattern tells what is accepted.
 const symbol = z
   .string("must be a string")
   .trim()
-  .toUpperCase()
-  .regex(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/, "must be a token symbol such as BTC (at most 20 characters)");
+  .regex(/^[A-Za-z0-9][A-Za-z0-9.$-]{0,19}$/, "must be a token symbol such as BTC (at most 20 characters)")
+  .toUpperCase();
 
 /** A token symbol, upper-cased. */
-export const token = symbol.describe("Token symbol, for example BTC.");
+export const token = symbol.describe("Token symbol, for example BTC, in any case.");
 
 /** A token symbol that may be left out; an empty one counts as left out. */
 export const optionalToken = absentWhenEmpty(symbol).describe(
-  "Token symbol to focus on; omit for the whole market.",
+  "Token symbol to focus on, in any case; omit for the whole market.",
 );
 
 /** A messenger chat: a numeric id (negative for groups), as a string or number, or "@channel". */
 export const chatId = z
-  .union([z.string(), z.int()], "must be a chat id")
-  .transform((value) => String(value).trim())
-  .pipe(z.string().regex(/^(?:-?\d{1,20}|@[A-Za-z0-9_]{4,64})$/, "must be a numeric chat id or @channel"))
-  .describe("Messenger chat id.");
+  .union(
+    [
+      z
+        .string()
+        .trim()
+        .regex(/^(?:-?\d{1,20}|@[A-Za-z0-9_]{4,64})$/, "must be a numeric chat id or @channel"),
+      z.int(),
+    ],
+    "must be a numeric chat id or @channel",
+  )
+  .transform(String)
+  .describe("Messenger chat: its numeric id (negative for groups), or @channel.");
 
 /** Makes a field optional and treats `""` and `null` as left out. */
 export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape) {
-  return z.preprocess((value) => (value === "" || value === null ? undefined : value), shape.optional());
+  return z
+    .preprocess((value) => (value === "" || value === null ? undefined : value), shape.optional())
+    .meta({ emptyIsAbsent: true });
 }
 
 /** The first of several names under which a field is accepted, moved to its proper name. */
 export function withAliases<Shape extends z.ZodType>(aliases: Record<string, string>, shape: Shape) {
-  return z.preprocess((value) => {
+  const rename = (value: unknown) => {
     if (typeof value !== "object" || value === null) return value;
     const fields: Record<string, unknown> = { ...value };
     for (const [alias, name] of Object.entries(aliases)) {
@@ -47,12 +75,11 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
       delete fields[alias];
     }
     return fields;
-  }, shape);
+  };
+  return z.preprocess(rename, shape).meta({ aliases });
 }
 
 /** The body's alternative to the Idempotency-Key header. */
-export const idempotencyKey = absentWhenEmpty(
-  z.string("must be a string").trim().min(1).max(200, "must be at most 200 characters"),
-).describe(
-  "Repeating a call with the same key returns its first outcome; the Idempotency-Key header does the same.",
+export const idempotencyKey = absentWhenEmpty(text(200)).describe(
+  "Repeating a call with the same key returns its first outcome; the Idempotency-Key header does the same, and wins.",
 );

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { optionalToken } from "../lib/input";
+import { optionalToken, text } from "../lib/input";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
@@ -9,42 +10,86 @@ import { iso, SECOND } from "../lib/time";
 /** How long a snapshot or a token answer counts as live. */
 const FRESH_MS = 60 * SECOND;
 
-const keyPrice = z.object({ usd: z.number(), usd_24h_change: z.number() });
+const change = z.number().describe("Change over 24 hours, in percent");
+
+const keyPrice = z.object({ usd: z.number().describe("Price in USD"), usd_24h_change: change });
 
 const tokenFigures = z.object({
   symbol: z.string(),
   name: z.string(),
-  price: z.number(),
-  change24h: z.number(),
-  marketCap: z.number().nullable(),
-  volume24h: z.number().nullable(),
+  price: z.number().describe("USD"),
+  change24h: change,
+  marketCap: z.number().nullable().describe("USD"),
+  volume24h: z.number().nullable().describe("USD traded in 24 hours"),
 });
 
 const marketSnapshot = z.object({
-  fetchedAt: z.iso.datetime(),
+  fetchedAt: z.iso.datetime().describe("When these figures were fetched"),
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
-  trending: z.array(
-    z.object({ name: z.string(), symbol: z.string(), rank: z.number(), change24h: z.number() }),
-  ),
+  trending: z.array(z.object({ name: z.string(), symbol: z.string(), rank: z.int(), change24h: change })),
   top20: z.array(
     z.object({
-      rank: z.number(),
+      rank: z.int().describe("By market cap"),
       name: z.string(),
       symbol: z.string(),
-      price: z.number(),
-      change24h: z.number(),
-      marketCap: z.number(),
+      price: z.number().describe("USD"),
+      change24h: change,
+      marketCap: z.number().describe("USD"),
     }),
   ),
-  focus: tokenFigures.nullable().optional(),
+  focus: tokenFigures
+    .nullable()
+    .optional()
+    .describe("Figures of the token asked for; null when the gateway knows none. Left out without `token`."),
 });
+
+const figuresExample = {
+  symbol: "SOL",
+  name: "Solana",
+  price: 187.42,
+  change24h: 2.31,
+  marketCap: 98_700_000_000,
+  volume24h: 3_450_000_000,
+};
+
+/** What both endpoints can answer, since both read through a cache that is refreshed on demand. */
+const errors = {
+  rate_limited: "A refresh was needed, and this caller has asked for too many.",
+  upstream: "The LLM gateway failed, or took too long with nothing older to show.",
+};
 
 const market: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/market",
   summary:
     "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
+  description:
+    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer: `fetchedAt` tells. A cached read costs nothing and is not counted.",
   needs: ["LLM_GATEWAY_API_KEY"],
+  errors,
+  example: {
+    input: { token: "SOL" },
+    output: {
+      fetchedAt: EXAMPLE_TIME,
+      keyPrices: {
+        bitcoin: { usd: 97_250.5, usd_24h_change: 1.42 },
+        ethereum: { usd: 3_410.2, usd_24h_change: -0.65 },
+        solana: { usd: 187.42, usd_24h_change: 2.31 },
+      },
+      trending: [{ name: "Solana", symbol: "SOL", rank: 1, change24h: 2.31 }],
+      top20: [
+        {
+          rank: 1,
+          name: "Bitcoin",
+          symbol: "BTC",
+          price: 97_250.5,
+          change24h: 1.42,
+          marketCap: 1_926_000_000_000,
+        },
+      ],
+      focus: figuresExample,
+    },
+  },
   input: z.object({ token: optionalToken }),
   returns: marketSnapshot,
   handler: async (ctx, { token }, { caller }) => {
@@ -62,21 +107,29 @@ const tokenQuestion: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/token",
   summary: "Figures of one token and an answer to a question about it.",
+  description:
+    "Answers to the same question are shared for 60 seconds. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
+  errors,
+  example: {
+    input: { question: "How is SOL doing today?" },
+    output: {
+      question: "How is SOL doing today?",
+      token: figuresExample,
+      answer: "Solana trades at 187.42 USD, 2.3 % higher than a day ago, on rising volume.",
+      model: "claude-haiku-4.5",
+      fetchedAt: EXAMPLE_TIME,
+    },
+  },
   input: z.object({
-    question: z
-      .string("must be a string")
-      .trim()
-      .min(1, "is required")
-      .max(1_000, "must be at most 1000 characters")
-      .describe("Token name or ticker, or a question about it."),
+    question: text(1_000).describe("Token name or ticker, or a question about it."),
   }),
   returns: z.object({
     question: z.string(),
-    token: tokenFigures.nullable(),
+    token: tokenFigures.nullable().describe("null when the question names no known token"),
     answer: z.string(),
-    model: z.string(),
-    fetchedAt: z.iso.datetime(),
+    model: z.string().describe("The model that answered; none when no model was asked"),
+    fetchedAt: z.iso.datetime().describe("When this was answered"),
   }),
   handler: async (ctx, { question }, { caller }) => {
     if (asksForKey(question)) {

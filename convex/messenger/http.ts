@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { chatId, userId, withAliases } from "../lib/input";
 import { seal } from "../lib/sealing";
@@ -11,12 +12,14 @@ const botToken = z
   .regex(/^[\x21-\x7e]{20,128}$/, "must be 20 to 128 printable characters")
   .describe("Token of the user's own messenger bot; an empty one goes back to the default bot.");
 
+const blank = z.literal("").meta({ accepts: () => ({ type: "string", pattern: String.raw`^\s*$` }) });
+
 /** `""` clears a setting. */
 const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>
   z
     .preprocess(
       (value) => (typeof value === "string" ? value.trim() : value),
-      z.union([z.literal(""), shape], problem),
+      z.union([blank, shape], problem),
     )
     .optional();
 
@@ -25,8 +28,18 @@ const settings: MountedEndpoint = endpoint({
   path: "/user/messenger",
   summary:
     "Sets the user's own messenger bot and chat; either field may be sent alone, an empty one clears it.",
+  description:
+    "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered.",
   needs: [],
   limit: "settings",
+  example: {
+    input: {
+      userId: EXAMPLE_USER,
+      messengerBotToken: "123456789:replace-with-your-bots-token",
+      messengerChatId: "123456789",
+    },
+    output: { success: true },
+  },
   input: withAliases(
     { telegramBotToken: "messengerBotToken", telegramChatId: "messengerChatId" },
     z.object({

@@ -1,9 +1,9 @@
 import * as z from "zod";
+import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { optional, type Variable } from "../lib/env";
 import { iso } from "../lib/time";
-
-const VERSION = "0.1.0";
+import { VERSION } from "./version";
 
 /** What the operator may want to know is set; only whether it is, never what it is. */
 const CHECKED = [
@@ -18,12 +18,21 @@ const health: MountedEndpoint = endpoint({
   path: "/health",
   summary: "Whether the service answers, and which of its keys are configured.",
   needs: [],
+  example: {
+    input: {},
+    output: {
+      status: "ok",
+      version: VERSION,
+      time: EXAMPLE_TIME,
+      checks: { LLM_GATEWAY_API_KEY: true, SENTIMENT_API_KEY: true },
+    },
+  },
   input: z.object({}),
   returns: z.object({
     status: z.literal("ok"),
     version: z.string(),
     time: z.iso.datetime(),
-    checks: z.record(z.string(), z.boolean()),
+    checks: z.record(z.string(), z.boolean()).describe("Server variables, and whether each is configured"),
   }),
   handler: () => {
     const checks = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));

@@ -4,6 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { EXAMPLE_TX } from "../lib/examples";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
 import { sleep } from "../lib/time";
 import type { DepositAnswer } from "./depositAnswers";
@@ -13,22 +14,51 @@ import { isSigned } from "./depositSignatures";
 /** Between two looks at the rows. */
 const ROW_PAUSE_MS = 50;
 
+const SIGNATURES = {
+  "X-Webhook-Signature": "HMAC-SHA256 of the raw body under the webhook secret, in hex.",
+  "X-Alchemy-Signature": "Alchemy's: HMAC-SHA256 of the raw body, in hex.",
+  "X-QN-Signature":
+    "QuickNode's: HMAC-SHA256 of `X-QN-Nonce`, `X-QN-Timestamp` (epoch seconds) and the raw body, in hex.",
+  "X-QN-Nonce": "Part of what QuickNode signs.",
+  "X-QN-Timestamp": "Epoch seconds, at most 5 minutes away from now; part of what QuickNode signs.",
+  "X-Hook0-Signature":
+    "Coinbase CDP's: `t=<epoch seconds>,v0=<hex>`, where v0 is the HMAC-SHA256 of the timestamp, a dot and the raw body.",
+};
+
 const deposit: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/indexer/deposit",
   summary:
     "Webhook of a chain indexer: every named transaction is read from the chain, and its USDC transfers to the platform wallet are credited to their senders, each once.",
+  description:
+    "The payload is only a hint: amounts, senders and receivers are read from the chain alone. Taken in the forms of Alchemy (Address Activity), Coinbase CDP, QuickNode Streams and a plain one, with up to 100 transfers. Waits 3 seconds at most; what is `pending` then is settled behind. Calling it again with the same payload credits nothing twice.",
   needs: ["PLATFORM_WALLET_ADDRESS"],
   limit: "deposit",
+  errors: { unauthorized: "A webhook secret is configured, and the signature is missing, old or wrong." },
+  headers: SIGNATURES,
+  example: {
+    input: { txHash: EXAMPLE_TX, logIndex: 12 },
+    output: {
+      success: true,
+      credited: [{ txHash: EXAMPLE_TX, logIndex: 12, amountUsdc: "25.5", credits: 2_550 }],
+      pending: [],
+      ignored: [],
+    },
+  },
   guard: requireSignature,
   input: depositPayload,
   returns: z.object({
     success: z.boolean(),
     credited: z.array(
-      z.object({ txHash: z.string(), logIndex: z.number(), amountUsdc: z.string(), credits: z.number() }),
+      z.object({
+        txHash: z.string(),
+        logIndex: z.int(),
+        amountUsdc: z.string().describe("Exact decimal of the transfer, in USDC"),
+        credits: z.int(),
+      }),
     ),
-    pending: z.array(z.object({ txHash: z.string() })),
-    ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })),
+    pending: z.array(z.object({ txHash: z.string() })).describe("Not settled yet; goes on behind"),
+    ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
   }),
   handler: async (ctx, hints) => {
     await ctx.runMutation(internal.payments.deposits.receive, { hints: byTransaction(hints) });

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { jsonSchemaOf } from "../lib/jsonSchema";
 
 /**
  * What providers say about transfers, brought to one form. Only the transactions' hashes are believed, and those only
@@ -16,25 +17,34 @@ export type DepositHint = {
 /** The most transfers one call may name. */
 export const MAX_HINTS = 100;
 
-const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
+const TX_HASH = /^0[xX][0-9a-fA-F]{64}$/;
 
 const txHash = z
   .string("must be a string")
   .trim()
-  .toLowerCase()
-  .regex(TX_HASH, "must be a transaction hash: 0x and 64 hex digits");
+  .regex(TX_HASH, "must be a transaction hash: 0x and 64 hex digits")
+  .toLowerCase();
 
 /** A number, its digits, or hex as in JSON-RPC. */
 const logIndex = z
   .custom<number | string>(isLogIndex, "must be the log's index")
   .transform((index) => Number(index))
+  .meta({
+    accepts: () => ({
+      anyOf: [
+        { type: "integer", minimum: 0 },
+        { type: "string", pattern: String.raw`^\s*(?:\d{1,7}|0x[0-9a-fA-F]{1,6})\s*$` },
+      ],
+    }),
+  })
   .nullish();
 
 const removed = z.boolean("must be true or false").nullish();
 
 const plain = z
   .object({ txHash, logIndex, removed })
-  .transform((body) => [hint(body.txHash, body.logIndex, body.removed)]);
+  .transform((body) => [hint(body.txHash, body.logIndex, body.removed)])
+  .describe("Plain form: one transaction, or one log of it.");
 
 /** Address Activity. Of its categories only `token` and `erc20` carry logs of tokens. */
 const alchemy = z
@@ -53,17 +63,20 @@ const alchemy = z
     event.activity
       .filter(({ category }) => category == null || /^(?:token|erc20)$/i.test(category))
       .map(({ hash, log }) => hint(hash, log?.logIndex, log?.removed)),
-  );
+  )
+  .describe("Alchemy's Address Activity; other categories than token and erc20 are passed over.");
 
 /** `onchain.activity.detected`. */
 const cdpEvent = z
   .object({ transaction_hash: txHash, log_index: logIndex })
-  .transform((body) => [hint(body.transaction_hash, body.log_index, false)]);
+  .transform((body) => [hint(body.transaction_hash, body.log_index, false)])
+  .describe("Coinbase CDP's onchain.activity.detected.");
 
 /** `wallet.activity.detected`. */
 const cdpWallet = z
   .object({ data: z.object({ transactionHash: txHash, logIndex }) })
-  .transform(({ data }) => [hint(data.transactionHash, data.logIndex, false)]);
+  .transform(({ data }) => [hint(data.transactionHash, data.logIndex, false)])
+  .describe("Coinbase CDP's wallet.activity.detected.");
 
 const MAX_DEPTH = 6;
 const maybeHash = txHash.optional().catch(undefined);
@@ -83,21 +96,17 @@ const streamed = z.object({
 const quickNode = z
   .object({
     data: z.array(z.unknown()),
-    metadata: z.object({ blocks_reorged: z.unknown() }).nullish(),
+    metadata: z.object({ blocks_reorged: z.unknown().optional() }).nullish(),
   })
   .transform(({ data, metadata }) => {
     const reorged = ![undefined, null, false, 0, ""].some((none) => none === metadata?.blocks_reorged);
     return data.flatMap((entry) => named(entry, reorged, 0));
-  });
+  })
+  .describe("QuickNode Streams: every object in `data` that names a transaction counts, at any depth.");
 
 /** The body of the deposit webhook, in any of the known forms; its output is what it names, without repetitions. */
 export const depositPayload = z
-  .looseObject({
-    txHash: z.unknown().describe("Plain form: the transaction's hash; logIndex and removed are optional."),
-    event: z.unknown().describe("Alchemy's Address Activity."),
-    transaction_hash: z.unknown().describe("Coinbase CDP's onchain.activity.detected."),
-    data: z.unknown().describe("QuickNode Streams (a list) or Coinbase CDP's wallet.activity.detected."),
-  })
+  .looseObject({ event: z.unknown(), transaction_hash: z.unknown(), data: z.unknown() })
   .partial()
   .transform((body, context): DepositHint[] => {
     const parsed = shapeOf(body).safeParse(body);
@@ -115,7 +124,8 @@ export const depositPayload = z
       });
     }
     return hints;
-  });
+  })
+  .meta({ accepts: () => jsonSchemaOf(z.union([plain, alchemy, quickNode, cdpEvent, cdpWallet]), "input") });
 
 function named(entry: unknown, reorged: boolean, depth: number): DepositHint[] {
   if (typeof entry !== "object" || entry === null || depth > MAX_DEPTH) return [];

@@ -5,17 +5,50 @@ import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, optionalToken, userId } from "../lib/input";
-import { resultFields } from "../research/http";
+import { resultExample, resultFields } from "../research/http";
 import { paymentRequired, receipt } from "./challenge";
 import { parseProof, proofHeader } from "./proofs";
 import { PAID_PATH } from "./terms";
+import { paymentTerms, RECEIPT_HEADERS, termsExample } from "./termsShape";
 
 const report: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
+  description:
+    "Without a payment it is 402, whatever the body is, and tells what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   limit: "payment",
+  headers: {
+    "X-Payment":
+      "The payment proof: the hash of a transaction that has paid, a JSON object `{txHash, requestId?, signature?}` (plain or in base64), or an x402 version 1 payload.",
+    "Payment-Signature": "An x402 version 2 payload, in base64; goes before `X-Payment`.",
+  },
+  answerHeaders: RECEIPT_HEADERS,
+  errors: {
+    payment_required: {
+      when: "No proof was sent, or this one buys nothing: `reason` says why.",
+      body: z.object(paymentTerms),
+      headers: {
+        "Payment-Required": "What has to be paid, as x402 version 2 says it, in base64.",
+        ...RECEIPT_HEADERS,
+        "Retry-After": "Seconds; where time alone can make the proof good.",
+      },
+      example: termsExample,
+    },
+    upstream: {
+      when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
+      headers: RECEIPT_HEADERS,
+    },
+    internal: {
+      when: "The report could not be written. The payment is kept: send the same proof again.",
+      headers: RECEIPT_HEADERS,
+    },
+  },
+  example: {
+    input: { token: "BTC" },
+    output: { success: true, result: resultExample, token: "BTC" },
+  },
   guard: ({ header }) => {
     // Nothing is sold that cannot be made.
     required("PLATFORM_WALLET_ADDRESS");

@@ -3,6 +3,8 @@ import { internal } from "../_generated/api";
 import { pseudonym } from "../lib/crypto";
 import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
+import { IDEMPOTENCY_KEY } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import {
   absentWhenEmpty,
@@ -36,16 +38,54 @@ export const resultFields = {
   ),
 };
 
+/** A result's common part, shortened. */
+export const resultExample = {
+  fullAnalysis: "Bitcoin held above 97,000 USD through the session while … (400 to 600 words)",
+  shortSummary: "🟢 Bitcoin leads a broad advance as exchange balances fall",
+  marketOutlook: "bullish" as const,
+  impacts: [
+    {
+      title: "BTC",
+      detail: "Exchange balances fell for the third day, which eases selling pressure.",
+      sentiment: "bullish" as const,
+      confidence: 0.72,
+    },
+  ],
+};
+
 const sourceState = z.object({
-  state: z.enum(["live", "earlier", "missing"]),
-  asOf: z.iso.datetime().nullable(),
+  state: z
+    .enum(["live", "earlier", "missing"])
+    .describe("Asked for this result, an earlier reading, or not to be had"),
+  asOf: z.iso.datetime().nullable().describe("When the reading was made"),
 });
 
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
   summary: "On-demand research snapshot, cached for 15 minutes per focus.",
+  description:
+    "The first call on a focus asks three sources and writes a report, which may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
   needs: ["LLM_GATEWAY_API_KEY"],
+  errors: {
+    rate_limited: "A new result was needed, and this caller has asked for too many.",
+    upstream: "The market data or the LLM gateway failed, or took too long with nothing older to show.",
+  },
+  example: {
+    input: { token: "BTC" },
+    output: {
+      success: true,
+      result: {
+        ...resultExample,
+        generatedAt: EXAMPLE_TIME,
+        sources: {
+          market: { state: "live", asOf: EXAMPLE_TIME },
+          sentiment: { state: "earlier", asOf: "2026-01-05T09:00:00.000Z" },
+          onchain: { state: "missing", asOf: null },
+        },
+      },
+    },
+  },
   input: z.object({ userId: absentWhenEmpty(userId), token: optionalToken }),
   returns: z.object({
     success: z.literal(true),
@@ -83,6 +123,19 @@ const start: MountedEndpoint = endpoint({
   summary: "Starts an 8-hour research shift: data every 30 minutes, reports at 2.5 h, 5 h and 8 h.",
   needs: ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY"],
   limit: "shift",
+  description:
+    "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift.",
+  headers: IDEMPOTENCY_KEY,
+  errors: { rate_limited: "Too many starts, or 10 shifts of this user are active already." },
+  example: {
+    input: { userId: EXAMPLE_USER, token: "ETH", messengerChatId: "123456789" },
+    output: {
+      success: true,
+      jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+      startedAt: 1_767_605_400_000,
+      stopsAt: 1_767_634_200_000,
+    },
+  },
   input: withAliases(
     { telegramChatId: "messengerChatId" },
     z.object({
@@ -95,8 +148,8 @@ const start: MountedEndpoint = endpoint({
   returns: z.object({
     success: z.literal(true),
     jobId: z.string(),
-    startedAt: z.number().describe("Epoch ms"),
-    stopsAt: z.number().describe("Epoch ms"),
+    startedAt: z.int().describe("Epoch ms"),
+    stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
   handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }, call) => {
     const key = call.idempotencyKey ?? idempotencyKey;
@@ -114,11 +167,14 @@ const stop: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research/stop",
   summary: "Stops all of the user's active shifts.",
+  description:
+    "Work under way for a stopped shift is dropped, and its cards that are not yet sent are called off.",
   needs: [],
+  example: { input: { userId: EXAMPLE_USER }, output: { success: true, stopped: 1 } },
   input: z.object({ userId }),
   returns: z.object({
     success: z.literal(true),
-    stopped: z.number().describe("How many shifts were stopped"),
+    stopped: z.int().describe("How many shifts were stopped"),
   }),
   handler: async (ctx, { userId }) => {
     const stopped = await ctx.runMutation(internal.research.shifts.stop, { userId });
@@ -131,27 +187,52 @@ const status: MountedEndpoint = endpoint({
   path: "/mcp/research/status",
   summary: "The user's newest active shift and latest three reports.",
   needs: [],
+  example: {
+    input: { userId: EXAMPLE_USER },
+    output: {
+      activeJob: {
+        jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+        status: "active",
+        startedAt: EXAMPLE_TIME,
+        stopsAt: "2026-01-05T17:30:00.000Z",
+        elapsedMinutes: 155,
+        remainingMinutes: 325,
+        interimReportsCount: 1,
+        finalReportSent: false,
+      },
+      recentReports: [
+        {
+          type: "interim",
+          generatedAt: "2026-01-05T12:00:20.000Z",
+          outlook: "bullish",
+          summary: resultExample.shortSummary,
+          messengerSent: true,
+        },
+      ],
+    },
+  },
   input: z.object({ userId }),
   returns: z.object({
     activeJob: z
       .object({
         jobId: z.string(),
-        status: z.string(),
+        status: z.string().describe("active"),
         startedAt: z.iso.datetime(),
         stopsAt: z.iso.datetime(),
-        elapsedMinutes: z.number(),
-        remainingMinutes: z.number(),
-        interimReportsCount: z.number(),
+        elapsedMinutes: z.int(),
+        remainingMinutes: z.int(),
+        interimReportsCount: z.int().describe("0 to 2"),
         finalReportSent: z.boolean(),
       })
-      .nullable(),
+      .nullable()
+      .describe("null when no shift is active"),
     recentReports: z.array(
       z.object({
         type: z.enum(["interim", "final"]),
         generatedAt: z.iso.datetime(),
-        outlook: z.string(),
-        summary: z.string(),
-        messengerSent: z.boolean(),
+        outlook: z.string().describe("bullish, bearish or neutral"),
+        summary: z.string().describe("The report's shortSummary"),
+        messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
       }),
     ),
   }),
@@ -177,17 +258,32 @@ const report: MountedEndpoint = endpoint({
   summary:
     "The latest shift report on a token, whoever's shift it comes from; its user appears under a pseudonym.",
   needs: [],
+  errors: { not_found: "There is no report on this token yet." },
+  example: {
+    input: { token: "ETH" },
+    output: {
+      _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
+      jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+      userId: "usr_5f2c9a7d1e3b",
+      type: "final",
+      generatedAt: 1_767_634_212_000,
+      result: resultExample,
+      messengerSent: true,
+      jobToken: "ETH",
+      jobStartedAt: 1_767_605_400_000,
+    },
+  },
   input: z.object({ token }),
   returns: z.object({
     _id: z.string(),
     jobId: z.string(),
     userId: z.string().describe("A stable pseudonym"),
     type: z.enum(["interim", "final"]),
-    generatedAt: z.number().describe("Epoch ms"),
+    generatedAt: z.int().describe("Epoch ms"),
     result: z.object(resultFields),
-    messengerSent: z.boolean(),
-    jobToken: z.string(),
-    jobStartedAt: z.number().describe("Epoch ms"),
+    messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+    jobToken: z.string().describe("The shift's focus token"),
+    jobStartedAt: z.int().describe("Epoch ms"),
   }),
   handler: async (ctx, { token }) => {
     const row = await ctx.runQuery(internal.research.publishing.latest, { token });

@@ -10,7 +10,17 @@ export const swapToken = z
   .string("must be a string")
   .trim()
   .toUpperCase()
-  .pipe(z.enum(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`));
+  .pipe(z.enum(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`))
+  .meta({
+    description: "One of the five tokens, in any case.",
+    accepts: () => ({ anyOf: [{ enum: [...SYMBOLS] }, { type: "string", pattern: inAnyCase(SYMBOLS) }] }),
+  });
+
+/** The symbols with blanks around them, their letters in whatever case. */
+function inAnyCase(symbols: readonly string[]): string {
+  const letter = (upper: string) => `[${upper}${upper.toLowerCase()}]`;
+  return String.raw`^\s*(?:${symbols.map((one) => one.replace(/[A-Z]/g, letter)).join("|")})\s*$`;
+}
 
 /** Digits in the token's smallest unit. */
 export const amount = z
@@ -21,7 +31,11 @@ export const amount = z
     (value) => value.includes(".") || parseUnits(value) !== null,
     "must be a positive whole number of digits",
   )
-  .describe("In the token's smallest unit: 1 USDC is 1000000, 1 ETH is 1000000000000000000.");
+  .meta({
+    description:
+      "Whole number in the token's smallest unit (wei for ETH): 1 USDC is 1000000, 1 ETH is 1000000000000000000. At most 2^256 - 1.",
+    accepts: () => ({ type: "string", pattern: String.raw`^\s*[1-9][0-9]{0,77}\s*$` }),
+  });
 
 const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 
@@ -36,7 +50,12 @@ export const addressInput = z
     (value) => !contracts.has(value.toLowerCase()),
     "must not be a token contract: what is sent there is lost",
   )
-  .transform((value): Address => checksumAddress(value.toLowerCase() as Address));
+  .transform((value): Address => checksumAddress(value.toLowerCase() as Address))
+  .meta({
+    description:
+      "Recipient: checksummed correctly, or all in one case; neither the zero address nor a token's contract.",
+    accepts: () => ({ type: "string", pattern: String.raw`^\s*0x[0-9a-fA-F]{40}\s*$` }),
+  });
 
 function hasSoundChecksum(value: string): boolean {
   const digits = value.slice(2);
@@ -48,13 +67,23 @@ export const slippageBps = z
     if (value === null || value === "") return undefined;
     return typeof value === "string" && /^\d{1,6}$/.test(value.trim()) ? Number(value) : value;
   }, z.number("must be basis points, 0 to 10000").int("must be whole basis points").min(0, "must be 0 to 10000 basis points").max(10_000, "must be 0 to 10000 basis points").default(100))
-  .describe("Largest accepted shortfall in basis points; 100 is 1 %.");
+  .meta({
+    description: "Largest accepted shortfall in basis points (bps); 100 is 1 %.",
+    accepts: () => ({
+      anyOf: [
+        { type: "integer", minimum: 0, maximum: 10_000 },
+        { type: "string", pattern: String.raw`^\s*(?:0{0,2}[0-9]{1,4}|0?10000)\s*$` },
+        { enum: ["", null], description: "Counts as left out." },
+      ],
+    }),
+  });
 
 export const txHash = z
   .string("must be a string")
   .trim()
+  .regex(/^0[xX][0-9a-fA-F]{64}$/, "must be a transaction hash: 0x and 64 hex digits")
   .toLowerCase()
-  .regex(/^0x[0-9a-f]{64}$/, "must be a transaction hash: 0x and 64 hex digits");
+  .describe("Transaction hash: 0x and 64 hex digits.");
 
 export const walletChoice = absentWhenEmpty(z.enum(["custody", "basic"], "must be custody or basic"))
   .transform((value): "custody" | "basic" => value ?? "custody")

@@ -5,6 +5,8 @@ import type { vWalletKind } from "./tables";
 
 export type WalletKind = Infer<typeof vWalletKind>;
 
+export const NO_WALLET = "No wallet was found for this user: connect first";
+
 /** A user's wallet of a kind, or `null`. */
 export async function walletOf(
   ctx: QueryCtx,

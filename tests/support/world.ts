@@ -7,6 +7,7 @@ import type { Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
 import schema from "../../convex/schema";
 import { createStandins } from "../../scripts/stack/standins";
+import { assertDocumented } from "./document";
 
 /**
  * The application under test: the real functions on convex-test with their components, the providers' stand-ins
@@ -61,6 +62,7 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
     const client = t.withRequestMetadata({ ip: ip ?? null, userAgent: null });
     const response = await client.fetch(path, { method, ...init });
     const text = await response.text();
+    assertDocumented(method, path, { status: response.status, headers: response.headers, text });
     const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
     const body = isJson ? jsonObject.parse(JSON.parse(text)) : {};
     return { status: response.status, headers: response.headers, body, text };

@@ -2,7 +2,7 @@ import { getFunctionName, type FunctionReference } from "convex/server";
 import { afterEach, describe, expect, test } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { closeApp, createApp, type App } from "../support/app";
-import { browserOf } from "./support";
+import { browserOf, postedStatus } from "./support";
 
 afterEach(closeApp);
 
@@ -115,11 +115,11 @@ describe("moving funds over HTTP", () => {
       ["/mcp/defi/send", send],
       ["/mcp/defi/swap", swap],
     ] as const) {
-      const init = { method: "POST", body: JSON.stringify({ ...order, userId: "alice-id" }) };
-      expect((await app.t.fetch(path, init)).status).toBe(401);
-      expect((await browserOf(app, "mallory").fetch(path, init)).status).toBe(403);
+      const body = { ...order, userId: "alice-id" };
+      expect(await postedStatus(app.t, path, body)).toBe(401);
+      expect(await postedStatus(browserOf(app, "mallory"), path, body)).toBe(403);
       // Past the guard there is no wallet yet.
-      expect((await browserOf(app, "alice").fetch(path, init)).status).toBe(404);
+      expect(await postedStatus(browserOf(app, "alice"), path, body)).toBe(404);
     }
   });
 

@@ -1,0 +1,115 @@
+import * as z from "zod";
+
+/** JSON Schema (draft 2020-12) of the zod schemas: of what is accepted ("input"), or of what is answered ("output"). */
+
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/**
+ * What zod cannot tell by itself about the values a schema accepts; put on it with `.meta()`.
+ * `accepts` replaces the derived schema; `emptyIsAbsent` adds `""` and `null`; `aliases` adds further names of fields.
+ */
+type Hints = { accepts?: () => JsonSchema; emptyIsAbsent?: true; aliases?: Record<string, string> };
+
+declare module "zod" {
+  interface GlobalMeta extends Hints {
+    /** Characters (code points) that a `text` may have. */
+    maxLength?: number;
+  }
+}
+
+const ABSENT: JsonSchema = { enum: ["", null], description: "Counts as left out." };
+/** Blanks around a text are cut off before it is looked at. */
+const BLANKS = String.raw`\s*`;
+
+export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonSchema {
+  const json: JsonSchema = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) => refine(zodSchema, jsonSchema, io),
+  });
+  delete json.$schema;
+  return json;
+}
+
+/** Runs once for every inner schema, the innermost first; what it changes is inherited by the wrappers around. */
+function refine(schema: z.core.$ZodType, json: JsonSchema, io: "input" | "output"): void {
+  const { accepts, emptyIsAbsent, aliases } = takeHints(json);
+  // The format says it; zod's own pattern for it is a screenful.
+  if (json.format === "date-time") delete json.pattern;
+  if (io === "output") {
+    if (json.type === "integer") dropSafeBounds(json);
+    return;
+  }
+  if (schema instanceof z.core.$ZodString && isTrimmed(schema)) allowBlanks(json);
+  if (accepts !== undefined) replace(json, accepts());
+  if (emptyIsAbsent === true) replace(json, { anyOf: [valueOf(json), ABSENT] });
+  if (aliases !== undefined) addAliases(json, aliases);
+}
+
+function takeHints(json: JsonSchema): Hints {
+  const { accepts, emptyIsAbsent, aliases } = hintsShape.parse(json);
+  for (const name of ["accepts", "emptyIsAbsent", "aliases"]) delete json[name];
+  return {
+    ...(accepts === undefined ? {} : { accepts }),
+    ...(emptyIsAbsent === undefined ? {} : { emptyIsAbsent }),
+    ...(aliases === undefined ? {} : { aliases }),
+  };
+}
+
+const hintsShape = z.object({
+  accepts: z.custom<() => JsonSchema>((value) => typeof value === "function").optional(),
+  emptyIsAbsent: z.literal(true).optional(),
+  aliases: z.record(z.string(), z.string()).optional(),
+});
+
+/** zod bounds every integer by what a double holds exactly, which is no news to who reads an answer. */
+function dropSafeBounds(json: JsonSchema): void {
+  if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
+  if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
+}
+
+function isTrimmed(schema: z.core.$ZodString): boolean {
+  const checks = schema._zod.def.checks ?? [];
+  return checks.some(({ _zod: { def } }) => isOverwrite(def) && def.tx(" x ").trim() === def.tx(" x "));
+}
+
+function isOverwrite(def: z.core.$ZodCheckDef): def is z.core.$ZodCheckOverwriteDef<string> {
+  return def.check === "overwrite";
+}
+
+function allowBlanks(json: JsonSchema): void {
+  const { pattern, minLength = 0 } = json;
+  const patterns: string[] = [];
+  if (pattern !== undefined) patterns.push(`^${BLANKS}(?:${pattern.replace(/^\^|\$$/g, "")})${BLANKS}$`);
+  // Of blanks alone nothing is left. A pattern that asks for a particular first character says so already.
+  if (minLength > 0) patterns.push(String.raw`\S`);
+  const [first, ...others] = patterns;
+  if (first !== undefined) json.pattern = first;
+  if (others.length > 0) json.allOf = others.map((one) => ({ pattern: one }));
+}
+
+/** What describes a field stays with it; what says which values it takes is exchanged. */
+const ANNOTATIONS = ["title", "description", "default", "deprecated", "examples"];
+
+function valueOf(json: JsonSchema): JsonSchema {
+  return Object.fromEntries(Object.entries(json).filter(([key]) => !ANNOTATIONS.includes(key)));
+}
+
+function replace(json: JsonSchema, by: JsonSchema): void {
+  for (const key of Object.keys(json)) if (!ANNOTATIONS.includes(key)) delete json[key];
+  Object.assign(json, by);
+}
+
+function addAliases(json: JsonSchema, aliases: Record<string, string>): void {
+  for (const [alias, name] of Object.entries(aliases)) {
+    const target = json.properties?.[name];
+    if (typeof target !== "object") continue;
+    json.properties = {
+      ...json.properties,
+      [alias]: { ...target, description: `Another name of \`${name}\`, which wins when both are sent.` },
+    };
+    if (json.required?.includes(name) !== true) continue;
+    json.required = json.required.filter((one) => one !== name);
+    json.anyOf = [{ required: [name] }, { required: [alias] }];
+  }
+}

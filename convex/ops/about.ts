@@ -1,0 +1,28 @@
+/** The words of the API document that belong to no endpoint. Prose is plain text, with `code` in backticks. */
+
+export const about = {
+  info: {
+    title: "Market research, signals and wallets",
+    summary: "Crypto market data, research shifts, paid reports and wallets on Base, over HTTP.",
+    description: [
+      "Every endpoint speaks JSON, for any origin. A GET takes its fields as query parameters, a POST as a JSON object, whatever its content type; where both are offered they take the same fields. Unknown fields are ignored, blanks around texts are cut off, and unless a field says otherwise an optional one that is empty or null counts as left out.",
+      "`userId` is a bearer secret: it is all that identifies its owner here, so whoever knows it controls the wallet. Choose a long random one, keep it like a password, and never put it where others can read it. Once it belongs to a signed-in user of the web application, moving its funds also needs that user's token.",
+      "Amounts of tokens are strings of digits in the token's smallest unit (wei for ETH). Prices and values are numbers in USD, changes are percent, `Bps` are hundredths of a percent. Moments are ISO 8601 in UTC, or epoch milliseconds (ms) where the field says so.",
+      'A failure is `{"error": "what was wrong"}` with the status that fits. An unknown path is 404; another method is 405, with the allowed ones in `Allow`. Every answer comes within 28 seconds and has its own `X-Request-Id`: tell it when something went wrong.',
+    ].join("\n\n"),
+  },
+  /** By the tag's name, in the list of domains. */
+  tags: {
+    market: "Live prices, trending coins, and figures of single tokens.",
+    chat: "Agents that answer with the live market in view.",
+    research: "Reports at once, and 8-hour shifts that report as they go.",
+    signals: "Daily trading signals for BTC and ETH, and how they turned out.",
+    whales: "Large transfers and exchange flows.",
+    payments: "The paid report, and the webhook that credits deposits.",
+    messenger: "Where cards and reports are delivered.",
+    wallets: "Wallets on Base: balances, sends and swaps.",
+    social: "Trade commands in social-media mentions.",
+    compat: "Names that earlier clients call.",
+    service: "The service itself: its health and this reference.",
+  } as Readonly<Record<string, string | undefined>>,
+};

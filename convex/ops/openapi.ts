@@ -1,0 +1,252 @@
+import { STATUS, type ErrorCode } from "../lib/errors";
+import type { Failure, MountedEndpoint } from "../lib/http";
+import { jsonSchemaOf, type JsonSchema } from "../lib/jsonSchema";
+import { about } from "./about";
+import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./openapiTypes";
+import { VERSION } from "./version";
+
+/** The API document, made from the endpoints' own schemas. Pure; a few milliseconds of work. */
+
+/** @param domains The endpoints by tag. @param server Where they are, without a slash at its end. */
+export function openApi(domains: Record<string, readonly MountedEndpoint[]>, server: string): OpenApi {
+  const paths: OpenApi["paths"] = {};
+  const schemas: Record<string, JsonSchema> = { Error: ERROR };
+  for (const [tag, endpoints] of Object.entries(domains)) {
+    for (const one of endpoints) {
+      const name = nameOf(one.path);
+      if (isJson(one)) schemas[`${name}Answer`] = jsonSchemaOf(one.returns, "output");
+      const input = jsonSchemaOf(one.input, "input");
+      if (one.methods.includes("POST")) schemas[`${name}Input`] = input;
+      for (const method of one.methods) {
+        const lower = method === "GET" ? "get" : "post";
+        paths[one.path] = { ...paths[one.path], [lower]: operation(one, lower, tag, input) };
+      }
+    }
+  }
+  return {
+    openapi: "3.1.1",
+    info: { ...about.info, version: VERSION },
+    servers: [{ url: server, description: "This deployment" }],
+    tags: Object.keys(domains).map((name) => ({ name, description: about.tags[name] ?? name })),
+    paths,
+    components: { schemas, securitySchemes: { userToken: USER_TOKEN } },
+  };
+}
+
+const ERROR: JsonSchema = {
+  type: "object",
+  description: "Every failure's answer.",
+  properties: { error: { type: "string", description: "What was wrong; for input, which field" } },
+  required: ["error"],
+  additionalProperties: false,
+};
+
+const USER_TOKEN = {
+  type: "http",
+  scheme: "bearer",
+  bearerFormat: "JWT",
+  description:
+    "The web application's token of a signed-in user. Needed to move the funds of a userId that belongs to one.",
+};
+
+function operation(one: MountedEndpoint, method: Method, tag: string, input: JsonSchema): Operation {
+  const name = nameOf(one.path);
+  const parameters = [...(method === "get" ? queryOf(one, input) : []), ...headersOf(one)];
+  const example = one.example === undefined ? {} : { example: one.example.input };
+  const takesFields = Object.keys(input.properties ?? {}).length > 0 || input.anyOf !== undefined;
+  const needsBody = input.anyOf !== undefined || (input.required ?? []).length > 0;
+  return {
+    operationId: `${method}${name}`,
+    tags: [tag],
+    summary: one.summary,
+    ...(one.description === undefined ? {} : { description: one.description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(method === "post" && takesFields
+      ? {
+          requestBody: {
+            required: needsBody,
+            content: { [JSON_TYPE]: { schema: ref(`${name}Input`), ...example } },
+          },
+        }
+      : {}),
+    responses: { "200": success(one), ...failures(one) },
+    ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
+  };
+}
+
+const JSON_TYPE = "application/json";
+
+function isJson(one: MountedEndpoint): boolean {
+  return one.media !== "text/html";
+}
+
+/** `/mcp/whale-alerts` is `McpWhaleAlerts`. */
+function nameOf(path: string): string {
+  return path
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+}
+
+function ref(schema: string): JsonSchema {
+  return { $ref: `#/components/schemas/${schema}` };
+}
+
+/** The fields of an input as query parameters: the same, but that a query knows no `null`. */
+function queryOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
+  const examples = one.example?.input;
+  return Object.entries(input.properties ?? {}).map(([name, schema]) => {
+    if (typeof schema === "boolean") throw new Error(`${one.path} does not say what ${name} is`);
+    const { description, ...rest } = schema;
+    const example = fieldOf(examples, name);
+    return {
+      name,
+      in: "query",
+      required: input.required?.includes(name) === true,
+      ...(description === undefined ? {} : { description }),
+      schema: withoutNull(rest),
+      ...(example === undefined ? {} : { example }),
+    };
+  });
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const { anyOf, enum: values, ...rest } = schema;
+  return {
+    ...rest,
+    ...(values === undefined ? {} : { enum: values.filter((value) => value !== null) }),
+    ...(anyOf === undefined
+      ? {}
+      : { anyOf: anyOf.map((one) => (typeof one === "object" ? withoutNull(one) : one)) }),
+  };
+}
+
+function headersOf({ headers = {} }: MountedEndpoint): Parameter[] {
+  // OpenAPI says Authorization as a security scheme, and ignores it among the parameters.
+  return Object.entries(headers)
+    .filter(([name]) => name !== "Authorization")
+    .map(([name, description]) => ({
+      name,
+      in: "header",
+      required: false,
+      description,
+      schema: { type: "string" },
+    }));
+}
+
+const EVERY_ANSWER: Record<string, Header> = {
+  "X-Request-Id": {
+    description: "This request's id, which its log line has too",
+    required: true,
+    schema: { type: "string", format: "uuid" },
+  },
+  "Access-Control-Allow-Origin": { description: "Any origin", required: true, schema: { const: "*" } },
+};
+
+const RETRY_AFTER: Header = {
+  description: "Seconds until it may work again",
+  required: true,
+  schema: { type: "string", pattern: "^[1-9][0-9]*$" },
+};
+
+function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<string, Header> {
+  const named = Object.entries(further).map(([name, description]): [string, Header] => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
+}
+
+function success(one: MountedEndpoint): Answer {
+  const media: Media = isJson(one)
+    ? {
+        schema: ref(`${nameOf(one.path)}Answer`),
+        ...(one.example === undefined ? {} : { example: one.example.output }),
+      }
+    : { schema: { type: "string" } };
+  return {
+    description: isJson(one) ? "Done." : "The page.",
+    headers: answerHeaders(one.answerHeaders),
+    content: { [one.media ?? JSON_TYPE]: media },
+  };
+}
+
+/** What any endpoint can answer, what its limit and its keys imply, and what it says of itself; by status. */
+function failures(one: MountedEndpoint): Record<string, Answer> {
+  const said: [ErrorCode, string | Failure][] = [
+    [
+      "invalid_request",
+      "A field is missing or malformed (the message names it), or the body is no JSON object.",
+    ],
+    ["too_large", "The request body is larger than 1 MiB."],
+    ["internal", "Internal error."],
+  ];
+  if (one.limit !== undefined) said.push(["rate_limited", "Too many requests."]);
+  if (one.needs.length > 0) said.push(["not_configured", `${one.needs.join(" or ")} is not configured.`]);
+  for (const code of codes) {
+    const own = one.errors?.[code];
+    if (own !== undefined) said.push([code, own]);
+  }
+  const byStatus: Record<string, Answer> = {};
+  for (const [code, failure] of said) {
+    const status = String(STATUS[code]);
+    byStatus[status] = merged(byStatus[status], failureAnswer(code, failure));
+  }
+  return byStatus;
+}
+
+const codes: ErrorCode[] = [
+  "invalid_request",
+  "unauthorized",
+  "payment_required",
+  "forbidden",
+  "not_found",
+  "conflict",
+  "rate_limited",
+  "internal",
+  "not_configured",
+  "upstream",
+  "paused",
+];
+
+function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
+  const {
+    when,
+    body,
+    headers = {},
+    example,
+  }: Failure = typeof failure === "string" ? { when: failure } : failure;
+  const retry = code === "rate_limited" ? { "Retry-After": RETRY_AFTER } : {};
+  return {
+    description: when,
+    headers: { ...answerHeaders(headers), ...retry },
+    content: {
+      [JSON_TYPE]: {
+        schema: body === undefined ? ref("Error") : withError(jsonSchemaOf(body, "output")),
+        ...(example === undefined ? {} : { example }),
+      },
+    },
+  };
+}
+
+function withError(schema: JsonSchema): JsonSchema {
+  return {
+    ...schema,
+    properties: { ...ERROR.properties, ...schema.properties },
+    required: ["error", ...(schema.required ?? [])],
+  };
+}
+
+/** Two reasons for one status are told together; the later one's body is the more particular. */
+function merged(earlier: Answer | undefined, later: Answer): Answer {
+  if (earlier === undefined) return later;
+  return {
+    description: `${earlier.description} ${later.description}`,
+    headers: { ...earlier.headers, ...later.headers },
+    content: later.content,
+  };
+}

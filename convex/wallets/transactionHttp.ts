@@ -1,0 +1,246 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { AppError, isErrorCode } from "../lib/errors";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
+import { IDEMPOTENCY_KEY, USER_TOKEN } from "../lib/headers";
+import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
+import { idempotencyKey, userId } from "../lib/input";
+import { assertMayMove } from "../users/access";
+import { addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
+import { NO_WALLET, type WalletKind } from "./model";
+import type { View } from "./rows";
+import type { TransactionRequest } from "./tables";
+import { limitsApply } from "./transferLimits";
+
+const EXPLORER = "https://basescan.org/tx/";
+
+const status = z
+  .enum(["confirmed", "submitted", "failed"])
+  .describe("submitted: signed and handed to the chain, its receipt is still to come");
+
+const explorerUrl = z.string().describe("The transaction on a block explorer");
+
+/** What both calls that move funds can answer. */
+const moving = {
+  unauthorized: "The `userId` belongs to a signed-in user, and no valid token of theirs was sent.",
+  forbidden: "The token belongs to another signed-in user.",
+  not_found: "The user has no such wallet: connect first.",
+  conflict: "The idempotency key was used for another request.",
+  paused: "The operator has paused sends and swaps.",
+};
+
+const send: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/mcp/defi/send",
+  summary: "Sends ETH or a token from the user's custody wallet (or, with from: basic, the basic one).",
+  needs: ["WALLET_ENCRYPTION_KEY"],
+  description:
+    "The transfer is simulated before it is signed; what it lacks (balance, network fee) is a 400 that says so. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
+  limit: "transfer",
+  errors: { ...moving, upstream: "The chain's RPC node failed or did not answer." },
+  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  example: {
+    input: { userId: EXAMPLE_USER, token: "USDC", amount: "25000000", toAddress: EXAMPLE_ADDRESS },
+    output: {
+      success: true,
+      txHash: EXAMPLE_TX,
+      status: "confirmed",
+      token: "USDC",
+      toAddress: EXAMPLE_ADDRESS,
+      amount: "25000000",
+      explorerUrl: EXPLORER + EXAMPLE_TX,
+    },
+  },
+  input: z.object({
+    userId,
+    toAddress: addressInput,
+    token: swapToken,
+    amount,
+    from: walletChoice,
+    idempotencyKey,
+  }),
+  returns: z.object({
+    success: z.boolean().describe("false when the chain took the transaction and it failed there"),
+    txHash: z.string(),
+    status,
+    token: z.string(),
+    toAddress: z.string(),
+    amount: z.string().describe("In the token's smallest unit"),
+    explorerUrl,
+  }),
+  handler: async (ctx, { userId, toAddress, token, amount, from, idempotencyKey }, call) => {
+    const request = { kind: "send" as const, token, toAddress, amount };
+    const { outcome } = await carryOut(ctx, { userId, from, request, key: idempotencyKey, call });
+    return { ...outcome, token, toAddress, amount };
+  },
+});
+
+const swap: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/mcp/defi/swap",
+  summary: "Swaps one token for another in the user's custody wallet, through a Permit2 quote.",
+  needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
+  description:
+    "The quote is checked before anything is signed: it must sell exactly what was asked, and its guaranteed minimum may be worse than the price feeds by no more than `slippageBps` and the operator's allowance. When an approval is needed it is sent first, for the exact amount. `fromToken` and `toToken` must differ. Send an Idempotency-Key with everything that moves money.",
+  limit: "transfer",
+  errors: {
+    ...moving,
+    upstream: "The swap provider or the chain's RPC node failed, or the quote was refused.",
+  },
+  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  example: {
+    input: {
+      userId: EXAMPLE_USER,
+      fromToken: "USDC",
+      toToken: "WETH",
+      amount: "100000000",
+      slippageBps: 100,
+    },
+    output: {
+      success: true,
+      txHash: EXAMPLE_TX,
+      status: "confirmed",
+      fromToken: "USDC",
+      toToken: "WETH",
+      sellAmount: "100000000",
+      buyAmount: "29324000000000000",
+      minBuyAmount: "29030760000000000",
+      priceChecked: true,
+      explorerUrl: EXPLORER + EXAMPLE_TX,
+    },
+  },
+  input: z
+    .object({ userId, fromToken: swapToken, toToken: swapToken, amount, slippageBps, idempotencyKey })
+    .refine(({ fromToken, toToken }) => fromToken !== toToken, {
+      path: ["toToken"],
+      error: "must differ from fromToken",
+    }),
+  returns: z.object({
+    success: z.boolean().describe("false when the chain took the transaction and it failed there"),
+    txHash: z.string(),
+    status,
+    fromToken: z.string(),
+    toToken: z.string(),
+    sellAmount: z.string().describe("In fromToken's smallest unit"),
+    buyAmount: z.string().describe("Quoted, in toToken's smallest unit"),
+    minBuyAmount: z.string().describe("Guaranteed, in toToken's smallest unit"),
+    approvalTxHash: z.string().optional().describe("The approval that went before, when one was needed"),
+    priceChecked: z.boolean().describe("Whether price feeds were there to check the quote against"),
+    explorerUrl,
+  }),
+  handler: async (ctx, { userId, fromToken, toToken, amount, slippageBps, idempotencyKey }, call) => {
+    const request = { kind: "swap" as const, fromToken, toToken, amount, slippageBps };
+    const carried = await carryOut(ctx, { userId, from: "custody", request, key: idempotencyKey, call });
+    const { outcome, view } = carried;
+    if (view.terms === undefined) throw new Error("A signed swap has its terms");
+    const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
+    return { ...outcome, fromToken, toToken, ...view.terms, ...approvalTxHash };
+  },
+});
+
+const transaction: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/mcp/defi/transaction",
+  summary: "Where one of the user's transactions stands.",
+  needs: [],
+  errors: { not_found: "This user has no transaction with this hash." },
+  example: {
+    input: { userId: EXAMPLE_USER, txHash: EXAMPLE_TX },
+    output: {
+      txHash: EXAMPLE_TX,
+      status: "confirmed",
+      kind: "send",
+      explorerUrl: EXPLORER + EXAMPLE_TX,
+    },
+  },
+  input: z.object({ userId, txHash }),
+  returns: z.object({
+    txHash: z.string(),
+    status,
+    kind: z.enum(["send", "swap", "approve"]),
+    error: z.string().optional().describe("Why it failed"),
+    explorerUrl,
+  }),
+  handler: async (ctx, { userId, txHash }) => {
+    const view = await ctx.runQuery(internal.wallets.transactions.byHash, { userId, txHash });
+    if (view === null) throw new AppError("not_found", "This user has no transaction with this hash");
+    const { state, request, error } = view;
+    return {
+      txHash,
+      status: shownStatus(state),
+      kind: request.kind,
+      ...(state === "failed" && error !== undefined ? { error } : {}),
+      explorerUrl: EXPLORER + txHash,
+    };
+  },
+});
+
+type Order = {
+  userId: string;
+  from: WalletKind;
+  request: Exclude<TransactionRequest, { kind: "approve" }>;
+  key: string | undefined;
+  call: Call;
+};
+
+/**
+ * Opens a transaction and waits for its outcome.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the token is not theirs;
+ * `paused`, `not_found` without a wallet, and whatever ended the request before it was signed.
+ */
+async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Order) {
+  await assertMayMove(ctx, userId);
+  const startedAt = performance.now();
+  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: from });
+  if (wallet === null) throw new AppError("not_found", NO_WALLET);
+  const { walletId, address } = wallet;
+  const idempotencyKey = call.idempotencyKey ?? key;
+  const valueMicroUsd = await valueForLimits(ctx, request, address, userId, idempotencyKey);
+  const transactionId = await ctx.runMutation(internal.wallets.transactions.open, {
+    userId,
+    walletId,
+    request,
+    source: "web",
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
+  });
+  const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
+  const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId, waitMs });
+  if (view.txHash === undefined) {
+    const code = view.errorCode ?? "internal";
+    throw new AppError(
+      isErrorCode(code) ? code : "internal",
+      view.error ?? "The transaction could not be sent",
+    );
+  }
+  const shown = shownStatus(view.state);
+  const { txHash } = view;
+  const outcome = { success: shown !== "failed", txHash, status: shown, explorerUrl: EXPLORER + txHash };
+  return { view, outcome };
+}
+
+/** What the transfer is worth, when a limit asks for it. */
+async function valueForLimits(
+  ctx: ActionCtx,
+  request: Order["request"],
+  address: string,
+  userId: string,
+  idempotencyKey: string | undefined,
+): Promise<string | null> {
+  if (!limitsApply()) return null;
+  // A repeat moves nothing new, and its outcome must not depend on a price.
+  if (idempotencyKey !== undefined) {
+    const isRepeat = internal.wallets.transactions.isRepeat;
+    if (await ctx.runQuery(isRepeat, { userId, idempotencyKey })) return null;
+  }
+  const token = request.kind === "send" ? request.token : request.fromToken;
+  return ctx.runAction(internal.wallets.accounts.value, { token, amount: request.amount, address });
+}
+
+function shownStatus(state: View["state"]): "confirmed" | "submitted" | "failed" {
+  return state === "confirmed" || state === "failed" ? state : "submitted";
+}
+
+export const transactionEndpoints: MountedEndpoint[] = [send, swap, transaction];

@@ -1,0 +1,114 @@
+import { Ajv2020 } from "ajv/dist/2020";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { endpoints } from "../../convex/http";
+import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
+
+/** The document's inputs and the service's own checks take and refuse the same values. */
+
+const hash = `0x${"ab".repeat(32)}`;
+const turn = { role: "user", content: "x" };
+const values: unknown[] = [
+  ...["", " ", "\n", " BTC ", "btc", "$X", "no spaces", "a\u0000b", "a\u200bb", "hello", "\u3000x\ufeff"],
+  ...[null, true, 0, 5, -3, 0.5, 10_000, 10_001, 1e21, [], {}, ["x"], { a: 1 }],
+  ...["5", "-5", "0.5", " 100 ", "010000", "0010000", "10000", "10001", "9999", "999999"],
+  ...[64, 65, 128, 129, 200, 201, 1_000, 1_001, 8_000, 8_001].flatMap((length) => [
+    "x".repeat(length),
+    "😀".repeat(length),
+    ` ${"x".repeat(length - 2)} `,
+  ]),
+  ...["@channel_name", "@abc", "-1001234567890", "123456789", "1".repeat(20), "1".repeat(21)],
+  ...[
+    `0x${"a".repeat(40)}`,
+    `0x${"A".repeat(40)}`,
+    `0x${"a".repeat(39)}`,
+    hash,
+    hash.toUpperCase(),
+    ` ${hash}`,
+  ],
+  ...["ETH", "usdc", " Weth ", "DOGE", "custody", "basic", "CUSTODY", "other"],
+  ...["1", "01", "1e18", "1.5", `1${"0".repeat(77)}`, `1${"0".repeat(78)}`],
+  ...["123456789:replace-with-your-bots-token", "short", "x".repeat(20), " ".repeat(20)],
+  ...[[turn], [{ ...turn, role: "system" }], [{ role: "user" }], Array.from({ length: 101 }, () => turn)],
+  [{ ...turn, content: "😀".repeat(20_000) }],
+  [{ ...turn, content: "x".repeat(20_001) }],
+];
+
+/** What JSON Schema cannot say, and the field's description does: checksums, 2^256 - 1, one field unlike another. */
+const BEYOND_SCHEMA = ["toAddress", "amount", "toToken"];
+
+const ajv = new Ajv2020({ strict: false });
+
+describe.each(
+  endpoints.flatMap(({ path, input, example }) => {
+    const schema = jsonSchemaOf(input, "input");
+    const fields = Object.keys(schema.properties ?? {});
+    return fields.length === 0 ? [] : [{ path, input, schema, fields, example }];
+  }),
+)("$path", ({ input, schema, fields, example }) => {
+  const accepts = ajv.compile(schema);
+  const sound: Record<string, unknown> = { ...Object(example?.input) };
+
+  test("accepts what it says it accepts, and nothing else", () => {
+    const anyField = fc.record(Object.fromEntries(fields.map((name) => [name, fc.constantFrom(...values)])), {
+      requiredKeys: [],
+    });
+    const seen = { taken: 0, refused: 0 };
+    fc.assert(
+      fc.property(
+        anyField,
+        fc.subarray(fields, { maxLength: Math.min(2, fields.length) }),
+        (odd, changed) => {
+          // Mostly a sound request, so that one field decides.
+          const body = Object.fromEntries(
+            fields.flatMap((name) => {
+              const source = changed.includes(name) ? odd : sound;
+              return Object.hasOwn(source, name) ? [[name, source[name]]] : [];
+            }),
+          );
+          // Of two names for one field the alias is not even looked at.
+          for (const name of fields) {
+            if (Object.hasOwn(body, name.replace(/^telegram/, "messenger")) && /^telegram/.test(name)) {
+              delete body[name];
+            }
+          }
+          const parsed = input.safeParse(body);
+          seen[parsed.success ? "taken" : "refused"]++;
+          const documented = accepts(body);
+          if (parsed.success) expect([body, accepts.errors ?? []]).toEqual([body, []]);
+          else if (documented) {
+            const issues = parsed.error.issues.map(({ path }) => String(path[0]));
+            expect([body, issues.filter((name) => !BEYOND_SCHEMA.includes(name))]).toEqual([body, []]);
+          }
+        },
+      ),
+      { numRuns: 1_500 },
+    );
+    expect(seen.taken).toBeGreaterThan(0);
+    expect(seen.refused).toBeGreaterThan(0);
+  });
+});
+
+describe("/indexer/deposit", () => {
+  const deposit = endpoints.find(({ path }) => path === "/indexer/deposit");
+  const accepts = ajv.compile(deposit === undefined ? false : jsonSchemaOf(deposit.input, "input"));
+
+  test.each<[string, unknown, boolean]>([
+    ["plain", { txHash: hash, logIndex: "0x2", removed: false }, true],
+    ["plain, in capitals", { txHash: ` ${hash.toUpperCase()} `, logIndex: null }, true],
+    [
+      "Alchemy's",
+      { event: { activity: [{ hash, category: "token", log: { logIndex: "0x1", removed: false } }] } },
+      true,
+    ],
+    ["QuickNode's", { data: [{ receipts: [{ transactionHash: hash }] }], metadata: { a: 1 } }, true],
+    ["CDP's event", { transaction_hash: hash, log_index: 3 }, true],
+    ["CDP's wallet", { data: { transactionHash: hash } }, true],
+    ["nothing", {}, false],
+    ["no hash", { txHash: "0x12" }, false],
+    ["a bad index", { txHash: hash, logIndex: -1 }, false],
+    ["an empty event", { event: {} }, false],
+  ])("%s", (_name, body, sound) => {
+    expect([deposit?.input.safeParse(body).success, accepts(body)]).toEqual([sound, sound]);
+  });
+});

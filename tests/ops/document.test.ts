@@ -1,0 +1,99 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import packageFile from "../../package.json";
+import http, { domains, endpoints } from "../../convex/http";
+import { openApi } from "../../convex/ops/openapi";
+import type { Operation } from "../../convex/ops/openapiTypes";
+import { closeApp, createApp } from "../support/app";
+import { documented, validatorOf } from "../support/document";
+
+afterEach(closeApp);
+
+const { document } = documented();
+const jsonObject = z.record(z.string(), z.unknown());
+
+type Placed = { path: string; method: "get" | "post"; operation: Operation };
+
+const operations: Placed[] = Object.entries(document.paths).flatMap(([path, { get, post }]) => [
+  ...(get === undefined ? [] : [{ path, method: "get" as const, operation: get }]),
+  ...(post === undefined ? [] : [{ path, method: "post" as const, operation: post }]),
+]);
+
+describe("the API document", () => {
+  test("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator();
+    const result = await validator.validate(jsonObject.parse(JSON.parse(JSON.stringify(document))));
+    expect(result.errors ?? []).toEqual([]);
+    expect([result.valid, validator.version]).toEqual([true, "3.1"]);
+  });
+
+  test("is what /openapi.json answers, with this deployment's address", async () => {
+    const app = createApp({ env: { CONVEX_SITE_URL: "https://other.convex.site/" } });
+    const { status, headers, body } = await app.get("/openapi.json");
+    expect([status, headers.get("cache-control")]).toEqual([200, "public, max-age=60"]);
+    expect(body).toEqual(JSON.parse(JSON.stringify(openApi(domains, "https://other.convex.site"))));
+  });
+
+  test("has every route of the router and nothing else", () => {
+    const routes = http.getRoutes().filter(([path]) => !path.endsWith("*"));
+    const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`);
+    expect(told.toSorted()).toEqual(routes.map(([path, method]) => `${method} ${path}`).toSorted());
+    expect(told).toHaveLength(endpoints.flatMap(({ methods }) => methods).length);
+  });
+
+  test("names every operation once, and describes every tag", () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(document.tags.filter(({ name, description }) => name === description)).toEqual([]);
+  });
+
+  test("has the version of package.json, as /health has", async () => {
+    expect(document.info.version).toBe(packageFile.version);
+    expect((await createApp().get("/health")).body.version).toBe(packageFile.version);
+  });
+
+  test("has an example of every JSON endpoint", () => {
+    const lacking = endpoints.filter(({ example, media }) => example === undefined && media !== "text/html");
+    expect(lacking.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("gives GET and POST of one path the same fields", () => {
+    for (const [path, { get, post }] of Object.entries(document.paths)) {
+      if (get === undefined || post === undefined) continue;
+      const body = document.components.schemas[`${post.operationId.replace(/^post/, "")}Input`];
+      const query = (get.parameters ?? []).filter((one) => one.in === "query").map(({ name }) => name);
+      expect([path, query]).toEqual([path, Object.keys(body?.properties ?? {})]);
+    }
+  });
+
+  test("shows examples that its own schemas accept", () => {
+    let shown = 0;
+    for (const { path, method, operation } of operations) {
+      const at = ["paths", path, method];
+      const body = operation.requestBody?.content["application/json"]?.example;
+      if (body !== undefined) {
+        expectValid([...at, "requestBody", "content", "application/json", "schema"], body);
+        shown++;
+      }
+      for (const [index, { example }] of (operation.parameters ?? []).entries()) {
+        if (example === undefined) continue;
+        expectValid([...at, "parameters", String(index), "schema"], example);
+        shown++;
+      }
+      for (const [status, { content }] of Object.entries(operation.responses)) {
+        const example = content["application/json"]?.example;
+        if (example === undefined) continue;
+        expectValid([...at, "responses", status, "content", "application/json", "schema"], example);
+        shown++;
+      }
+    }
+    expect(shown).toBeGreaterThan(operations.length);
+  });
+});
+
+function expectValid(at: string[], value: unknown): void {
+  const validate = validatorOf(...at);
+  validate(value);
+  expect([at.join(" "), validate.errors ?? []]).toEqual([at.join(" "), []]);
+}
