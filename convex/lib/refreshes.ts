@@ -40,8 +40,9 @@ export async function beginRefresh(
   if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
-  if (row === null) await ctx.db.insert("refreshes", { key, attempt, leaseUntil: now + leaseMs });
-  else await ctx.db.replace("refreshes", row._id, { key, attempt, leaseUntil: now + leaseMs });
+  const begun = { key, attempt, beganAt: now, leaseUntil: now + leaseMs };
+  if (row === null) await ctx.db.insert("refreshes", begun);
+  else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
   return { key, attempt };
 }
@@ -61,6 +62,7 @@ export async function finishRefresh(
   await ctx.db.replace("refreshes", row._id, {
     key,
     attempt,
+    beganAt: row.beganAt,
     leaseUntil: 0,
     ...(failure === null ? {} : { failure }),
   });

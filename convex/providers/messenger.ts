@@ -2,7 +2,7 @@ import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { SECOND } from "../lib/time";
-import { exchange, postJson } from "./call";
+import { ask, postJson } from "./call";
 
 /**
  * The messenger's Bot API (core.telegram.org/bots/api). The bot token is part of the address, so addresses are never
@@ -47,7 +47,7 @@ export async function sendMessage(
     link_preview_options: { is_disabled: true },
     ...(message.html ? { parse_mode: "HTML" } : {}),
   };
-  const result = await exchange(url, postJson(body), deadlines.messenger);
+  const result = await ask("messenger", url, postJson(body), deadlines.messenger);
   if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
@@ -69,6 +69,6 @@ export async function sendMessage(
 /** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
 export async function isReachable(botToken: string): Promise<boolean> {
   const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
-  const result = await exchange(url, { method: "GET" }, deadlines.messenger);
+  const result = await ask("messenger", url, { method: "GET" }, deadlines.messenger);
   return result.kind === "answer" && result.status < 500;
 }

@@ -1,0 +1,32 @@
+import type { MutationCtx } from "../_generated/server";
+import { DAY, MINUTE } from "./time";
+
+/** How often each cron of `convex/crons.ts` runs, by the name it has there; in ms. */
+export const CRON_PERIODS = {
+  "collect data for research shifts": 5 * MINUTE,
+  "write due research reports": 5 * MINUTE,
+  "resume interrupted deliveries": 5 * MINUTE,
+  "settle open transactions": MINUTE,
+  "check named deposits": MINUTE,
+  "match deposits to users": 5 * MINUTE,
+  "give up lost agent runs": 5 * MINUTE,
+  "recompute the ledger": DAY,
+  "resume interrupted paid reports": MINUTE,
+  "delete what has aged": DAY,
+} as const satisfies Readonly<Record<string, number>>;
+
+export type CronName = keyof typeof CRON_PERIODS;
+
+/**
+ * Records that a cron's mutation did its work: in that same transaction, so that a run which failed leaves the time of
+ * the last one that did not.
+ */
+export async function recordCronRun(ctx: MutationCtx, name: CronName): Promise<void> {
+  const ranAt = Date.now();
+  const row = await ctx.db
+    .query("cronRuns")
+    .withIndex("by_name", (q) => q.eq("name", name))
+    .unique();
+  if (row === null) await ctx.db.insert("cronRuns", { name, ranAt });
+  else await ctx.db.patch("cronRuns", row._id, { ranAt });
+}
