@@ -1,4 +1,5 @@
 import { httpRouter } from "convex/server";
+import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
 import { mount } from "./lib/http";
 import { marketEndpoints } from "./market/http";
@@ -15,6 +16,7 @@ export const endpoints = [
   ...researchEndpoints,
   ...paidReportEndpoints,
   ...messengerEndpoints,
+  ...botEndpoints,
   ...walletEndpoints,
   ...depositEndpoints,
   ...opsEndpoints,

@@ -1,5 +1,6 @@
 import { defineSchema } from "convex/server";
 import { accountTables } from "./account/tables";
+import { botTables } from "./bot/tables";
 import { creditTables } from "./credits/tables";
 import { libTables } from "./lib/tables";
 import { marketTables } from "./market/tables";
@@ -19,6 +20,7 @@ export default defineSchema({
   ...researchTables,
   ...runTables,
   ...messengerTables,
+  ...botTables,
   ...walletTables,
   ...transferTables,
   ...paidTables,

@@ -10,8 +10,8 @@ import { eraseAddresses, requireUser } from "../users/model";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
- * settings and linked addresses. What money depends on stays: the credits ledger with games and reservations, wallets,
- * transactions and trades, and the account itself, which is what protects the wallets.
+ * settings, the linked messenger account and linked addresses. What money depends on stays: the credits ledger with
+ * games and reservations, wallets, transactions and trades, and the account itself, which is what protects the wallets.
  */
 
 /** Rows per transaction. */

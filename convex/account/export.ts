@@ -23,6 +23,7 @@ export const page = query({
       v.literal("transactions"),
       v.literal("trades"),
       v.literal("messengerSettings"),
+      v.literal("messengerLinks"),
       v.literal("messages"),
       v.literal("deletions"),
     ),
@@ -100,6 +101,13 @@ export const page = query({
         return lines(
           await db
             .query("messengerConfigs")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "messengerLinks":
+        return lines(
+          await db
+            .query("messengerLinks")
             .withIndex("by_userId", (q) => q.eq("userId", userId))
             .paginate(paginationOpts),
         );
