@@ -14,5 +14,12 @@ crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.cred
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
 crons.interval("resume interrupted bot answers", { minutes: 1 }, internal.bot.jobs.sweep, {});
 crons.interval("forget old bot updates", { minutes: 60 }, internal.bot.updates.forgetOld, {});
+crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.mentions.resumeLost, {});
+crons.daily(
+  "forget old mentions",
+  { hourUTC: 3, minuteUTC: 37 },
+  internal.social.mentions.forgetStrangers,
+  {},
+);
 
 export default crons;

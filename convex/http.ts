@@ -8,6 +8,7 @@ import { opsEndpoints } from "./ops/http";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
 import { researchEndpoints } from "./research/http";
+import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 
 export const endpoints = [
@@ -19,6 +20,7 @@ export const endpoints = [
   ...botEndpoints,
   ...walletEndpoints,
   ...depositEndpoints,
+  ...socialEndpoints,
   ...opsEndpoints,
 ];
 

@@ -10,6 +10,7 @@ import { paidTables } from "./payments/paidTables";
 import { transferTables } from "./payments/transferTables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
+import { socialTables } from "./social/tables";
 import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
@@ -27,6 +28,7 @@ export default defineSchema({
   ...depositTables,
   ...custodyTables,
   ...creditTables,
+  ...socialTables,
   ...userTables,
   ...accountTables,
 });
