@@ -12,5 +12,14 @@ crons.interval("match deposits to users", { minutes: 5 }, internal.payments.depo
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
+crons.interval("resume interrupted bot answers", { minutes: 1 }, internal.bot.jobs.sweep, {});
+crons.interval("forget old bot updates", { minutes: 60 }, internal.bot.updates.forgetOld, {});
+crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.mentions.resumeLost, {});
+crons.daily(
+  "forget old mentions",
+  { hourUTC: 3, minuteUTC: 37 },
+  internal.social.mentions.forgetStrangers,
+  {},
+);
 
 export default crons;

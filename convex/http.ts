@@ -1,4 +1,5 @@
 import { httpRouter } from "convex/server";
+import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
 import { mount, type MountedEndpoint } from "./lib/http";
 import { marketEndpoints } from "./market/http";
@@ -8,6 +9,7 @@ import { referenceEndpoints } from "./ops/referenceHttp";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
 import { researchEndpoints } from "./research/http";
+import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 import { transactionEndpoints } from "./wallets/transactionHttp";
 
@@ -17,8 +19,9 @@ export const domains: Record<string, MountedEndpoint[]> = {
   chat: chatEndpoints,
   research: researchEndpoints,
   payments: [...paidReportEndpoints, ...depositEndpoints],
-  messenger: messengerEndpoints,
+  messenger: [...messengerEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints],
+  social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
 };
 

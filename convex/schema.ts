@@ -1,5 +1,6 @@
 import { defineSchema } from "convex/server";
 import { accountTables } from "./account/tables";
+import { botTables } from "./bot/tables";
 import { creditTables } from "./credits/tables";
 import { libTables } from "./lib/tables";
 import { marketTables } from "./market/tables";
@@ -9,6 +10,7 @@ import { paidTables } from "./payments/paidTables";
 import { transferTables } from "./payments/transferTables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
+import { socialTables } from "./social/tables";
 import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
@@ -19,12 +21,14 @@ export default defineSchema({
   ...researchTables,
   ...runTables,
   ...messengerTables,
+  ...botTables,
   ...walletTables,
   ...transferTables,
   ...paidTables,
   ...depositTables,
   ...custodyTables,
   ...creditTables,
+  ...socialTables,
   ...userTables,
   ...accountTables,
 });

@@ -35,6 +35,28 @@ export function reportCard(report: {
       { bold: `${TITLES[kind]} · ${token ?? "Market"}` },
       `\n${checkpoint} · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
     ],
+    ...resultParagraphs(result),
+  ];
+}
+
+/** The card of an on-demand result. */
+export function snapshotCard({
+  token,
+  generatedAt,
+  result,
+}: {
+  token: string | null;
+  generatedAt: number;
+  result: Result;
+}): Paragraph[] {
+  return [
+    [{ bold: `🔬 Research · ${token ?? "Market"}` }, `\n${dateTime(generatedAt)}`],
+    ...resultParagraphs(result),
+  ];
+}
+
+function resultParagraphs(result: Result): Paragraph[] {
+  return [
     [`${MARKS[result.marketOutlook]} Outlook: `, { bold: result.marketOutlook }],
     [result.shortSummary],
     [{ bold: "Key signals" }, ...result.impacts.flatMap(impactLine)],

@@ -130,7 +130,10 @@ export const walletTables = {
     microUsd: v.string(),
   }).index("by_userId_and_day", ["userId", "day"]),
 
-  /** Every swap and send as a trade. Written with its transaction. Kept. */
+  /**
+   * Every swap and send as a trade, written with its transaction; and what a mention asked for that nobody could read
+   * (`unknown`), which has no transaction, tokens or amount. Kept.
+   */
   trades: defineTable({
     userId: v.string(),
     action: v.union(
@@ -141,11 +144,13 @@ export const walletTables = {
       v.literal("unknown"),
     ),
     source: vSource,
-    transactionId: v.id("transactions"),
-    fromToken: vSymbol,
+    transactionId: v.optional(v.id("transactions")),
+    /** The social mention that asked for it. */
+    mentionId: v.optional(v.id("mentions")),
+    fromToken: v.optional(vSymbol),
     toToken: v.optional(vSymbol),
     toAddress: v.optional(v.string()),
-    amount: v.string(),
+    amount: v.optional(v.string()),
     status: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
     txHash: v.optional(v.string()),
     error: v.optional(v.string()),

@@ -54,6 +54,8 @@ export type StandinsOptions = {
   now?: () => number;
   /** The local chain's RPC, `null` while there is none: without one the swap provider fails. */
   rpcUrl?: () => string | null;
+  /** Sends an update of the messenger's to the application's webhook; without it nobody can write to the bot. */
+  deliver?: (update: unknown) => Promise<Response>;
 };
 
 export function createStandins(options: StandinsOptions = {}): Standins {
@@ -72,6 +74,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     accepted: (message) => {
       records.message(message);
     },
+    ...(options.deliver === undefined ? {} : { deliver: options.deliver }),
   });
 
   const answer = (provider: Provider, call: Call, fault: Fault | undefined): Response | Promise<Response> => {
@@ -106,9 +109,11 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     return empty ? json({}) : spoil(fault, right);
   };
 
-  const own = (area: string, rest: string, call: Call): Response => {
+  const own = (area: string, rest: string, call: Call): Response | Promise<Response> => {
     if (area === "_market" && call.method === "GET") return json(market.coins());
-    if (area === "_control" && call.method === "POST")
+    if (area === "_control" && rest === "/messenger/say" && call.method === "POST")
+      return controlled(() => messenger.say(parseJson(call.body)));
+    if (area === "_control" && rest === "" && call.method === "POST")
       return controlled(() => control(faults, parseJson(call.body)));
     const provider = PROVIDERS.find((one) => `/${one}` === rest);
     if (area === "_sent" && call.method === "GET" && provider !== undefined)
@@ -142,10 +147,9 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   };
 }
 
-function controlled(work: () => void): Response {
+async function controlled(work: () => object | void | Promise<object>): Promise<Response> {
   try {
-    work();
-    return json({ ok: true });
+    return json({ ok: true, ...(await work()) });
   } catch (error) {
     if (error instanceof z.ZodError) return json({ error: problemOf(error) }, 400);
     if (error instanceof TypeError) return json({ error: error.message }, 400);

@@ -5,6 +5,7 @@ import { onchainSignals } from "./onchain";
 import { random } from "./random";
 import { researchResult } from "./research";
 import { minimalValue } from "./schemaValue";
+import { tradeIntent } from "./tradeIntent";
 import { bigUsd, percent, usd } from "./words";
 
 export type Prompted = {
@@ -33,6 +34,8 @@ function valueFor(prompted: Prompted, scene: Scene): unknown {
       return onchainSignals(userMessage(prompted, "Focus token:"), scene);
     case "research_result":
       return researchResult(userMessage(prompted, "Evidence:"), scene);
+    case "trade_intent":
+      return tradeIntent(userMessage(prompted, "Post: "));
     case undefined:
       return { answer: chatAnswer(prompted, scene) };
     default:
