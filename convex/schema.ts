@@ -7,6 +7,7 @@ import { messengerTables } from "./messenger/tables";
 import { depositTables } from "./payments/depositTables";
 import { paidTables } from "./payments/paidTables";
 import { transferTables } from "./payments/transferTables";
+import { priceTables } from "./prices/tables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
 import { userTables } from "./users/tables";
@@ -16,6 +17,7 @@ import { walletTables } from "./wallets/tables";
 export default defineSchema({
   ...libTables,
   ...marketTables,
+  ...priceTables,
   ...researchTables,
   ...runTables,
   ...messengerTables,

@@ -1,0 +1,50 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+
+/** The tokens whose prices the service keeps. */
+export const vPricedToken = v.union(v.literal("BTC"), v.literal("ETH"));
+export type PricedToken = Infer<typeof vPricedToken>;
+export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
+
+/** `llm`: the model's market data, when nothing better answered. Never used for limits, never fires an alert. */
+export const vPriceSource = v.union(
+  v.literal("chainlink"),
+  v.literal("coinbase"),
+  v.literal("binance"),
+  v.literal("coingecko"),
+  v.literal("llm"),
+);
+export type PriceSource = Infer<typeof vPriceSource>;
+
+export const vPrice = v.object({
+  token: vPricedToken,
+  priceUsd: v.number(),
+  source: vPriceSource,
+  /** Epoch ms: when the source saw the price. */
+  observedAt: v.number(),
+  /** Epoch ms: when the service stored it. */
+  takenAt: v.number(),
+});
+export type Price = Infer<typeof vPrice>;
+
+export const priceTables = {
+  /**
+   * Live prices as they were taken: one per token and tick of five minutes, and those that somebody asked for in
+   * between; never two within a minute. Written by `prices/samples`. Dies after a week.
+   */
+  priceSamples: defineTable(vPrice).index("by_token_and_takenAt", ["token", "takenAt"]),
+
+  /**
+   * The service's own hourly history: the last price taken in each UTC hour; an hour without a sample has none.
+   * Written by `prices/samples` with each sample. Kept.
+   */
+  hourlyCloses: defineTable({
+    token: vPricedToken,
+    /** Epoch ms: the full hour that ends it. Samples taken in the 60 minutes before count, this moment's does not. */
+    hourEndsAt: v.number(),
+    priceUsd: v.number(),
+    source: vPriceSource,
+    /** Epoch ms. */
+    takenAt: v.number(),
+  }).index("by_token_and_hourEndsAt", ["token", "hourEndsAt"]),
+};
