@@ -37,4 +37,8 @@ export const deadlines = {
   deposit: 3 * SECOND,
   /** One message to the messenger. */
   messenger: 15 * SECOND,
+  /** How long who asked for a card is kept waiting for its delivery. */
+  delivery: 8 * SECOND,
+  /** One request to the agent API, which answers at once: its work goes on behind. */
+  agentApi: 15 * SECOND,
 };

@@ -30,12 +30,24 @@ const limits = {
   depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200 },
   paymentUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
   paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },
+  cardAddress: { kind: "token bucket", rate: 600, period: HOUR, capacity: 600 },
 } as const;
 
 const rateLimiter = new RateLimiter(components.rateLimiter, limits);
 
 export type LimitName =
-  "chat" | "refresh" | "shift" | "settings" | "chain" | "transfer" | "deposit" | "payment" | "run" | "game";
+  | "chat"
+  | "refresh"
+  | "shift"
+  | "settings"
+  | "chain"
+  | "transfer"
+  | "deposit"
+  | "payment"
+  | "run"
+  | "game"
+  | "card";
 
 /** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
 export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });

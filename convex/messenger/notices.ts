@@ -1,0 +1,59 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
+import { internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { optional, type Variable } from "../lib/env";
+import { sleep } from "../lib/time";
+import { enqueueCard, type Card } from "./model";
+
+/** Cards that are no user's own (signals, whale alerts, recaps), and cards that a user asks for and waits for. */
+
+/** Nobody's id, for users' ids are never empty: no settings apply but the default bot and chat. */
+const NOBODY = "";
+
+/**
+ * Puts a card for the service's own chat into the outbox.
+ * @returns `null` where no default bot or no default chat is configured: nothing is queued.
+ */
+export async function enqueueServiceCard(
+  ctx: MutationCtx,
+  card: Omit<Card, "userId" | "chatId">,
+): Promise<Id<"messages"> | null> {
+  if (!isSet("MESSENGER_BOT_TOKEN") || !isSet("MESSENGER_CHAT_ID")) return null;
+  return enqueueCard(ctx, { ...card, userId: NOBODY });
+}
+
+/** Set and well-formed. A malformed variable must not undo the transaction that wanted to tell of its result. */
+function isSet(name: Variable): boolean {
+  try {
+    return optional(name) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Waits a while for a card's delivery.
+ * @returns Whether it has arrived by then; one that has not may arrive later.
+ */
+export async function awaitDelivery(ctx: ActionCtx, messageId: Id<"messages">): Promise<boolean> {
+  const signal = AbortSignal.timeout(deadlines.delivery);
+  for (let pause = 50; !signal.aborted; pause = Math.min(pause * 1.5, 500)) {
+    const sent = await ctx.runQuery(internal.messenger.notices.outcome, { messageId });
+    if (sent !== null) return sent;
+    await sleep(pause);
+  }
+  return false;
+}
+
+/** Whether a card was sent; `null` while it is on its way. */
+export const outcome = internalQuery({
+  args: { messageId: v.id("messages") },
+  returns: v.union(v.boolean(), v.null()),
+  handler: async (ctx, { messageId }) => {
+    const row = await ctx.db.get("messages", messageId);
+    if (row === null) return false;
+    return row.state === "queued" || row.state === "sending" ? null : row.state === "sent";
+  },
+});
