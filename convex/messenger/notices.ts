@@ -1,13 +1,10 @@
 import { v } from "convex/values";
-import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
-import { deadlines } from "../lib/deadlines";
+import { internalQuery, type MutationCtx } from "../_generated/server";
 import { optional, type Variable } from "../lib/env";
-import { sleep } from "../lib/time";
 import { enqueueCard, type Card } from "./model";
 
-/** Cards that are no user's own (signals, whale alerts, recaps), and cards that a user asks for and waits for. */
+/** Cards that are no user's own: signals, whale alerts, recaps. And how a card has fared. */
 
 /** Nobody's id, for users' ids are never empty: no settings apply but the default bot and chat. */
 const NOBODY = "";
@@ -31,20 +28,6 @@ function isSet(name: Variable): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * Waits a while for a card's delivery.
- * @returns Whether it has arrived by then; one that has not may arrive later.
- */
-export async function awaitDelivery(ctx: ActionCtx, messageId: Id<"messages">): Promise<boolean> {
-  const signal = AbortSignal.timeout(deadlines.delivery);
-  for (let pause = 50; !signal.aborted; pause = Math.min(pause * 1.5, 500)) {
-    const sent = await ctx.runQuery(internal.messenger.notices.outcome, { messageId });
-    if (sent !== null) return sent;
-    await sleep(pause);
-  }
-  return false;
 }
 
 /** Whether a card was sent; `null` while it is on its way. */
