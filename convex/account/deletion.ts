@@ -4,13 +4,14 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { MINUTE } from "../lib/time";
 import { eraseMessages } from "../messenger/model";
+import { eraseAlerts } from "../prices/alertRows";
 import { eraseResearch, hasActiveShift } from "../research/model";
 import { eraseRuns, hasRuns } from "../runs/model";
 import { eraseAddresses, requireUser } from "../users/model";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
- * settings and linked addresses. What money depends on stays: the credits ledger with games and reservations, wallets,
+ * settings, price alerts and linked addresses. What money depends on stays: the credits ledger with games and reservations, wallets,
  * transactions and trades, and the account itself, which is what protects the wallets.
  */
 
@@ -28,6 +29,7 @@ const vDeletion = v.object({
 const STEPS: ((ctx: MutationCtx, userId: string, limit: number) => Promise<number>)[] = [
   eraseResearch,
   eraseRuns,
+  eraseAlerts,
   eraseMessages,
   eraseAddresses,
 ];

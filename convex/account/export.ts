@@ -24,6 +24,7 @@ export const page = query({
       v.literal("trades"),
       v.literal("messengerSettings"),
       v.literal("messages"),
+      v.literal("alerts"),
       v.literal("deletions"),
     ),
     paginationOpts: paginationOptsValidator,
@@ -108,6 +109,13 @@ export const page = query({
           await db
             .query("messages")
             .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "alerts":
+        return lines(
+          await db
+            .query("priceAlerts")
+            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
             .paginate(paginationOpts),
         );
       case "deletions":

@@ -37,6 +37,21 @@ const marketSnapshot = z.object({
     }),
   ),
   focus: tokenFigures.nullable().optional(),
+  sources: z
+    .array(
+      z.object({
+        name: z.string(),
+        asOf: z.iso.datetime(),
+        agreementBps: z
+          .number()
+          .int()
+          .nonnegative()
+          .describe(
+            "The largest distance of the model's own price from this source's, over the coins it knows.",
+          ),
+      }),
+    )
+    .describe("The live price sources that the figures were held against; empty when none was within reach."),
 });
 
 const market: MountedEndpoint = endpoint({
@@ -54,7 +69,7 @@ const market: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
       begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
     });
-    return { fetchedAt: iso(snapshot.fetchedAt), ...snapshot.figures };
+    return { fetchedAt: iso(snapshot.fetchedAt), ...snapshot.figures, sources: snapshot.sources };
   },
 });
 

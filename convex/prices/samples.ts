@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
+import { fireCrossed } from "./alertRows";
 import { priceOf, storeSample, youngSample } from "./model";
 import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
 
@@ -28,12 +29,13 @@ export const takeDue = internalMutation({
   },
 });
 
-/** Stores what a source said. @returns The sample that counts: an earlier one where one is young enough. */
+/** Stores what a source said and fires the alerts that it crosses. @returns The sample that counts: an earlier one where one is young enough. */
 export const store = internalMutation({
   args: { token: vPricedToken, priceUsd: v.number(), source: vPriceSource, observedAt: v.number() },
   returns: vPrice,
   handler: async (ctx, sample) => {
-    const { price } = await storeSample(ctx, sample);
+    const { price, stored } = await storeSample(ctx, sample);
+    if (stored) await fireCrossed(ctx, price);
     return price;
   },
 });

@@ -22,6 +22,7 @@ const PROVIDER_OF: Record<string, Provider> = {
   "agent-api": "agent",
   sentiment: "sentiment",
   messenger: "messenger",
+  tickers: "tickers",
 };
 
 /**

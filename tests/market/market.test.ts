@@ -11,7 +11,7 @@ describe("GET /mcp/market", () => {
     const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);
     expect(body).toEqual({
-      fetchedAt: expect.stringMatching(/^2026-01-05T09:00:0\d\.\d{3}Z$/),
+      fetchedAt: expect.stringMatching(/^2026-01-05T09:0\d:\d\d\.\d{3}Z$/),
       keyPrices: {
         bitcoin: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
         ethereum: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
@@ -30,6 +30,11 @@ describe("GET /mcp/market", () => {
         price: expect.any(Number),
         change24h: expect.any(Number),
         marketCap: expect.any(Number),
+      })),
+      sources: ["coinbase", "binance", "coingecko"].map((name) => ({
+        name,
+        asOf: expect.stringMatching(/^2026-01-05T09:0\d:\d\d\.\d{3}Z$/),
+        agreementBps: expect.any(Number),
       })),
     });
     await app.pass(61_000, { cronsRun: false });
@@ -57,6 +62,7 @@ describe("GET /mcp/market", () => {
 
   test("reads fenced JSON with numbers as strings", async () => {
     const app = createApp();
+    app.standins.fail("tickers", { mode: "status", status: 503 });
     const content = `Here you are:\n\`\`\`json\n${JSON.stringify(loose())}\n\`\`\``;
     app.standins.fail("llm", { mode: "reply", content });
     const { status, body } = await app.get("/mcp/market");

@@ -8,7 +8,7 @@ afterEach(closeApp);
 
 const paginationOpts = { numItems: 5, cursor: null };
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { users, account, credits, chat, runs, research, wallets } = api;
+  const { users, account, credits, chat, prices, runs, research, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
   const mutation = (one: FunctionReference<"mutation">, args = {}) =>
     [one, () => app.mutation(one, args)] as const;
@@ -26,6 +26,9 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     query(credits.app.balance),
     query(credits.app.history, { paginationOpts }),
     mutation(credits.app.openGame),
+    action(prices.app.createAlert, { token: "BTC", direction: "above", levelUsd: 1 }),
+    query(prices.app.alerts),
+    mutation(prices.app.cancelAlert, { alertId: "none" }),
     mutation(chat.runs.start, { question: "Why?" }),
     query(runs.app.mine, { paginationOpts }),
     query(research.app.reports, { paginationOpts }),
