@@ -13,5 +13,7 @@ crons.interval("match deposits to users", { minutes: 5 }, internal.payments.depo
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
+crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.watches.begin, {});
+crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.watches.resume, {});
 
 export default crons;

@@ -8,6 +8,7 @@ import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
 import { researchEndpoints } from "./research/http";
 import { walletEndpoints } from "./wallets/http";
+import { whaleEndpoints } from "./whales/http";
 
 export const endpoints = [
   ...marketEndpoints,
@@ -15,6 +16,7 @@ export const endpoints = [
   ...researchEndpoints,
   ...paidReportEndpoints,
   ...messengerEndpoints,
+  ...whaleEndpoints,
   ...walletEndpoints,
   ...depositEndpoints,
   ...opsEndpoints,

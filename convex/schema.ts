@@ -13,6 +13,7 @@ import { runTables } from "./runs/tables";
 import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
+import { whaleTables } from "./whales/tables";
 
 export default defineSchema({
   ...libTables,
@@ -26,6 +27,7 @@ export default defineSchema({
   ...paidTables,
   ...depositTables,
   ...custodyTables,
+  ...whaleTables,
   ...creditTables,
   ...userTables,
   ...accountTables,
