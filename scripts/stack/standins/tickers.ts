@@ -41,7 +41,8 @@ export function createTickers({ now, market }: { now: () => number; market: Mark
     const pair = query.get("symbol") ?? "";
     const symbol = /^([A-Z]+)USDT$/.exec(pair)?.[1];
     if (symbol === undefined || !traded(symbol)) return refuse("binance", 400, "Invalid symbol.");
-    const at = now();
+    // Accelerated clocks tell fractions of a millisecond.
+    const at = Math.floor(now());
     const { price, change24h, volume24h } = market.coin(symbol, at);
     if (path === "/api/v3/ticker/price") return json({ symbol: pair, price: price.toFixed(8) });
     if (path !== "/api/v3/ticker/24hr") return refuse("binance", 404, "Unknown path");
