@@ -13,6 +13,16 @@ crons.interval("match deposits to users", { minutes: 5 }, internal.payments.depo
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
+crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
+crons.interval("resume interrupted signals", { minutes: 5 }, internal.signals.issuing.resumeLost, {});
+crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});
+crons.weekly(
+  "recap the week's signals",
+  { dayOfWeek: "sunday", hourUTC: 23, minuteUTC: 55 },
+  internal.signals.weeks.openDue,
+  {},
+);
+crons.interval("resume interrupted weekly recaps", { minutes: 5 }, internal.signals.weeks.resumeLost, {});
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.watches.begin, {});
 crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.watches.resume, {});
 

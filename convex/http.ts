@@ -7,6 +7,7 @@ import { opsEndpoints } from "./ops/http";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
 import { researchEndpoints } from "./research/http";
+import { signalEndpoints } from "./signals/http";
 import { walletEndpoints } from "./wallets/http";
 import { whaleEndpoints } from "./whales/http";
 
@@ -14,6 +15,7 @@ export const endpoints = [
   ...marketEndpoints,
   ...chatEndpoints,
   ...researchEndpoints,
+  ...signalEndpoints,
   ...paidReportEndpoints,
   ...messengerEndpoints,
   ...whaleEndpoints,

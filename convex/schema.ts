@@ -10,6 +10,7 @@ import { transferTables } from "./payments/transferTables";
 import { priceTables } from "./prices/tables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
+import { signalTables } from "./signals/tables";
 import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
@@ -21,6 +22,7 @@ export default defineSchema({
   ...priceTables,
   ...researchTables,
   ...runTables,
+  ...signalTables,
   ...messengerTables,
   ...walletTables,
   ...transferTables,
