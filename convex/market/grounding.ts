@@ -11,8 +11,8 @@ const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
 
 type Reference = { usd: number; change24h: number | null };
 
-/** What the most trusted source that knows a coin says of it, by symbol. */
-function references(sources: readonly QuoteSource[]): Map<string, Reference> {
+/** What the most trusted source that knows a coin says of it, by symbol. `change24h`: from the first that tells one. */
+export function references(sources: readonly QuoteSource[]): Map<string, Reference> {
   const known = new Map<string, Reference>();
   for (const { symbol, usd, change24h } of sources.flatMap(({ quotes }) => quotes)) {
     const earlier = known.get(symbol);
@@ -20,15 +20,6 @@ function references(sources: readonly QuoteSource[]): Map<string, Reference> {
     else earlier.change24h ??= change24h;
   }
   return known;
-}
-
-/** Live prices for the prompt, in one line; `null` when no source is within reach. */
-export function describeQuotes(sources: readonly QuoteSource[]): string | null {
-  const known = [...references(sources)].map(([symbol, { usd, change24h }]) => {
-    const change = change24h === null ? "" : ` (${change24h > 0 ? "+" : ""}${change24h} % over 24 hours)`;
-    return `${symbol} ${usd} USD${change}`;
-  });
-  return known.length === 0 ? null : known.join(", ");
 }
 
 /**

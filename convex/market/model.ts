@@ -4,8 +4,9 @@ import { deadlines } from "../lib/deadlines";
 import { log } from "../lib/log";
 import { iso } from "../lib/time";
 import { freshQuotes } from "../prices/quotes";
+import type { QuoteSource } from "../prices/tables";
 import { completeStructured } from "../providers/llm";
-import { describeQuotes, ground } from "./grounding";
+import { ground, references } from "./grounding";
 import { marketShape, SNAPSHOT_SCHEMA_NAME, snapshotMessages } from "./prompts";
 import type { MarketFigures, MarketSource } from "./tables";
 
@@ -48,6 +49,15 @@ export async function askForMarket(ctx: ActionCtx, focus: string): Promise<Asked
   const grounded = ground(answer.value, quoted);
   if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
   return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
+}
+
+/** Live prices in one line, for the prompt; `null` when no source is within reach. */
+function describeQuotes(sources: readonly QuoteSource[]): string | null {
+  const known = [...references(sources)].map(([symbol, { usd, change24h }]) => {
+    const change = change24h === null ? "" : ` (${signed(change24h)} % over 24 hours)`;
+    return `${symbol} ${usd} USD${change}`;
+  });
+  return known.length === 0 ? null : known.join(", ");
 }
 
 /** A snapshot in a few lines, for a prompt. */
