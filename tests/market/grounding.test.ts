@@ -172,7 +172,7 @@ describe("GET /mcp/market", () => {
 
   test("does not wait for a source that hangs longer than its deadline", async () => {
     const app = createApp();
-    deadlines.grounding = 40;
+    deadlines.grounding = 500;
     app.standins.fail("tickers", { mode: "hang", ticker: "binance" });
     const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);

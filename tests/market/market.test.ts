@@ -109,13 +109,14 @@ describe("an LLM gateway that fails", () => {
     ["never answers", { mode: "hang" }, "The LLM gateway did not answer in time"],
   ] as const)("and %s is a 502 that names it", async (_name, fault, error) => {
     const app = createApp();
-    deadlines.llmScheduled = 60;
+    if (fault.mode === "hang") deadlines.llmScheduled = 60;
     app.standins.fail("llm", fault);
     const answer = await app.get("/mcp/market");
     expect([answer.status, Object.keys(answer.body)]).toEqual([502, ["error"]]);
     expect(answer.body.error).toContain(error);
     expect(await app.rows("marketSnapshots")).toEqual([]);
     app.standins.clear();
+    deadlines.llmScheduled = 10_000;
     expect((await app.get("/mcp/market")).status).toBe(200);
   });
 
@@ -141,6 +142,8 @@ describe("an LLM gateway that fails", () => {
     app.standins.fail("llm", { mode: "slow", ms: 100 });
     const stale = await app.get("/mcp/market");
     expect([stale.status, stale.body]).toEqual([200, body]);
+    deadlines.caller = 10_000;
+    expect((await app.get("/mcp/market")).body.fetchedAt).not.toBe(body.fetchedAt);
   });
 });
 

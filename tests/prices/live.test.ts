@@ -135,7 +135,7 @@ describe("a ticker's answer that is no live price is passed over", () => {
 
   test.each(["garbage", "html", "empty", "half", "drop", "hang"] as const)("%s", async (mode) => {
     const app = createApp();
-    deadlines.price = 60;
+    deadlines.price = 500;
     app.standins.fail("tickers", { mode, ticker: "coinbase" });
     expect((await current(app)).source).toBe("binance");
   });
