@@ -69,15 +69,33 @@ export async function issue(app: App): Promise<void> {
   await work(app);
 }
 
-/** Lets what was queued run to its end: the pool, the price, the model, the card. */
+/** Lets what is due run to its end: the pool, the price, the model, the card. */
 export async function work(app: App): Promise<void> {
-  await app.settle(32);
+  for (let round = 0; round < 50; round++) {
+    await app.settle(4);
+    if (!(await isBusy(app))) return;
+  }
+}
+
+/** Whether something is under way. An attempt that waits for its time has a longer lease than an hour. */
+async function isBusy(app: App): Promise<boolean> {
+  const now = Date.now();
+  const attempts = [...(await app.rows("signalRuns")), ...(await app.rows("weeklyRecaps"))];
+  if (attempts.some(({ state, leaseUntil }) => state === "writing" && leaseUntil - now <= HOUR)) return true;
+  const cards = await app.rows("messages");
+  if (cards.some(({ state, dueAt }) => state === "sending" || (state === "queued" && dueAt <= now)))
+    return true;
+  const scheduled = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+  return scheduled.some(
+    ({ state, scheduledTime }) =>
+      state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= now),
+  );
 }
 
 /** One tick of the outcome tracker. */
 export async function track(app: App): Promise<void> {
   await app.t.mutation(internal.signals.outcomes.track, {});
-  await app.settle(4);
+  await work(app);
 }
 
 /** Moves the clock without running anything on the way but what is scheduled. */
