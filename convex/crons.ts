@@ -13,6 +13,8 @@ crons.interval("match deposits to users", { minutes: 5 }, internal.payments.depo
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
+// The contract names the minute.
+// eslint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
 crons.interval("resume interrupted signals", { minutes: 5 }, internal.signals.issuing.resumeLost, {});
 crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});
