@@ -5,6 +5,7 @@ import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { userId as userIdShape } from "../lib/input";
 import { linkOf } from "../messenger/model";
+import { hasActiveAlerts } from "../prices/alertRows";
 import { hasRuns } from "../runs/model";
 import { hasAuthors } from "../social/model";
 import { addressesOf, findUser, ownerOf } from "../users/model";
@@ -43,7 +44,7 @@ export const claimUserId = mutation({
     if (await isInUse(ctx, user.userId)) {
       throw new AppError(
         "conflict",
-        "This account has credits, wallets, addresses, a messenger link, social accounts or runs of its own already",
+        "This account has credits, wallets, addresses, a messenger link, social accounts, price alerts or runs of its own already",
       );
     }
     await ctx.db.patch("users", user._id, { userId, claimed: true });
@@ -60,6 +61,7 @@ async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
     (await addressesOf(ctx, userId)).length > 0 ||
     (await linkOf(ctx, userId)) !== null ||
     (await hasAuthors(ctx, userId)) ||
+    (await hasActiveAlerts(ctx, userId)) ||
     (await hasRuns(ctx, userId))
   );
 }

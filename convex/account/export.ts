@@ -30,6 +30,7 @@ export const page = query({
       v.literal("socialLimits"),
       v.literal("socialDays"),
       v.literal("socialRecipients"),
+      v.literal("alerts"),
       v.literal("deletions"),
     ),
     paginationOpts: paginationOptsValidator,
@@ -156,6 +157,13 @@ export const page = query({
           await db
             .query("socialRecipients")
             .withIndex("by_userId_and_address", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "alerts":
+        return lines(
+          await db
+            .query("priceAlerts")
+            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
             .paginate(paginationOpts),
         );
       case "deletions":

@@ -36,6 +36,8 @@ const limits = {
   linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600 },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
+  cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },
+  cardAddress: { kind: "token bucket", rate: 600, period: HOUR, capacity: 600 },
 } as const;
 
 const rateLimiter = new RateLimiter(components.rateLimiter, limits);
@@ -51,7 +53,8 @@ export type LimitName =
   | "payment"
   | "run"
   | "game"
-  | "link";
+  | "link"
+  | "card";
 
 /** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
 export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { vPriceSource } from "../prices/tables";
 
 export const vWalletKind = v.union(v.literal("basic"), v.literal("custody"));
 
@@ -57,7 +58,7 @@ export const vHolding = v.object({
   raw: v.string(),
   decimals: v.number(),
   priceUsd: v.union(v.number(), v.null()),
-  priceSource: v.union(v.literal("chainlink"), v.null()),
+  priceSource: v.union(vPriceSource, v.null()),
   valueUsd: v.union(v.number(), v.null()),
 });
 

@@ -11,7 +11,12 @@ const user = (content: string) => [{ role: "user", content }];
 describe("market_snapshot", () => {
   test("fits the service's shape, without and with a focus", async () => {
     const standins = standinsAt();
-    const whole = await structured(standins, "market_snapshot", marketShape(""), snapshotMessages("", NOW));
+    const whole = await structured(
+      standins,
+      "market_snapshot",
+      marketShape(""),
+      snapshotMessages("", NOW, null),
+    );
     const figures = marketShape("").parse(JSON.parse(whole));
     expect(figures.trending).toHaveLength(10);
     expect(figures.top20).toHaveLength(20);
@@ -22,7 +27,7 @@ describe("market_snapshot", () => {
         standins,
         "market_snapshot",
         marketShape(focus),
-        snapshotMessages(focus, NOW),
+        snapshotMessages(focus, NOW, null),
       );
       marketShape(focus).parse(JSON.parse(answer));
       expect(shape.parse(JSON.parse(answer)).focus.symbol).toBe(focus);

@@ -8,7 +8,7 @@ afterEach(closeApp);
 
 const paginationOpts = { numItems: 5, cursor: null };
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { users, account, credits, chat, messenger, runs, research, social, wallets } = api;
+  const { users, account, credits, chat, messenger, prices, runs, research, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
   const mutation = (one: FunctionReference<"mutation">, args = {}) =>
     [one, () => app.mutation(one, args)] as const;
@@ -26,6 +26,9 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     query(credits.app.balance),
     query(credits.app.history, { paginationOpts }),
     mutation(credits.app.openGame),
+    action(prices.app.createAlert, { token: "BTC", direction: "above", levelUsd: 1 }),
+    query(prices.app.alerts),
+    mutation(prices.app.cancelAlert, { alertId: "none" }),
     mutation(chat.runs.start, { question: "Why?" }),
     mutation(messenger.linking.createCode),
     query(messenger.linking.status),

@@ -15,6 +15,7 @@ import { refusal } from "./refusals";
 import { createSentiment } from "./sentiment";
 import { delay, spoil } from "./spoil";
 import { createSwap } from "./swap";
+import { createTickers, tickerOf } from "./tickers";
 
 export type { Fault, Provider } from "./control";
 export type { SentMessage, SentRequest } from "./records";
@@ -42,10 +43,11 @@ const PREFIXES = new Map<string, Provider>([
   ["sentiment", "sentiment"],
   ["messenger", "messenger"],
   ["swap-api", "swap"],
+  ["tickers", "tickers"],
 ]);
 
 /** Told to answer nothing, these answer an empty object; the models answer in their usual form, without content. */
-const EMPTY_IS_AN_OBJECT: readonly Provider[] = ["agent", "messenger", "swap"];
+const EMPTY_IS_AN_OBJECT: readonly Provider[] = ["agent", "messenger", "swap", "tickers"];
 
 export type StandinsOptions = {
   /** What the simulated market is made from. */
@@ -69,6 +71,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const agent = createAgentApi({ seed, now, market });
   const sentiment = createSentiment({ seed, now, market });
   const swap = createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) });
+  const tickers = createTickers({ now, market });
   const messenger = createMessenger({
     now,
     accepted: (message) => {
@@ -82,13 +85,15 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       case "llm":
         return llm.handle(call, fault);
       case "agent":
-        return agent.handle(call);
+        return agent.handle(call, fault);
       case "sentiment":
         return sentiment.handle(call, fault);
       case "messenger":
         return messenger.handle(call);
       case "swap":
         return swap.handle(call);
+      case "tickers":
+        return tickers.handle(call);
     }
   };
 
@@ -101,8 +106,9 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       const { method, path } = call;
       records.request(provider, { method, path, ...query, body, at: now(), ...named });
     }
-    const fault = faults.take(provider, schema === null ? CHAT : schema);
-    if (fault?.mode === "status") return refusal(provider, fault);
+    const about = { schema: schema === null ? CHAT : schema, ticker: tickerOf(call.path) };
+    const fault = faults.take(provider, about);
+    if (fault?.mode === "status") return refusal(provider, fault, call);
     await delay(fault, signal);
     const right = await answer(provider, call, fault);
     const empty = fault?.mode === "empty" && EMPTY_IS_AN_OBJECT.includes(provider);
@@ -170,5 +176,6 @@ function standinEnv(base: string): Record<string, string> {
     MESSENGER_CHAT_ID: "424242",
     SWAP_API_URL: `${base}/swap-api`,
     SWAP_API_KEY: "0x-simulated-local-only",
+    TICKER_API_URL: `${base}/tickers`,
   };
 }

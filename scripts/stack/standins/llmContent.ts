@@ -1,5 +1,6 @@
 /** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
 
+import { signalReview, tradingSignal } from "./llmSignals";
 import type { Coin, Market } from "./market";
 import { onchainSignals } from "./onchain";
 import { random } from "./random";
@@ -36,6 +37,10 @@ function valueFor(prompted: Prompted, scene: Scene): unknown {
       return researchResult(userMessage(prompted, "Evidence:"), scene);
     case "trade_intent":
       return tradeIntent(userMessage(prompted, "Post: "));
+    case "trading_signal":
+      return tradingSignal(userMessage(prompted, "Live price:"), scene);
+    case "signal_review":
+      return signalReview(userMessage(prompted, "Review of the"), scene);
     case undefined:
       return { answer: chatAnswer(prompted, scene) };
     default:
