@@ -6,11 +6,35 @@ const crons = cronJobs();
 crons.interval("collect data for research shifts", { minutes: 5 }, internal.research.shifts.collectDue, {});
 crons.interval("write due research reports", { minutes: 5 }, internal.research.syntheses.claimDue, {});
 crons.interval("resume interrupted deliveries", { minutes: 5 }, internal.messenger.outbox.sweep, {});
+crons.interval("sample live prices", { minutes: 5 }, internal.prices.samples.takeDue, {});
 crons.interval("settle open transactions", { minutes: 1 }, internal.wallets.transactions.followUpDue, {});
 crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposits.checkDue, {});
 crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.matchDue, {});
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
+crons.interval("resume interrupted bot answers", { minutes: 1 }, internal.bot.jobs.sweep, {});
+crons.interval("forget old bot updates", { minutes: 60 }, internal.bot.updates.forgetOld, {});
+crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.mentions.resumeLost, {});
+crons.daily(
+  "forget old mentions",
+  { hourUTC: 3, minuteUTC: 37 },
+  internal.social.mentions.forgetStrangers,
+  {},
+);
+// The contract names the minute.
+// eslint-disable-next-line @convex-dev/no-top-of-hour-crons
+crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
+crons.interval("resume interrupted signals", { minutes: 5 }, internal.signals.issuing.resumeLost, {});
+crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});
+crons.weekly(
+  "recap the week's signals",
+  { dayOfWeek: "sunday", hourUTC: 23, minuteUTC: 55 },
+  internal.signals.weeks.openDue,
+  {},
+);
+crons.interval("resume interrupted weekly recaps", { minutes: 5 }, internal.signals.weeks.resumeLost, {});
+crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.watches.begin, {});
+crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.watches.resume, {});
 
 export default crons;

@@ -1,4 +1,5 @@
 import { httpRouter } from "convex/server";
+import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
 import { mount, type MountedEndpoint } from "./lib/http";
 import { marketEndpoints } from "./market/http";
@@ -8,17 +9,23 @@ import { referenceEndpoints } from "./ops/referenceHttp";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
 import { researchEndpoints } from "./research/http";
+import { signalEndpoints } from "./signals/http";
+import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 import { transactionEndpoints } from "./wallets/transactionHttp";
+import { whaleEndpoints } from "./whales/http";
 
 /** By domain; the names are the tags of the API document. */
 export const domains: Record<string, MountedEndpoint[]> = {
   market: marketEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
+  signals: signalEndpoints,
+  whales: whaleEndpoints,
   payments: [...paidReportEndpoints, ...depositEndpoints],
-  messenger: messengerEndpoints,
+  messenger: [...messengerEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints],
+  social: socialEndpoints,
   service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
 };
 

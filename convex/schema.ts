@@ -1,5 +1,6 @@
 import { defineSchema } from "convex/server";
 import { accountTables } from "./account/tables";
+import { botTables } from "./bot/tables";
 import { creditTables } from "./credits/tables";
 import { libTables } from "./lib/tables";
 import { marketTables } from "./market/tables";
@@ -7,24 +8,33 @@ import { messengerTables } from "./messenger/tables";
 import { depositTables } from "./payments/depositTables";
 import { paidTables } from "./payments/paidTables";
 import { transferTables } from "./payments/transferTables";
+import { priceTables } from "./prices/tables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
+import { socialTables } from "./social/tables";
+import { signalTables } from "./signals/tables";
 import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
+import { whaleTables } from "./whales/tables";
 
 export default defineSchema({
   ...libTables,
   ...marketTables,
+  ...priceTables,
   ...researchTables,
   ...runTables,
+  ...signalTables,
   ...messengerTables,
+  ...botTables,
   ...walletTables,
   ...transferTables,
   ...paidTables,
   ...depositTables,
   ...custodyTables,
+  ...whaleTables,
   ...creditTables,
+  ...socialTables,
   ...userTables,
   ...accountTables,
 });

@@ -4,6 +4,11 @@ const isTerminal = process.stdout.isTTY;
 
 export const bold = (text: string) => (isTerminal ? `\u001b[1m${text}\u001b[0m` : text);
 export const dim = (text: string) => (isTerminal ? `\u001b[2m${text}\u001b[0m` : text);
+export const green = (text: string) => (isTerminal ? `\u001b[32m${text}\u001b[0m` : text);
+export const red = (text: string) => (isTerminal ? `\u001b[31m${text}\u001b[0m` : text);
+
+/** Columns to fill: the terminal's, 80 where there is none, at most 120. */
+export const columns = () => Math.min(process.stdout.columns ?? 80, 120);
 
 /** A messenger card (HTML with <b> as its only tag) as a framed block of at most `width` columns. */
 export function framedCard(html: string, width = 96): string {

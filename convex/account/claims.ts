@@ -4,7 +4,10 @@ import { standingOf } from "../credits/model";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { userId as userIdShape } from "../lib/input";
+import { linkOf } from "../messenger/model";
+import { hasActiveAlerts } from "../prices/alertRows";
 import { hasRuns } from "../runs/model";
+import { hasAuthors } from "../social/model";
 import { addressesOf, findUser, ownerOf } from "../users/model";
 import { walletOf } from "../wallets/model";
 
@@ -41,7 +44,7 @@ export const claimUserId = mutation({
     if (await isInUse(ctx, user.userId)) {
       throw new AppError(
         "conflict",
-        "This account has credits, wallets, addresses or runs of its own already",
+        "This account has credits, wallets, addresses, a messenger link, social accounts, price alerts or runs of its own already",
       );
     }
     await ctx.db.patch("users", user._id, { userId, claimed: true });
@@ -56,6 +59,9 @@ async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
     (await walletOf(ctx, userId, "basic")) !== null ||
     (await walletOf(ctx, userId, "custody")) !== null ||
     (await addressesOf(ctx, userId)).length > 0 ||
+    (await linkOf(ctx, userId)) !== null ||
+    (await hasAuthors(ctx, userId)) ||
+    (await hasActiveAlerts(ctx, userId)) ||
     (await hasRuns(ctx, userId))
   );
 }

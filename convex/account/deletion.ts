@@ -4,14 +4,17 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { MINUTE } from "../lib/time";
 import { eraseMessages } from "../messenger/model";
+import { eraseAlerts } from "../prices/alertRows";
 import { eraseResearch, hasActiveShift } from "../research/model";
 import { eraseRuns, hasRuns } from "../runs/model";
+import { eraseSocial } from "../social/model";
 import { eraseAddresses, requireUser } from "../users/model";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
- * settings and linked addresses. What money depends on stays: the credits ledger with games and reservations, wallets,
- * transactions and trades, and the account itself, which is what protects the wallets.
+ * settings, price alerts, the linked messenger account, linked addresses, social accounts and mentions. What money depends on stays:
+ * the credits ledger with games and reservations, wallets, transactions, trades and what counts against limits, and the
+ * account itself, which is what protects the wallets.
  */
 
 /** Rows per transaction. */
@@ -28,8 +31,10 @@ const vDeletion = v.object({
 const STEPS: ((ctx: MutationCtx, userId: string, limit: number) => Promise<number>)[] = [
   eraseResearch,
   eraseRuns,
+  eraseAlerts,
   eraseMessages,
   eraseAddresses,
+  eraseSocial,
 ];
 
 /** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */

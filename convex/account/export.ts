@@ -23,7 +23,14 @@ export const page = query({
       v.literal("transactions"),
       v.literal("trades"),
       v.literal("messengerSettings"),
+      v.literal("messengerLinks"),
       v.literal("messages"),
+      v.literal("mentions"),
+      v.literal("socialAccounts"),
+      v.literal("socialLimits"),
+      v.literal("socialDays"),
+      v.literal("socialRecipients"),
+      v.literal("alerts"),
       v.literal("deletions"),
     ),
     paginationOpts: paginationOptsValidator,
@@ -103,11 +110,60 @@ export const page = query({
             .withIndex("by_userId", (q) => q.eq("userId", userId))
             .paginate(paginationOpts),
         );
+      case "messengerLinks":
+        return lines(
+          await db
+            .query("messengerLinks")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
       case "messages":
         return lines(
           await db
             .query("messages")
             .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "mentions":
+        return lines(
+          await db
+            .query("mentions")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "socialAccounts":
+        return lines(
+          await db
+            .query("socialAuthors")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "socialLimits":
+        return lines(
+          await db
+            .query("socialLimits")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "socialDays":
+        return lines(
+          await db
+            .query("socialDays")
+            .withIndex("by_userId_and_day", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "socialRecipients":
+        return lines(
+          await db
+            .query("socialRecipients")
+            .withIndex("by_userId_and_address", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "alerts":
+        return lines(
+          await db
+            .query("priceAlerts")
+            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
             .paginate(paginationOpts),
         );
       case "deletions":

@@ -20,6 +20,12 @@ export const deadlines = {
   chatContext: 5 * SECOND,
   /** One request to the chain's RPC. */
   chain: 10 * SECOND,
+  /** One source of prices, asked in turn: the feeds, then each ticker. */
+  price: 3 * SECOND,
+  /** All sources of prices, asked together before the model is. */
+  grounding: 3 * SECOND,
+  /** How long a price waits for the model's market data when no other source knows it. */
+  modelPrice: 12 * SECOND,
   /** One request to the payment facilitator, which waits for the chain itself. */
   facilitator: 20 * SECOND,
   /** One request to the swap provider. */
@@ -31,4 +37,8 @@ export const deadlines = {
   deposit: 3 * SECOND,
   /** One message to the messenger. */
   messenger: 15 * SECOND,
+  /** How long who asked for a card is kept waiting for its delivery. */
+  delivery: 8 * SECOND,
+  /** One request to the agent API, which answers at once: its work goes on behind. */
+  agentApi: 15 * SECOND,
 };

@@ -34,7 +34,8 @@ const shapes = {
   MESSENGER_CHAT_ID: z.string(),
   MESSENGER_API_URL: address,
   MESSENGER_WEBHOOK_SECRET: webhookToken,
-  SOCIAL_WEBHOOK_SECRET: secret,
+  /** The social network makes this one, in whatever length. */
+  SOCIAL_WEBHOOK_SECRET: z.string(),
   SOCIAL_TRADE_CONFIDENCE: z.string().regex(/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"),
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,

@@ -30,12 +30,31 @@ const limits = {
   depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200 },
   paymentUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
   paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  linkUser: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
+  linkAddress: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
+  // A million guesses at 40-bit codes take two days, and each code lives for 10 minutes.
+  linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600 },
+  botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
+  botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
+  cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },
+  cardAddress: { kind: "token bucket", rate: 600, period: HOUR, capacity: 600 },
 } as const;
 
 const rateLimiter = new RateLimiter(components.rateLimiter, limits);
 
 export type LimitName =
-  "chat" | "refresh" | "shift" | "settings" | "chain" | "transfer" | "deposit" | "payment" | "run" | "game";
+  | "chat"
+  | "refresh"
+  | "shift"
+  | "settings"
+  | "chain"
+  | "transfer"
+  | "deposit"
+  | "payment"
+  | "run"
+  | "game"
+  | "link"
+  | "card";
 
 /** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
 export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });
@@ -48,6 +67,21 @@ export type Caller = Infer<typeof vCaller>;
 export async function charge(ctx: ActionCtx | MutationCtx, name: LimitName, caller: Caller): Promise<void> {
   if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`);
   if (caller.address !== null) await take(ctx, `${name}Address`, `address:${caller.address}`);
+}
+
+/** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
+export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link"): Promise<void> {
+  await take(ctx, `${name}Overall`, "everybody");
+}
+
+/** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
+export async function chatHasLeft(
+  ctx: MutationCtx,
+  name: "botChat" | "botNotice",
+  chatId: string,
+): Promise<boolean> {
+  const { ok } = await rateLimiter.limit(ctx, name, { key: sha256Hex(`chat:${chatId}`) });
+  return ok;
 }
 
 async function take(

@@ -7,3 +7,11 @@ import { components } from "../_generated/api";
  */
 export const researchPool = new Workpool(components.researchPool, { maxParallelism: 4, logLevel: "WARN" });
 export const deliveryPool = new Workpool(components.deliveryPool, { maxParallelism: 2, logLevel: "WARN" });
+
+/** The pools round a start down to this many ms. Source: workpool's `shared.ts`. */
+const TICK_MS = 100;
+
+/** The options that keep a pool from starting work before `runAt` (epoch ms), when what it then finds is not due yet. */
+export function notBefore(runAt: number | undefined): { runAt?: number } {
+  return runAt === undefined ? {} : { runAt: Math.ceil(runAt / TICK_MS) * TICK_MS };
+}

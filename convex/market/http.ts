@@ -41,6 +41,21 @@ const marketSnapshot = z.object({
     .nullable()
     .optional()
     .describe("Figures of the token asked for; null when the gateway knows none. Left out without `token`."),
+  sources: z
+    .array(
+      z.object({
+        name: z.string(),
+        asOf: z.iso.datetime(),
+        agreementBps: z
+          .number()
+          .int()
+          .nonnegative()
+          .describe(
+            "The largest distance of the model's own price from this source's, over the coins it knows.",
+          ),
+      }),
+    )
+    .describe("The live price sources that the figures were held against; empty when none was within reach."),
 });
 
 const figuresExample = {
@@ -88,6 +103,7 @@ const market: MountedEndpoint = endpoint({
         },
       ],
       focus: figuresExample,
+      sources: [{ name: "chainlink", asOf: EXAMPLE_TIME, agreementBps: 12 }],
     },
   },
   input: z.object({ token: optionalToken }),
@@ -99,7 +115,7 @@ const market: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
       begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
     });
-    return { fetchedAt: iso(snapshot.fetchedAt), ...snapshot.figures };
+    return { fetchedAt: iso(snapshot.fetchedAt), ...snapshot.figures, sources: snapshot.sources };
   },
 });
 

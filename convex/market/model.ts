@@ -1,10 +1,14 @@
 import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
+import type { ActionCtx, QueryCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
+import { log } from "../lib/log";
 import { iso } from "../lib/time";
+import { freshQuotes } from "../prices/quotes";
+import type { QuoteSource } from "../prices/tables";
 import { completeStructured } from "../providers/llm";
+import { ground, references } from "./grounding";
 import { marketShape, SNAPSHOT_SCHEMA_NAME, snapshotMessages } from "./prompts";
-import type { MarketFigures } from "./tables";
+import type { MarketFigures, MarketSource } from "./tables";
 
 /** The stored snapshot of a focus ("" for the whole market), however old. */
 export async function latestSnapshot(ctx: QueryCtx, focus: string): Promise<Doc<"marketSnapshots"> | null> {
@@ -14,23 +18,46 @@ export async function latestSnapshot(ctx: QueryCtx, focus: string): Promise<Doc<
     .unique();
 }
 
+export type AskedMarket = {
+  figures: MarketFigures;
+  /** The sources the figures were held against; empty when none was within reach. */
+  sources: MarketSource[];
+  /** How many of the model's prices were replaced by a source's. */
+  replaced: number;
+  model: string;
+  /** The gateway's answer as it came. */
+  raw: string;
+  tokensUsed: number;
+};
+
 /**
- * Asks the LLM gateway for the market: the one place where a snapshot is made.
+ * Asks the LLM gateway for the market: the one place where a snapshot is made. The model is told the live prices of the
+ * coins that feeds and tickers know, and its own are held against them.
  * @param focus Token symbol, or "" for the whole market.
- * @throws AppError `upstream`
+ * @throws AppError `upstream` when the gateway fails; without any price source the answer stands as it came.
  */
-export async function askForMarket(
-  focus: string,
-): Promise<{ figures: MarketFigures; model: string; raw: string; tokensUsed: number }> {
+export async function askForMarket(ctx: ActionCtx, focus: string): Promise<AskedMarket> {
+  const quoted = await freshQuotes(ctx);
   const answer = await completeStructured({
-    messages: snapshotMessages(focus, iso(Date.now())),
+    messages: snapshotMessages(focus, iso(Date.now()), describeQuotes(quoted)),
     maxTokens: 4_000,
     timeoutMs: deadlines.llmScheduled,
     attempts: 2,
     name: SNAPSHOT_SCHEMA_NAME,
     shape: marketShape(focus),
   });
-  return { figures: answer.value, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
+  const grounded = ground(answer.value, quoted);
+  if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
+  return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
+}
+
+/** Live prices in one line, for the prompt; `null` when no source is within reach. */
+function describeQuotes(sources: readonly QuoteSource[]): string | null {
+  const known = [...references(sources)].map(([symbol, { usd, change24h }]) => {
+    const change = change24h === null ? "" : ` (${signed(change24h)} % over 24 hours)`;
+    return `${symbol} ${usd} USD${change}`;
+  });
+  return known.length === 0 ? null : known.join(", ");
 }
 
 /** A snapshot in a few lines, for a prompt. */

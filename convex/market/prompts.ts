@@ -35,7 +35,8 @@ export function marketShape(focus: string) {
 
 export const SNAPSHOT_SCHEMA_NAME = "market_snapshot";
 
-export function snapshotMessages(focus: string, nowIso: string): Message[] {
+/** @param live Live prices, in one line. */
+export function snapshotMessages(focus: string, nowIso: string, live: string | null): Message[] {
   const extra =
     focus === ""
       ? ""
@@ -51,7 +52,10 @@ export function snapshotMessages(focus: string, nowIso: string): Message[] {
       role: "user",
       content:
         `The market as of ${nowIso}: prices of Bitcoin, Ethereum and Solana, the top 10 trending coins, and the ` +
-        `top 20 coins by market capitalisation.${extra}`,
+        `top 20 coins by market capitalisation.${extra}` +
+        (live === null
+          ? ""
+          : `\nLive prices from price feeds and exchanges, which yours must equal: ${live}.`),
     },
   ];
 }

@@ -6,12 +6,16 @@ import { vCaller } from "../lib/limits";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { askForMarket, latestSnapshot } from "./model";
-import { vMarketFigures } from "./tables";
+import { vMarketFigures, vMarketSource } from "./tables";
 
 /** Two calls of a minute (the second is the repair turn) and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
 
-const vStored = v.object({ fetchedAt: v.number(), figures: vMarketFigures });
+const vStored = v.object({
+  fetchedAt: v.number(),
+  figures: vMarketFigures,
+  sources: v.array(vMarketSource),
+});
 
 const refreshKey = (focus: string) => `market:${focus}`;
 
@@ -21,7 +25,9 @@ export const current = internalQuery({
   returns: v.union(vStored, v.null()),
   handler: async (ctx, { focus }) => {
     const row = await latestSnapshot(ctx, focus);
-    return row === null ? null : { fetchedAt: row.fetchedAt, figures: row.figures };
+    if (row === null) return null;
+    const { fetchedAt, figures, sources = [] } = row;
+    return { fetchedAt, figures, sources };
   },
 });
 
@@ -35,14 +41,15 @@ export const begin = internalMutation({
     ),
 });
 
-/** Asks the gateway and stores what it said. */
+/** Asks the gateway and stores what it said, held against the sources of prices. */
 export const refresh = internalAction({
   args: { focus: v.string(), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { focus, attempt }) => {
     try {
-      const { figures, model } = await askForMarket(focus);
-      await ctx.runMutation(internal.market.snapshots.store, { focus, attempt, model, figures });
+      const { figures, sources, replaced, model } = await askForMarket(ctx, focus);
+      const snapshot = { focus, model, figures, sources, replaced };
+      await ctx.runMutation(internal.market.snapshots.store, { attempt, snapshot });
     } catch (error) {
       await ctx.runMutation(internal.lib.refreshes.fail, {
         key: refreshKey(focus),
@@ -55,14 +62,24 @@ export const refresh = internalAction({
 });
 
 export const store = internalMutation({
-  args: { focus: v.string(), attempt: v.number(), model: v.string(), figures: vMarketFigures },
+  args: {
+    attempt: v.number(),
+    snapshot: v.object({
+      focus: v.string(),
+      model: v.string(),
+      figures: vMarketFigures,
+      sources: v.array(vMarketSource),
+      replaced: v.number(),
+    }),
+  },
   returns: v.null(),
-  handler: async (ctx, { focus, attempt, model, figures }) => {
+  handler: async (ctx, { attempt, snapshot }) => {
+    const { focus } = snapshot;
     if (!(await finishRefresh(ctx, refreshKey(focus), attempt, null))) return null;
-    const snapshot = { focus, fetchedAt: Date.now(), model, figures };
+    const next = { ...snapshot, fetchedAt: Date.now() };
     const row = await latestSnapshot(ctx, focus);
-    if (row === null) await ctx.db.insert("marketSnapshots", snapshot);
-    else await ctx.db.replace("marketSnapshots", row._id, snapshot);
+    if (row === null) await ctx.db.insert("marketSnapshots", next);
+    else await ctx.db.replace("marketSnapshots", row._id, next);
     return null;
   },
 });

@@ -39,6 +39,19 @@ export const vMarketFigures = v.object({
   focus: v.optional(v.union(vTokenFigures, v.null())),
 });
 
+/** A source of prices that the figures were held against. */
+export const vMarketSource = v.object({
+  name: v.string(),
+  /** ISO 8601: when the source saw its prices; the oldest of them. */
+  asOf: v.string(),
+  /**
+   * How far the model's own price was from this source's, in basis points of the source's: the largest distance over the
+   * coins the source knows, before any price was replaced.
+   */
+  agreementBps: v.number(),
+});
+
+export type MarketSource = Infer<typeof vMarketSource>;
 export type Coin = Infer<typeof vCoin>;
 export type TokenFigures = Infer<typeof vTokenFigures>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
@@ -51,6 +64,10 @@ export const marketTables = {
     fetchedAt: v.number(),
     model: v.string(),
     figures: vMarketFigures,
+    /** Absent on rows from before prices were held against sources. */
+    sources: v.optional(v.array(vMarketSource)),
+    /** How many of the model's prices were replaced by a source's. */
+    replaced: v.optional(v.number()),
   }).index("by_focus", ["focus"]),
 
   /** The latest answer to each token question. Written by `market/tokens`; replaced at each refresh, kept. */

@@ -2,8 +2,9 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { chatId, userId, withAliases } from "../lib/input";
+import { absentWhenEmpty, chatId, userId, withAliases } from "../lib/input";
 import { seal } from "../lib/sealing";
+import { connectAccount } from "./links";
 import { botTokenSeal } from "./seals";
 
 const botToken = z
@@ -60,4 +61,56 @@ const settings: MountedEndpoint = endpoint({
   },
 });
 
-export const messengerEndpoints: MountedEndpoint[] = [settings];
+const messengerId = z
+  .union([z.string(), z.int()], "must be a messenger account's id")
+  .transform((value) => String(value).trim())
+  .pipe(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, "must be a messenger account's id"))
+  .describe("The messenger's id of the account.");
+
+const connect: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/messenger/connect",
+  summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
+  needs: ["WALLET_ENCRYPTION_KEY"],
+  input: z.object({
+    linkToken: z
+      .string("must be a string")
+      .trim()
+      .min(1, "is required")
+      .max(64, "must be at most 64 characters")
+      .describe("The code that the user created in the web application."),
+    messengerId,
+    messengerUsername: absentWhenEmpty(
+      z.string("must be a string").trim().max(64, "must be at most 64 characters"),
+    ).describe("The account's name, for the user to recognise it by."),
+  }),
+  returns: z.object({ success: z.literal(true), walletAddress: z.string() }),
+  handler: async (ctx, { linkToken, messengerId, messengerUsername }, { caller }) => {
+    const account = { code: linkToken, messengerId, messengerUsername };
+    const { walletAddress } = await connectAccount(ctx, account, caller.address);
+    return { success: true as const, walletAddress };
+  },
+});
+
+const wallet: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/messenger/wallet",
+  summary: "The user and custody wallet that a messenger account is linked to.",
+  needs: [],
+  // Accounts' ids can be counted through: a guess costs something.
+  limit: "settings",
+  input: z.object({ messengerId }),
+  returns: z.object({
+    linked: z.boolean(),
+    walletAddress: z.string().nullable(),
+    userId: z.string().nullable(),
+  }),
+  handler: async (ctx, { messengerId }) => {
+    const userId = await ctx.runQuery(internal.messenger.links.find, { messengerId });
+    if (userId === null) return { linked: false, walletAddress: null, userId: null };
+    const found = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
+    return { linked: true, walletAddress: found?.address ?? null, userId };
+  },
+});
+
+export const messengerEndpoints: MountedEndpoint[] = [settings, connect, wallet];

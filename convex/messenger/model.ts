@@ -1,7 +1,7 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { deliveryPool } from "../lib/pools";
+import { deliveryPool, notBefore } from "../lib/pools";
 import { renderCard, type Paragraph } from "./format";
 
 /** A card to send. */
@@ -9,6 +9,8 @@ export type Card = {
   userId: string;
   /** Send it here rather than to the user's own chat. */
   chatId?: string | undefined;
+  /** Send it with the default bot rather than with the user's own. */
+  bot?: "default";
   /** What it is, for the operator. */
   kind: string;
   /** What it belongs to, so that it can be called off: `shift:<id>`. */
@@ -23,6 +25,7 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
   const messageId = await ctx.db.insert("messages", {
     userId: card.userId,
     ...(card.chatId === undefined ? {} : { chatId: card.chatId }),
+    ...(card.bot === undefined ? {} : { bot: card.bot }),
     kind: card.kind,
     ...(card.topic === undefined ? {} : { topic: card.topic }),
     parts: renderCard(card.paragraphs),
@@ -58,12 +61,11 @@ export async function scheduleDelivery(
   messageId: Id<"messages">,
   runAt?: number,
 ): Promise<void> {
-  const when = runAt === undefined ? {} : { runAt };
   await deliveryPool.enqueueAction(
     ctx,
     internal.messenger.outbox.deliver,
     { messageId },
-    { retry: false, ...when },
+    { retry: false, ...notBefore(runAt) },
   );
 }
 
@@ -74,14 +76,62 @@ export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"mess
     .unique();
 }
 
-/** Erases a user's messenger settings and some of their cards, sent or not. @returns How many rows went. */
+/** The messenger account a user has linked, or `null`. */
+export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
+  return ctx.db
+    .query("messengerLinks")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .unique();
+}
+
+/** The private chat of the messenger account a user has linked, or `null`. */
+export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string | null> {
+  const id = (await linkOf(ctx, userId))?.messengerId;
+  // An account's id is its private chat's; what another caller of POST /messenger/connect made up is no chat.
+  return id !== undefined && /^[1-9]\d{0,15}$/.test(id) ? id : null;
+}
+
+/** The link of a messenger account, or `null`. */
+export async function linkOfAccount(
+  ctx: QueryCtx,
+  messengerId: string,
+): Promise<Doc<"messengerLinks"> | null> {
+  return ctx.db
+    .query("messengerLinks")
+    .withIndex("by_messengerId", (q) => q.eq("messengerId", messengerId))
+    .unique();
+}
+
+/** The latest link code of a user, perhaps expired, or `null`. */
+export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCodes"> | null> {
+  return ctx.db
+    .query("linkCodes")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .unique();
+}
+
+/** Forgets cards that are nobody's and older than `before` (epoch ms), oldest first. @returns How many went. */
+export async function forgetOwnerless(ctx: MutationCtx, before: number, limit: number): Promise<number> {
+  const old = await ctx.db
+    .query("messages")
+    .withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before))
+    .take(limit);
+  for (const { _id } of old) await ctx.db.delete("messages", _id);
+  return old.length;
+}
+
+/** Erases a user's messenger settings, link and some of their cards, sent or not. @returns How many rows went. */
 export async function eraseMessages(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
   const config = await configOf(ctx, userId);
   if (config !== null) await ctx.db.delete("messengerConfigs", config._id);
+  const link = await linkOf(ctx, userId);
+  if (link !== null) await ctx.db.delete("messengerLinks", link._id);
+  const code = await codeOf(ctx, userId);
+  if (code !== null) await ctx.db.delete("linkCodes", code._id);
   const messages = await ctx.db
     .query("messages")
     .withIndex("by_userId", (q) => q.eq("userId", userId))
     .take(limit);
   for (const { _id } of messages) await ctx.db.delete("messages", _id);
-  return messages.length + (config === null ? 0 : 1);
+  return messages.length + [config, link, code].filter((row) => row !== null).length;
 }

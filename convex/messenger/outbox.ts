@@ -11,7 +11,7 @@ import { MINUTE } from "../lib/time";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { afterFailedProbe, afterPart, beginTry, type Change } from "./delivery";
 import { plainText } from "./format";
-import { configOf, scheduleDelivery } from "./model";
+import { configOf, linkedChat, scheduleDelivery } from "./model";
 import { botTokenSeal } from "./seals";
 
 const vOutcome = v.union(
@@ -180,14 +180,15 @@ async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: s
 
 async function nextTry(ctx: MutationCtx, row: Doc<"messages">) {
   const config = await configOf(ctx, row.userId);
+  const chatId = row.chatId ?? config?.chatId ?? (await linkedChat(ctx, row.userId));
   return {
     claim: row.claim,
     userId: row.userId,
     part: row.parts[row.partsSent] ?? "",
     plain: row.plain ?? false,
     doubtful: row.doubts > 0,
-    sealedBotToken: config?.sealedBotToken ?? null,
-    chatId: row.chatId ?? config?.chatId ?? null,
+    sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),
+    chatId,
   };
 }
 

@@ -16,15 +16,44 @@ export const messengerTables = {
     .index("by_keyId", ["keyId"]),
 
   /**
+   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links`; unlinking in the
+   * web application (`messenger/linking`) and the deletion of the user's data delete.
+   */
+  messengerLinks: defineTable({
+    /** The messenger's id of the account, which is also the id of its private chat with any bot. */
+    messengerId: v.string(),
+    messengerUsername: v.optional(v.string()),
+    userId: v.string(),
+    linkedAt: v.number(),
+  })
+    .index("by_messengerId", ["messengerId"])
+    .index("by_userId", ["userId"]),
+
+  /**
+   * The latest link code of a user, at most one each. Written by `messenger/linking`; using it (`messenger/links`),
+   * unlinking and the deletion of the user's data delete.
+   */
+  linkCodes: defineTable({
+    userId: v.string(),
+    /** HMAC-SHA256 of the code, which itself is stored nowhere. */
+    codeHash: v.string(),
+    expiresAt: v.number(),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_codeHash", ["codeHash"]),
+
+  /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
    * `messenger/outbox` (everything after). Kept as the delivery record
    * until the user deletes their data.
    */
   messages: defineTable({
-    /** Whose bot and chat settings apply. */
+    /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked, which is forgotten. */
     userId: v.string(),
     /** A chat given for this card alone, before the user's own. */
     chatId: v.optional(v.string()),
+    /** Sent by the default bot whatever the user's own is: an answer in a chat with it. */
+    bot: v.optional(v.literal("default")),
     /** What the card is, for the operator: `shift started`, `final report`, … */
     kind: v.string(),
     /** What the card belongs to, so that it can be called off: `shift:<id>`. */

@@ -20,7 +20,7 @@ export async function exchange(url: string, init: RequestInit, timeoutMs: number
 }
 
 /** The same, counted as a call of the provider. */
-export async function ask(
+export async function askProvider(
   provider: Provider,
   url: string,
   init: RequestInit,

@@ -54,7 +54,8 @@ const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize)
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
-export function chainClient(): ChainClient {
+/** @param timeoutMs Of one HTTP request. */
+export function chainClient(timeoutMs = deadlines.chain): ChainClient {
   return createClient({
     chain,
     cacheTime: 0,
@@ -63,8 +64,7 @@ export function chainClient(): ChainClient {
       retryCount: 0,
       // Deadlines are ours, in real time: see `lib/deadlines`.
       timeout: 0,
-      fetchFn: (input, init) =>
-        counted(fetch(input, { ...init, signal: AbortSignal.timeout(deadlines.chain) })),
+      fetchFn: (input, init) => counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
     }),
   });
 }
@@ -98,7 +98,7 @@ export async function readAccount(
   const contracts: ContractFunctionParameters[] = [
     { address: MULTICALL3, abi: multicallAbi, functionName: "getEthBalance", args: [owner] },
     ...tokens.map((address) => ({ address, abi: erc20Abi, functionName: "balanceOf", args: [owner] })),
-    ...feeds.map((address) => ({ address, abi: feedAbi, functionName: "latestRoundData" })),
+    ...feeds.map(latestRound),
   ];
   return guarded(async () => {
     const results = await manyCalls(client, contracts);
@@ -111,6 +111,19 @@ export async function readAccount(
       rounds: feeds.map((_feed, i) => round(results[1 + tokens.length + i])),
     };
   });
+}
+
+/**
+ * Latest rounds of feeds, in one call.
+ * @throws AppError `upstream` when the chain cannot be asked; a feed without an answer is `null`.
+ */
+export async function readRounds(feeds: readonly Address[], timeoutMs: number): Promise<Rounds> {
+  const client = chainClient(timeoutMs);
+  return guarded(async () => (await manyCalls(client, feeds.map(latestRound))).map(round));
+}
+
+function latestRound(address: Address): ContractFunctionParameters {
+  return { address, abi: feedAbi, functionName: "latestRoundData" };
 }
 
 type Result = { status: "success"; result: unknown } | { status: "failure" };

@@ -64,11 +64,20 @@ export type StructuredPrompt<Shape extends z.ZodType> = Prompt & {
   mend?: (value: z.output<Shape>) => z.output<Shape> | null;
 };
 
+/** The answer to the repair turn could not be used either. Known by its class within the action that asked. */
+export class UnusableAnswer extends AppError {
+  /** @param problem What was wrong with it, in words that name fields and figures. */
+  constructor(readonly problem: string) {
+    const { code, message } = unusableFailure(UPSTREAM).data;
+    super(code, message);
+  }
+}
+
 /**
  * Asks for a JSON value. The answer is read tolerantly (fences, prose around it), checked strictly, and sent back once
  * with what was wrong.
  * @returns The value, and `text`: the raw answer it was read from.
- * @throws AppError `upstream` when the gateway fails or the second answer is no better.
+ * @throws AppError `upstream` when the gateway fails; `UnusableAnswer` when the second answer is no better.
  */
 export async function completeStructured<Shape extends z.ZodType>(
   prompt: StructuredPrompt<Shape>,
@@ -96,7 +105,7 @@ export async function completeStructured<Shape extends z.ZodType>(
   if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };
   const parsed = rechecked.value ?? checked.value;
   const mended = parsed === undefined ? null : (prompt.mend?.(parsed) ?? null);
-  if (mended === null) throw unusableFailure(UPSTREAM);
+  if (mended === null) throw new UnusableAnswer(rechecked.problem);
   return { ...second, tokensUsed, value: mended, repaired: true };
 }
 

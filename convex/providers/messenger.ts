@@ -2,7 +2,16 @@ import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { SECOND } from "../lib/time";
-import { ask, postJson } from "./call";
+import {
+  askProvider,
+  postJson,
+  statusFailure,
+  timeoutFailure,
+  unreachableFailure,
+  unusableFailure,
+} from "./call";
+
+const UPSTREAM = "The messenger";
 
 /**
  * The messenger's Bot API (core.telegram.org/bots/api). The bot token is part of the address, so addresses are never
@@ -47,7 +56,7 @@ export async function sendMessage(
     link_preview_options: { is_disabled: true },
     ...(message.html ? { parse_mode: "HTML" } : {}),
   };
-  const result = await ask("messenger", url, postJson(body), deadlines.messenger);
+  const result = await askProvider("messenger", url, postJson(body), deadlines.messenger);
   if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
@@ -69,6 +78,24 @@ export async function sendMessage(
 /** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
 export async function isReachable(botToken: string): Promise<boolean> {
   const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
-  const result = await ask("messenger", url, { method: "GET" }, deadlines.messenger);
+  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
   return result.kind === "answer" && result.status < 500;
+}
+
+const meShape = z.object({ result: z.object({ username: z.string() }) });
+
+/**
+ * The bot's name in the messenger, without the @; `null` for a token the messenger does not know.
+ * @throws AppError `upstream`
+ */
+export async function botUsername(botToken: string): Promise<string | null> {
+  const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
+  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
+  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
+  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
+  if (result.status === 401 || result.status === 404) return null;
+  if (result.status !== 200) throw statusFailure(UPSTREAM, result.status);
+  const parsed = meShape.safeParse(result.body);
+  if (!parsed.success) throw unusableFailure(UPSTREAM);
+  return parsed.data.result.username;
 }

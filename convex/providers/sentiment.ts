@@ -2,7 +2,14 @@ import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { DAY, iso } from "../lib/time";
-import { ask, postJson, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import {
+  askProvider,
+  postJson,
+  statusFailure,
+  timeoutFailure,
+  unreachableFailure,
+  unusableFailure,
+} from "./call";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";
@@ -49,7 +56,7 @@ export async function askSentiment(system: string, question: string, now: number
   };
   const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
-  const result = await ask("sentiment", url, postJson(body, headers), deadlines.sentiment);
+  const result = await askProvider("sentiment", url, postJson(body, headers), deadlines.sentiment);
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   if (result.status < 200 || result.status > 299) throw statusFailure(UPSTREAM, result.status);

@@ -1,4 +1,4 @@
-import { HOUR, MINUTE } from "../lib/time";
+import { dateTime, HOUR, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { dueAfterMs } from "./checkpoints";
 import { MARKS } from "./result";
@@ -35,6 +35,28 @@ export function reportCard(report: {
       { bold: `${TITLES[kind]} · ${token ?? "Market"}` },
       `\n${checkpoint} · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
     ],
+    ...resultParagraphs(result),
+  ];
+}
+
+/** The card of an on-demand result. */
+export function snapshotCard({
+  token,
+  generatedAt,
+  result,
+}: {
+  token: string | null;
+  generatedAt: number;
+  result: Result;
+}): Paragraph[] {
+  return [
+    [{ bold: `🔬 Research · ${token ?? "Market"}` }, `\n${dateTime(generatedAt)}`],
+    ...resultParagraphs(result),
+  ];
+}
+
+function resultParagraphs(result: Result): Paragraph[] {
+  return [
     [`${MARKS[result.marketOutlook]} Outlook: `, { bold: result.marketOutlook }],
     [result.shortSummary],
     [{ bold: "Key signals" }, ...result.impacts.flatMap(impactLine)],
@@ -53,14 +75,4 @@ function duration(ms: number): string {
   const minutes = Math.floor(ms / MINUTE);
   const rest = minutes % 60;
   return rest === 0 ? `${minutes / 60}h` : `${Math.floor(minutes / 60)}h ${rest}min`;
-}
-
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/** `20 Nov 2026, 15:30 UTC`. */
-function dateTime(epochMs: number): string {
-  const date = new Date(epochMs);
-  const two = (value: number) => String(value).padStart(2, "0");
-  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()] ?? ""} ${date.getUTCFullYear()}`;
-  return `${day}, ${two(date.getUTCHours())}:${two(date.getUTCMinutes())} UTC`;
 }

@@ -77,7 +77,7 @@ export const collect = internalAction({
     if (work === null) return null;
     await Promise.all(
       SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
-        const settled = await collectSource(source, work.focus);
+        const settled = await collectSource(ctx, source, work.focus);
         if (settled.reading.state === "failed") {
           log.warn("research.source failed", { observationId, source, error: settled.reading.error });
         }

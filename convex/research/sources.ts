@@ -1,9 +1,9 @@
+import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { iso } from "../lib/time";
 import { extractJson } from "../lib/json";
 import { AppError, messageOf } from "../lib/errors";
-import { askForMarket, describeKeyPrices, signed } from "../market/model";
-import type { MarketFigures } from "../market/tables";
+import { askForMarket, describeKeyPrices, signed, type AskedMarket } from "../market/model";
 import { completeStructured } from "../providers/llm";
 import { askSentiment } from "../providers/sentiment";
 import {
@@ -21,10 +21,10 @@ import type { MarketOutput, Settled, Sources } from "./tables";
 const RAW_LIMIT = 60_000;
 const STORED_MOVERS = 10;
 
-export function collectSource(source: keyof Sources, focus: string): Promise<Settled> {
+export function collectSource(ctx: ActionCtx, source: keyof Sources, focus: string): Promise<Settled> {
   switch (source) {
     case "market":
-      return settle("market", () => collectMarket(focus));
+      return settle("market", () => collectMarket(ctx, focus));
     case "sentiment":
       return settle("sentiment", () => collectSentiment(focus));
     case "onchain":
@@ -48,12 +48,12 @@ async function settle<Source extends keyof Sources>(
 
 type Failed<Source> = { source: Source; reading: { state: "failed"; at: number; error: string } };
 
-async function collectMarket(focus: string): Promise<Good<"market">> {
-  const { figures, model, raw, tokensUsed } = await askForMarket(focus);
-  return { model, tokensUsed, output: marketOutput(figures, raw) };
+async function collectMarket(ctx: ActionCtx, focus: string): Promise<Good<"market">> {
+  const asked = await askForMarket(ctx, focus);
+  return { model: asked.model, tokensUsed: asked.tokensUsed, output: marketOutput(asked) };
 }
 
-function marketOutput(figures: MarketFigures, raw: string): MarketOutput {
+function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
   const { focus } = figures;
   return {
     trending: figures.trending,
@@ -63,6 +63,7 @@ function marketOutput(figures: MarketFigures, raw: string): MarketOutput {
       .slice(0, STORED_MOVERS),
     keyPrices: describeKeyPrices(figures),
     focus: focus ? `${focus.name} (${focus.symbol}) $${focus.price} (${signed(focus.change24h)} %)` : null,
+    sources,
     marketDataRaw: raw.slice(0, RAW_LIMIT),
   };
 }

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { vCoin } from "../market/tables";
+import { vCoin, vMarketSource } from "../market/tables";
 
 export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
 
@@ -27,6 +27,8 @@ export const vMarketOutput = v.object({
   movers: v.array(v.object({ symbol: v.string(), price: v.number(), change24h: v.number() })),
   keyPrices: v.string(),
   focus: v.union(v.string(), v.null()),
+  /** The price sources the figures were held against. Absent on rows from before they were. */
+  sources: v.optional(v.array(vMarketSource)),
   /** The gateway's answer as it came. */
   marketDataRaw: v.string(),
 });

@@ -1,5 +1,8 @@
 import { v } from "convex/values";
-import { internalAction } from "../_generated/server";
+import { internal } from "../_generated/api";
+import { internalAction, type ActionCtx } from "../_generated/server";
+import { messageOf } from "../lib/errors";
+import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money";
 import { readAccount, type Rounds } from "../providers/chain";
 import {
@@ -10,6 +13,9 @@ import {
   sequencerIsUp,
   type FeedName,
 } from "../prices/feeds";
+import { modelPrice } from "../prices/modelData";
+import { findPrices } from "../prices/sources";
+import type { PriceSource } from "../prices/tables";
 import { asAddress } from "./addresses";
 import { vHolding, vSymbol } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
@@ -29,28 +35,31 @@ export const balance = internalAction({
   },
 });
 
-/** All five tokens of an address with live prices, in one call to the chain. */
+/**
+ * All five tokens of an address with live prices, in one call to the chain. A token whose feed tells no live price has
+ * the public tickers' or the model's; the source is told.
+ */
 export const portfolio = internalAction({
   args: { address: v.string() },
   returns: v.object({ balances: v.array(vHolding), totalValueUsd: v.number(), pricedAt: v.number() }),
-  handler: async (_ctx, { address }) => {
+  handler: async (ctx, { address }) => {
     const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses());
     const now = Date.now();
-    const prices = pricesOf(account.rounds, now);
+    const prices = await shownPrices(ctx, pricesOf(account.rounds, now));
     let total = 0n;
     const balances = SYMBOLS.map((token) => {
       const { decimals, feed } = TOKENS[token];
       const held = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
       const price = prices[feed];
-      const value = price === null ? null : microUsdOf(held, decimals, price, FEED_DECIMALS);
+      const value = price === null ? null : microUsdOf(held, decimals, price.price, FEED_DECIMALS);
       total += value ?? 0n;
       return {
         token,
         balance: formatUnits(held, decimals),
         raw: held.toString(),
         decimals,
-        priceUsd: price === null ? null : Number(formatUnits(price, FEED_DECIMALS)),
-        priceSource: price === null ? null : ("chainlink" as const),
+        priceUsd: price === null ? null : Number(formatUnits(price.price, FEED_DECIMALS)),
+        priceSource: price === null ? null : price.source,
         valueUsd: value === null ? null : usdValue(value),
       };
     });
@@ -58,14 +67,17 @@ export const portfolio = internalAction({
   },
 });
 
-/** What an amount of a token is worth in micro-USD, as digits; `null` without a live price. For transfer limits. */
+/**
+ * What an amount of a token is worth in micro-USD, as digits; `null` without a live price. For transfer limits: from the
+ * feeds or the public tickers, never from the model.
+ */
 export const value = internalAction({
   args: { token: vSymbol, amount: v.string(), address: v.string() },
   returns: v.union(v.string(), v.null()),
   handler: async (_ctx, { token, amount, address }) => {
     const { rounds } = await readAccount(asAddress(address), [], feedAddresses());
     const { decimals, feed } = TOKENS[token];
-    const price = pricesOf(rounds, Date.now())[feed];
+    const price = pricesOf(rounds, Date.now())[feed] ?? (await tickerPrice(feed));
     return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
   },
 });
@@ -78,8 +90,55 @@ function feedAddresses() {
   return [SEQUENCER_FEED, ...VALUE_FEEDS.map((feed) => FEEDS[feed].address)] as const;
 }
 
+type ValueFeed = (typeof VALUE_FEEDS)[number];
+type Shown = { price: bigint; source: PriceSource };
+
+/** The feeds' prices, and for those without one what else tells a price. */
+async function shownPrices(
+  ctx: ActionCtx,
+  fed: Record<ValueFeed, bigint | null>,
+): Promise<Record<ValueFeed, Shown | null>> {
+  const shown = async (feed: ValueFeed): Promise<Shown | null> => {
+    const price = fed[feed];
+    return price === null ? otherPrice(ctx, feed) : { price, source: "chainlink" };
+  };
+  const [ETH, USDC, USDT, DAI] = await Promise.all([
+    shown("ETH"),
+    shown("USDC"),
+    shown("USDT"),
+    shown("DAI"),
+  ]);
+  return { ETH, USDC, USDT, DAI };
+}
+
+async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<Shown | null> {
+  try {
+    if (feed === "ETH") {
+      const { priceUsd, source } = await ctx.runAction(internal.prices.live.current, { token: "ETH" });
+      return { price: scaled(priceUsd), source };
+    }
+    const told = await modelPrice(ctx, feed, { ask: true });
+    return told === null ? null : { price: scaled(told.priceUsd), source: "llm" };
+  } catch (error) {
+    log.warn("wallets.unpriced", { token: feed, reason: messageOf(error) });
+    return null;
+  }
+}
+
+/** A price for limits where the feed tells none: only Ether's is known to the tickers. */
+async function tickerPrice(feed: ValueFeed): Promise<bigint | null> {
+  if (feed !== "ETH") return null;
+  const [price] = (await findPrices(["ETH"])).found;
+  return price === undefined ? null : scaled(price.priceUsd);
+}
+
+/** A price in USD in the feeds' unit. */
+function scaled(priceUsd: number): bigint {
+  return BigInt(Math.round(priceUsd * 10 ** FEED_DECIMALS));
+}
+
 /** Live prices by feed, from rounds in the order of `feedAddresses`. */
-function pricesOf(rounds: Rounds, now: number): Record<(typeof VALUE_FEEDS)[number], bigint | null> {
+function pricesOf(rounds: Rounds, now: number): Record<ValueFeed, bigint | null> {
   const up = sequencerIsUp(rounds[0] ?? null, now);
   const price = (i: number, feed: FeedName) => (up ? livePrice(feed, rounds[i + 1] ?? null, now) : null);
   return { ETH: price(0, "ETH"), USDC: price(1, "USDC"), USDT: price(2, "USDT"), DAI: price(3, "DAI") };

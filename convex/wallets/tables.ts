@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { vPriceSource } from "../prices/tables";
 
 export const vWalletKind = v.union(v.literal("basic"), v.literal("custody"));
 
@@ -57,7 +58,7 @@ export const vHolding = v.object({
   raw: v.string(),
   decimals: v.number(),
   priceUsd: v.union(v.number(), v.null()),
-  priceSource: v.union(v.literal("chainlink"), v.null()),
+  priceSource: v.union(vPriceSource, v.null()),
   valueUsd: v.union(v.number(), v.null()),
 });
 
@@ -130,7 +131,10 @@ export const walletTables = {
     microUsd: v.string(),
   }).index("by_userId_and_day", ["userId", "day"]),
 
-  /** Every swap and send as a trade. Written with its transaction. Kept. */
+  /**
+   * Every swap and send as a trade, written with its transaction; and what a mention asked for that nobody could read
+   * (`unknown`), which has no transaction, tokens or amount. Kept.
+   */
   trades: defineTable({
     userId: v.string(),
     action: v.union(
@@ -141,11 +145,13 @@ export const walletTables = {
       v.literal("unknown"),
     ),
     source: vSource,
-    transactionId: v.id("transactions"),
-    fromToken: vSymbol,
+    transactionId: v.optional(v.id("transactions")),
+    /** The social mention that asked for it. */
+    mentionId: v.optional(v.id("mentions")),
+    fromToken: v.optional(vSymbol),
     toToken: v.optional(vSymbol),
     toAddress: v.optional(v.string()),
-    amount: v.string(),
+    amount: v.optional(v.string()),
     status: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
     txHash: v.optional(v.string()),
     error: v.optional(v.string()),

@@ -1,8 +1,15 @@
+import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import type { MutationCtx } from "../_generated/server";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import type { TransactionRequest } from "./tables";
 
 /** Swaps and sends as trades: one row each, beside the transaction that carries it out. */
+
+/** The social mention that asked for a trade, and the word it used. */
+export type Mentioned = {
+  mentionId: Id<"mentions">;
+  action: Exclude<Doc<"trades">["action"], "unknown">;
+};
 
 export async function openTrade(
   ctx: MutationCtx,
@@ -12,19 +19,57 @@ export async function openTrade(
     transactionId: Id<"transactions">;
     request: TransactionRequest;
     now: number;
+    mentioned: Mentioned | undefined;
   },
 ): Promise<void> {
-  const { userId, source, transactionId, request, now } = trade;
+  const { userId, source, transactionId, request, now, mentioned } = trade;
   if (request.kind === "approve") return;
   const { amount } = request;
-  const row = { userId, source, transactionId, amount, status: "pending" as const, createdAt: now };
+  const row = {
+    userId,
+    source,
+    transactionId,
+    amount,
+    status: "pending" as const,
+    createdAt: now,
+    ...(mentioned === undefined ? {} : { mentionId: mentioned.mentionId }),
+  };
+  const action = mentioned?.action ?? request.kind;
   if (request.kind === "send") {
     const { token, toAddress } = request;
-    await ctx.db.insert("trades", { ...row, action: "send", fromToken: token, toAddress });
+    await ctx.db.insert("trades", { ...row, action, fromToken: token, toAddress });
   } else {
     const { fromToken, toToken } = request;
-    await ctx.db.insert("trades", { ...row, action: "swap", fromToken, toToken });
+    await ctx.db.insert("trades", { ...row, action, fromToken, toToken });
   }
+}
+
+/** Records a mention that nobody could read as a trade: a row with the action `unknown`, never carried out. */
+export async function recordUnreadable(
+  ctx: MutationCtx,
+  trade: { userId: string; mentionId: Id<"mentions">; error: string; now: number },
+): Promise<Id<"trades">> {
+  const { userId, mentionId, error, now } = trade;
+  return ctx.db.insert("trades", {
+    userId,
+    action: "unknown",
+    source: "x",
+    mentionId,
+    status: "failed",
+    error,
+    createdAt: now,
+  });
+}
+
+/** The trade that a transaction carries out, or `null`. */
+export async function tradeOf(
+  ctx: QueryCtx,
+  transactionId: Id<"transactions">,
+): Promise<Doc<"trades"> | null> {
+  return ctx.db
+    .query("trades")
+    .withIndex("by_transactionId", (q) => q.eq("transactionId", transactionId))
+    .unique();
 }
 
 export async function settleTrade(
@@ -33,14 +78,15 @@ export async function settleTrade(
   status: "confirmed" | "failed",
   error: string | undefined,
 ): Promise<void> {
-  const trade = await ctx.db
-    .query("trades")
-    .withIndex("by_transactionId", (q) => q.eq("transactionId", row._id))
-    .unique();
+  const trade = await tradeOf(ctx, row._id);
   if (trade === null) return;
   await ctx.db.patch("trades", trade._id, {
     status,
     ...(row.txHash === undefined ? {} : { txHash: row.txHash }),
     ...(error === undefined ? {} : { error }),
   });
+  const { mentionId } = trade;
+  if (mentionId !== undefined) {
+    await ctx.scheduler.runAfter(0, internal.social.mentions.settle, { mentionId });
+  }
 }

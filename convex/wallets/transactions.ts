@@ -3,18 +3,10 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
-import { isOn } from "../lib/env";
-import { AppError, type ErrorCode } from "../lib/errors";
-import {
-  DRIVER_LEASE_MS,
-  isOpen,
-  mayFollow,
-  NEVER,
-  nextCheck,
-  PREPARED_FOR_MS,
-  REPLACED_AFTER_MS,
-} from "./machine";
-import { byId, byWalletId, oldest, openedWith, project, sameRequest, vView, vWork, type Work } from "./rows";
+import type { ErrorCode } from "../lib/errors";
+import { DRIVER_LEASE_MS, isOpen, mayFollow, NEVER, nextCheck, REPLACED_AFTER_MS } from "./machine";
+import { openTransaction } from "./opening";
+import { byId, byWalletId, oldest, openedWith, project, vView, vWork, type Work } from "./rows";
 import {
   vRequest,
   vSource,
@@ -23,8 +15,8 @@ import {
   type TransactionRequest,
   type TransactionState,
 } from "./tables";
-import { openTrade, settleTrade } from "./trades";
-import { release, reserve } from "./transferLimits";
+import { settleTrade } from "./trades";
+import { release } from "./transferLimits";
 
 /** The rows of the transaction machine (`machine.ts`): every transition is one mutation here. */
 
@@ -33,13 +25,7 @@ export const NOT_SENT = "The transaction could not be sent in time: nothing was 
 
 const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), v.literal("internal"));
 
-/**
- * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
- * somebody works through the wallet's queue.
- * @returns The transaction, the first one when the key was used before with the same request.
- * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
- * would be passed.
- */
+/** `openTransaction` as a function, for actions. */
 export const open = internalMutation({
   args: {
     userId: v.string(),
@@ -51,35 +37,11 @@ export const open = internalMutation({
     valueMicroUsd: v.optional(v.string()),
   },
   returns: v.id("transactions"),
-  handler: async (ctx, { userId, walletId, request, source, idempotencyKey, valueMicroUsd }) => {
-    const earlier = await openedWith(ctx, userId, idempotencyKey);
-    if (earlier !== null) {
-      if (earlier.walletId !== walletId || !sameRequest(earlier.request, request)) {
-        throw new AppError("conflict", "This idempotency key was used for another request");
-      }
-      return earlier._id;
-    }
-    if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
-    const wallet = await byWalletId(ctx, walletId);
-    const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
-    const reserved = await reserve(ctx, userId, value);
-    const now = Date.now();
-    const transactionId = await ctx.db.insert("transactions", {
-      walletId,
-      userId,
-      address: wallet.address,
-      request,
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      state: "prepared",
-      ...(reserved === null ? {} : { reserved }),
-      createdAt: now,
-      nextCheckAt: now + PREPARED_FOR_MS,
-      checks: 0,
-    });
-    await openTrade(ctx, { userId, source, transactionId, request, now });
-    await startDriver(ctx, wallet, now);
-    return transactionId;
-  },
+  handler: (ctx, { valueMicroUsd, ...order }) =>
+    openTransaction(ctx, {
+      ...order,
+      value: valueMicroUsd === undefined ? null : BigInt(valueMicroUsd),
+    }),
 });
 
 /** A transaction as its caller and the follow-up see it. */
@@ -289,14 +251,6 @@ async function moveOn(
   if (to === "failed" && row.state === "signed") await giveBackNonce(ctx, row);
   if (to === "failed" && row.reserved !== undefined) await release(ctx, row.userId, row.reserved);
   if (ended) await settleTrade(ctx, row, to, error);
-}
-
-/** Sees that somebody works through a wallet's queue: a driver whose lease ran out is replaced. */
-async function startDriver(ctx: MutationCtx, wallet: Doc<"wallets">, now: number): Promise<void> {
-  if (wallet.driverUntil > now) return;
-  const driver = wallet.driver + 1;
-  await ctx.db.patch("wallets", wallet._id, { driver, driverUntil: now + DRIVER_LEASE_MS });
-  await ctx.scheduler.runAfter(0, internal.wallets.driver.drive, { walletId: wallet.walletId, driver });
 }
 
 async function takeNonce(ctx: MutationCtx, signed: { walletId: string; driver: number; nonce: number }) {

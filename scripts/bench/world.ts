@@ -22,24 +22,31 @@ const PROVIDER_OF: Record<string, Provider> = {
   "agent-api": "agent",
   sentiment: "sentiment",
   messenger: "messenger",
+  tickers: "tickers",
 };
 
 /**
  * The application on a simulated clock, with the stand-ins in its own process: for counting what it does, as fast as
  * the machine can. One at a time. Time passes only where it is told to; crons run only where they are called.
  * @param options.answerMs How long each provider takes to answer, in simulated ms; 0 where none is given.
+ * @param options.seed What the simulated market is made from.
+ * @param options.start Where the clock starts, in epoch ms.
  */
-export async function createWorld(options: { answerMs?: Partial<Record<Provider, number>> } = {}) {
+export async function createWorld(
+  options: { answerMs?: Partial<Record<Provider, number>>; seed?: string; start?: number } = {},
+) {
   const sources = await loadSources(fileURLToPath(new URL("../../convex", import.meta.url)));
   const loaded = await Promise.all(
     sources.map(async (one) => ({ ...one, modules: await preloaded(one.modules) })),
   );
-  const clock = createSteppedClock(START);
-  const standins = createStandins({ seed: "bench", now: clock.now });
+  const clock = createSteppedClock(options.start ?? START);
+  const standins = createStandins({ seed: options.seed ?? "bench", now: clock.now });
   const restoreLogs = captureLogs(() => {}, clock.now);
   const restoreVariables = applyVariables({
     ...standins.env(PROVIDERS),
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
+    // Malformed, so that no chain is asked: there is none, and viem loads modules on the way to saying so.
+    CHAIN_RPC_URL: "none",
     LOG_LEVEL: "REPORT",
   });
   globalThis.fetch = async (input, init) => {
@@ -74,13 +81,14 @@ export async function createWorld(options: { answerMs?: Partial<Record<Provider,
     t,
     clock,
     standins,
-    /** Calls an endpoint. @throws Error when the answer is not a 200. */
-    call: async (method: "GET" | "POST", path: string, body?: object): Promise<void> => {
+    /** Calls an endpoint. @returns The answer's body. @throws Error when the answer is not a 200. */
+    call: async (method: "GET" | "POST", path: string, body?: object): Promise<unknown> => {
       const init = { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       const client = t.withRequestMetadata({ ip: "127.0.0.1", userAgent: "bench" });
       const response = await clock.during(client.fetch(path, init));
       if (response.status !== 200)
         throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+      return response.json();
     },
     crons: Object.entries(crons.crons).map(([id, { name, args }]) => ({
       id,

@@ -11,6 +11,7 @@ const providers = {
   messenger: { key: "MESSENGER_BOT_TOKEN", settings: ["MESSENGER_API_URL", "MESSENGER_CHAT_ID"] },
   chain: { key: "CHAIN_RPC_URL", settings: [] },
   "swap provider": { key: "SWAP_API_KEY", settings: ["SWAP_API_URL"] },
+  tickers: { key: "TICKER_API_URL", settings: [] },
 } as const;
 
 export type Provider = keyof typeof providers;
@@ -20,6 +21,7 @@ const providerNames = [
   "messenger",
   "chain",
   "swap provider",
+  "tickers",
 ] as const satisfies Provider[];
 
 /** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, else `.local`. */
@@ -65,8 +67,10 @@ export function applicationVariables(
   for (const name of providerNames) {
     if (outside.includes(name)) continue;
     const { key, settings: others } = providers[name];
-    // The simulated swaps are on the local chain: on a real one there are none.
-    const local = name === "swap provider" && outside.includes("chain") ? {} : context.local;
+    // The simulated swaps are on the local chain, and the simulated tickers tell what its feeds tell: beside a real
+    // chain there are no swaps, and the tickers are the public ones, which need no key.
+    const chainBound = name === "swap provider" || name === "tickers";
+    const local = chainBound && outside.includes("chain") ? {} : context.local;
     for (const variable of [key, ...others]) variables[variable] = local[variable];
   }
   return variables;

@@ -117,7 +117,18 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   const { port = 0, apiPort = 0, providersPort = 0, chainPort = 0 } = options;
   let chain: Chain | null = null;
   const rpcUrl = () => chain?.url ?? null;
-  const standins = createStandins({ ...(seed === undefined ? {} : { seed }), now: clock.now, rpcUrl });
+  const secret = settings.MESSENGER_WEBHOOK_SECRET || keys.messengerWebhookSecret;
+  const standins = createStandins({
+    ...(seed === undefined ? {} : { seed }),
+    now: clock.now,
+    rpcUrl,
+    deliver: async (update) =>
+      (await application.promise).fetch("/messenger/webhook", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": secret },
+        body: JSON.stringify(update),
+      }),
+  });
   const providers = await serveStandins(standins, { host: "127.0.0.1", port: providersPort }).catch(
     (error: unknown) => {
       throw portError(error, providersPort, "PROVIDERS_PORT");

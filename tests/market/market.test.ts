@@ -11,7 +11,7 @@ describe("GET /mcp/market", () => {
     const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);
     expect(body).toEqual({
-      fetchedAt: expect.stringMatching(/^2026-01-05T09:00:0\d\.\d{3}Z$/),
+      fetchedAt: expect.stringMatching(/^2026-01-05T09:0\d:\d\d\.\d{3}Z$/),
       keyPrices: {
         bitcoin: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
         ethereum: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
@@ -30,6 +30,11 @@ describe("GET /mcp/market", () => {
         price: expect.any(Number),
         change24h: expect.any(Number),
         marketCap: expect.any(Number),
+      })),
+      sources: ["coinbase", "binance", "coingecko"].map((name) => ({
+        name,
+        asOf: expect.stringMatching(/^2026-01-05T09:0\d:\d\d\.\d{3}Z$/),
+        agreementBps: expect.any(Number),
       })),
     });
     await app.pass(61_000, { cronsRun: false });
@@ -57,6 +62,7 @@ describe("GET /mcp/market", () => {
 
   test("reads fenced JSON with numbers as strings", async () => {
     const app = createApp();
+    app.standins.fail("tickers", { mode: "status", status: 503 });
     const content = `Here you are:\n\`\`\`json\n${JSON.stringify(loose())}\n\`\`\``;
     app.standins.fail("llm", { mode: "reply", content });
     const { status, body } = await app.get("/mcp/market");
@@ -103,13 +109,14 @@ describe("an LLM gateway that fails", () => {
     ["never answers", { mode: "hang" }, "The LLM gateway did not answer in time"],
   ] as const)("and %s is a 502 that names it", async (_name, fault, error) => {
     const app = createApp();
-    deadlines.llmScheduled = 60;
+    if (fault.mode === "hang") deadlines.llmScheduled = 60;
     app.standins.fail("llm", fault);
     const answer = await app.get("/mcp/market");
     expect([answer.status, Object.keys(answer.body)]).toEqual([502, ["error"]]);
     expect(answer.body.error).toContain(error);
     expect(await app.rows("marketSnapshots")).toEqual([]);
     app.standins.clear();
+    deadlines.llmScheduled = 10_000;
     expect((await app.get("/mcp/market")).status).toBe(200);
   });
 
@@ -135,6 +142,8 @@ describe("an LLM gateway that fails", () => {
     app.standins.fail("llm", { mode: "slow", ms: 100 });
     const stale = await app.get("/mcp/market");
     expect([stale.status, stale.body]).toEqual([200, body]);
+    deadlines.caller = 10_000;
+    expect((await app.get("/mcp/market")).body.fetchedAt).not.toBe(body.fetchedAt);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { arrived } from "../bot/support";
 import { closeApp, createApp, type App } from "../support/app";
 
 const MINUTE = 60_000;
@@ -56,7 +57,7 @@ describe("rotating the encryption key", () => {
     const [after] = await app.rows("messengerConfigs");
     expect(after?.sealedBotToken).not.toBe(before?.sealedBotToken);
     await start(app);
-    await app.settle();
+    await arrived(app, 1);
     expect(app.cards().map(({ botToken }) => botToken)).toEqual([OWN_BOT]);
   });
 });
@@ -76,7 +77,7 @@ describe("where a card goes", () => {
     const app = createApp();
     if (Object.keys(config).length > 0) await configure(app, config);
     await start(app, shift);
-    await app.settle();
+    await arrived(app, 1);
     const [card] = app.cards();
     expect([card?.botToken === OWN_BOT ? "own" : "default", card?.chatId]).toEqual([bot, chatId]);
   });
@@ -140,6 +141,15 @@ describe("a messenger that fails", () => {
     expect((await app.rows("messages"))[0]).toMatchObject({ state: "sent", claim: 2 });
   });
 
+  test("with 429 is tried again at its time, also when that falls between two ticks of the pool", async () => {
+    const app = createApp({ now: Date.UTC(2026, 0, 5, 9) + 37 });
+    app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 7, times: 1 });
+    await start(app);
+    // Without the cron that takes up what was lost.
+    await app.pass(MINUTE, { cronsRun: false });
+    expect(app.cards()).toHaveLength(1);
+  });
+
   test("with 500 for an hour is waited out, and the card arrives once", async () => {
     const app = createApp();
     app.standins.fail("messenger", { mode: "status", status: 500 });
@@ -171,7 +181,7 @@ describe("a messenger that fails", () => {
       body: { ok: false, error_code: 400, description: "Bad Request: can't parse entities: unexpected end" },
     });
     await start(app);
-    await app.settle(24);
+    await arrived(app, 1);
     const [card] = app.cards();
     expect(card?.text).toContain("🔬 Research shift started\n");
     expect(card?.text).not.toContain("<b>");
@@ -192,7 +202,7 @@ describe("a messenger that fails", () => {
       },
     });
     await start(app);
-    await app.settle(24);
+    await arrived(app, 1);
     expect(app.cards().map(({ chatId }) => chatId)).toEqual(["-1005"]);
     expect((await app.rows("messengerConfigs"))[0]?.chatId).toBe("-1005");
   });

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { createStandins } from "../../scripts/stack/standins/index";
 import { get, post, START } from "./support";
 
-const jobShape = z.object({ jobId: z.string(), status: z.string(), response: z.string().optional() });
+const jobShape = z.looseObject({ jobId: z.string(), status: z.string(), response: z.string().optional() });
 
 const alertShape = z.object({
   token: z.string(),
@@ -70,4 +70,18 @@ test("refuses without a key, and too long a prompt", async () => {
   expect((await post(standins, path, { prompt: "" })).status).toBe(400);
   const long = await post(standins, path, { prompt: "x".repeat(10_001) });
   expect(await long.json()).toMatchObject({ error: "Prompt too long" });
+});
+
+test("a job ends as it was told to: with an answer, in failure, or never", async () => {
+  const { standins, prompt, job, wait } = agent();
+  standins.fail("agent", { mode: "reply", content: "Nothing to see", times: 1 });
+  standins.fail("agent", { mode: "fails", times: 1 });
+  standins.fail("agent", { mode: "never", times: 1 });
+  const [told, failing, endless] = [await prompt("a"), await prompt("a"), await prompt("a")];
+  wait(60_000);
+  expect(await job(told)).toMatchObject({ status: "completed", response: "Nothing to see" });
+  expect(await job(failing)).toMatchObject({ status: "failed", success: true });
+  expect(await job(endless)).toMatchObject({ status: "processing", cancellable: true });
+  const late = await post(standins, `/agent-api/agent/job/${failing}/cancel`, "");
+  expect(await late.json()).toMatchObject({ error: "Job already failed" });
 });

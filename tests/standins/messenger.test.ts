@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { createStandins } from "../../scripts/stack/standins/index";
 import { parseHtml } from "../../scripts/stack/standins/telegramHtml";
 import { get, post, standinsAt, START } from "./support";
 
@@ -102,4 +103,56 @@ test("tokens, methods and webhooks", async () => {
   const commands = (command: string) => ({ commands: [{ command, description: "Says hello" }] });
   expect((await post(standins, path("setMyCommands"), commands("start"))).status).toBe(200);
   expect((await post(standins, path("setMyCommands"), commands("Not Good"))).status).toBe(400);
+  expect(await (await get(standins, path("getMyCommands"))).json()).toMatchObject({
+    result: commands("start").commands,
+  });
+});
+
+describe("what a person says", () => {
+  const listening = (status = 200) => {
+    const updates: unknown[] = [];
+    const standins = createStandins({
+      seed: "tests",
+      now: () => START,
+      deliver: (update) => {
+        updates.push(update);
+        return Promise.resolve(new Response("{}", { status }));
+      },
+    });
+    return { standins, updates };
+  };
+  const SAY = "/_control/messenger/say";
+
+  test("becomes an update of the Bot API, with a new id each time", async () => {
+    const { standins, updates } = listening();
+    const said = await post(standins, SAY, { chatId: 42, text: "/connect ABC" });
+    expect(await said.json()).toEqual({ ok: true, updateId: START, status: 200 });
+    await post(standins, SAY, { chatId: "-100", text: "hi", from: { id: 7, username: "ann" } });
+    expect(updates).toMatchObject([
+      {
+        update_id: START,
+        message: {
+          text: "/connect ABC",
+          from: { id: 42, is_bot: false },
+          chat: { id: 42, type: "private" },
+          entities: [{ type: "bot_command", offset: 0, length: 8 }],
+        },
+      },
+      {
+        update_id: START + 1,
+        message: { from: { id: 7, username: "ann" }, chat: { id: -100, type: "supergroup" } },
+      },
+    ]);
+  });
+
+  test("is told of with the webhook's status, or why it could not be said", async () => {
+    const { standins } = listening(401);
+    expect(await (await post(standins, SAY, { chatId: 1, text: "a" })).json()).toMatchObject({ status: 401 });
+    for (const body of [{ chatId: 1 }, { chatId: "me", text: "a" }, { chatId: 1, text: "" }]) {
+      expect((await post(standins, SAY, body)).status).toBe(400);
+    }
+    expect(await (await post(standinsAt(), SAY, { chatId: 1, text: "a" })).json()).toEqual({
+      error: "the messenger stand-in has no webhook",
+    });
+  });
 });

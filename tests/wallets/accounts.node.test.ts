@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { closeApp } from "../support/world";
-import { createWalletApp, startTestChain } from "../support/walletApp";
+import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
 
 let chain: Chain;
 beforeAll(async () => {
@@ -156,31 +156,86 @@ describe("GET /mcp/defi/portfolio", () => {
     }
   });
 
-  test("leaves out what has no live price: a stale feed, a sequencer that is down or just back", async () => {
-    const app = createWalletApp(chain);
-    await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 100_000_000n });
-    const now = Math.floor(Date.now() / 1000);
-    await chain.feeds.pause();
-    try {
-      await chain.feeds.set("ETH", { answer: 300_000_000_000n, updatedAt: now - 1_400 });
-      const stale = await app.get("/mcp/defi/portfolio?userId=alice");
-      expect(stale.body.balances).toContainEqual(
-        expect.objectContaining({ token: "ETH", priceUsd: null, valueUsd: null }),
-      );
-      expect(Number(stale.body.totalValueUsd)).toBeCloseTo(100, 0);
-      for (const status of [
-        { answer: 1n, updatedAt: now - 9_999 },
-        { answer: 0n, updatedAt: now - 600 },
-      ]) {
-        await chain.feeds.set("SEQUENCER", status);
-        const down = await app.get("/mcp/defi/portfolio?userId=alice");
-        expect(down.body.totalValueUsd).toBe(0);
+  describe("without a live feed", () => {
+    type Holding = {
+      token: string;
+      priceUsd: number | null;
+      priceSource: string | null;
+      valueUsd: number | null;
+    };
+
+    /** Feeds as they are in the test's trouble, and the holdings it leaves. */
+    async function inTrouble(app: WalletApp, trouble: (now: number) => Promise<void>) {
+      await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 100_000_000n });
+      const now = Math.floor(Date.now() / 1000);
+      await chain.feeds.pause();
+      try {
+        await trouble(now);
+        const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
+        expect(status).toBe(200);
+        const holdings = body.balances as Holding[];
+        return {
+          total: Number(body.totalValueUsd),
+          of: (token: string) => holdings.find((one) => one.token === token),
+        };
+      } finally {
+        await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 86_400 });
+        await chain.feeds.tick();
+        chain.feeds.resume();
       }
-    } finally {
-      await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 86_400 });
-      await chain.feeds.tick();
-      chain.feeds.resume();
     }
+
+    const stale = (now: number) =>
+      chain.feeds.set("ETH", { answer: 300_000_000_000n, updatedAt: now - 1_400 });
+
+    test("prices Ether by the tickers and says so", async () => {
+      const app = createWalletApp(chain);
+      const { of, total } = await inTrouble(app, stale);
+      const price = app.standins.market.coin("ETH").price;
+      for (const token of ["ETH", "WETH"]) {
+        expect(of(token)).toMatchObject({ priceSource: "coinbase", priceUsd: expect.closeTo(price, -1) });
+      }
+      expect(of("USDC")).toMatchObject({ priceSource: "chainlink" });
+      expect(total).toBeCloseTo(100 + price, -1);
+    });
+
+    test.each([
+      ["down", (now: number) => ({ answer: 1n, updatedAt: now - 9_999 })],
+      ["just back", (now: number) => ({ answer: 0n, updatedAt: now - 600 })],
+    ] as const)(
+      "because the sequencer is %s, prices the rest by the model and says so",
+      async (_name, status) => {
+        const app = createWalletApp(chain);
+        const { of, total } = await inTrouble(app, (now) => chain.feeds.set("SEQUENCER", status(now)));
+        expect(of("ETH")).toMatchObject({ priceSource: "coinbase" });
+        for (const token of ["USDC", "USDT"]) {
+          expect(of(token)).toMatchObject({ priceSource: "llm", priceUsd: expect.closeTo(1, 1) });
+        }
+        // Not among the coins the model tells of.
+        expect(of("DAI")).toMatchObject({ priceSource: null, priceUsd: null });
+        expect(total).toBeGreaterThan(1_000);
+        expect(app.standins.sent("llm")).toHaveLength(1);
+      },
+    );
+
+    test("and without tickers uses the model's price of Ether, marked", async () => {
+      const app = createWalletApp(chain);
+      app.standins.fail("tickers", { mode: "status", status: 503 });
+      const { of } = await inTrouble(app, stale);
+      expect(of("ETH")).toMatchObject({
+        priceSource: "llm",
+        priceUsd: expect.closeTo(app.standins.market.coin("ETH").price, -1),
+      });
+    });
+
+    test("and with nobody to ask leaves the token out of the total", async () => {
+      const app = createWalletApp(chain);
+      app.standins.fail("tickers", { mode: "status", status: 503 });
+      app.standins.fail("llm", { mode: "status", status: 503 });
+      const { of, total } = await inTrouble(app, stale);
+      expect(of("ETH")).toMatchObject({ priceUsd: null, priceSource: null, valueUsd: null });
+      expect(total).toBeCloseTo(100, 0);
+    });
   });
 
   test("is 502 when the chain is down, naming it", async () => {

@@ -250,6 +250,31 @@ describe("transfer limits", () => {
     expect(days.find(({ userId }) => userId === "carol")?.microUsd).toBe("0");
   });
 
+  test("take Ether's price from the tickers while its feed is stale, and never from the model", async () => {
+    const app = createWalletApp(chain, { env: { MAX_TRANSFER_USD: "60" } });
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const worth = (usd: number) => {
+      const wei = (usd / app.standins.market.coin("ETH").price) * 1e18;
+      return { token: "ETH", amount: BigInt(Math.round(wei)).toString() };
+    };
+    await chain.feeds.pause();
+    try {
+      const updatedAt = Math.floor(Date.now() / 1000) - 1_400;
+      await chain.feeds.set("ETH", { answer: 1n, updatedAt });
+      const tooMuch = await send(app, worth(66));
+      expect([tooMuch.status, tooMuch.body.error]).toEqual([400, "A transfer may be worth at most 60 USD"]);
+      expect((await send(app, worth(55))).status).toBe(200);
+      await app.get("/mcp/market");
+      app.standins.fail("tickers", { mode: "status", status: 503 });
+      const unknown = await send(app, worth(50));
+      expect([unknown.status, unknown.body.error]).toEqual([502, expect.stringContaining("No live price")]);
+      expect(app.standins.sent("llm")).toHaveLength(1);
+    } finally {
+      await chain.feeds.tick();
+      chain.feeds.resume();
+    }
+  });
+
   test("fail closed without a live price", async () => {
     const app = createWalletApp(chain, { env: { MAX_TRANSFER_USD: "60" } });
     await app.fundedWallet("alice", { ETH: ETHER, USDC: 10_000_000n });

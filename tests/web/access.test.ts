@@ -8,7 +8,7 @@ afterEach(closeApp);
 
 const paginationOpts = { numItems: 5, cursor: null };
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { users, account, credits, chat, runs, research, wallets } = api;
+  const { users, account, credits, chat, messenger, prices, runs, research, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
   const mutation = (one: FunctionReference<"mutation">, args = {}) =>
     [one, () => app.mutation(one, args)] as const;
@@ -26,9 +26,23 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     query(credits.app.balance),
     query(credits.app.history, { paginationOpts }),
     mutation(credits.app.openGame),
+    action(prices.app.createAlert, { token: "BTC", direction: "above", levelUsd: 1 }),
+    query(prices.app.alerts),
+    mutation(prices.app.cancelAlert, { alertId: "none" }),
     mutation(chat.runs.start, { question: "Why?" }),
+    mutation(messenger.linking.createCode),
+    query(messenger.linking.status),
+    mutation(messenger.linking.unlink),
     query(runs.app.mine, { paginationOpts }),
     query(research.app.reports, { paginationOpts }),
+    mutation(social.app.startProof, { handle: "alice" }),
+    query(social.app.settings),
+    mutation(social.app.setTrading, { authorId: "1", enabled: true }),
+    mutation(social.app.unlink, { authorId: "1" }),
+    mutation(social.app.setLimits, { perTradeUsd: "1", perDayUsd: "1" }),
+    mutation(social.app.addRecipient, { address: `0x${"ab".repeat(20)}` }),
+    mutation(social.app.removeRecipient, { address: `0x${"ab".repeat(20)}` }),
+    query(social.app.mentions, { paginationOpts }),
     action(wallets.app.view),
   ];
 };

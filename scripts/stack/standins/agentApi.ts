@@ -1,6 +1,7 @@
-/** A stand-in for the agent API's asynchronous jobs, for local use. Every job reports whale alerts. */
+/** A stand-in for the agent API's asynchronous jobs, for local use. A job reports whale alerts, unless told otherwise. */
 
 import * as z from "zod";
+import type { Fault } from "./control";
 import { json, parseJson, type Call } from "./http";
 import type { Market, Outlook } from "./market";
 import { hash, random } from "./random";
@@ -26,8 +27,12 @@ export type WhaleAlert = {
   txHash?: string;
 };
 
+/** What becomes of a job: the usual report, an answer it was told, a failure, or nothing ever. */
+type Ending = { kind: "report" } | { kind: "reply"; content: string } | { kind: "fails" } | { kind: "never" };
+
 type Job = {
   id: string;
+  ending: Ending;
   threadId: string;
   prompt: string;
   createdAt: number;
@@ -35,14 +40,14 @@ type Job = {
   cancelledAt: number | null;
 };
 
-export type AgentApi = { handle(call: Call): Response };
+export type AgentApi = { handle(call: Call, fault?: Fault): Response };
 
 export function createAgentApi(options: { seed: string; now: () => number; market: Market }): AgentApi {
   const { seed, now, market } = options;
   const jobs = new Map<string, Job>();
   let created = 0;
 
-  const submit = (call: Call): Response => {
+  const submit = (call: Call, ending: Ending): Response => {
     const parsed = promptShape.safeParse(parseJson(call.body));
     if (!parsed.success) return refuse(400, "Invalid request", "prompt must be a non-empty string");
     const { prompt, threadId } = parsed.data;
@@ -55,6 +60,7 @@ export function createAgentApi(options: { seed: string; now: () => number; marke
     const thread = threadId ?? `thr_${hash(id).toString(16)}`;
     jobs.set(id, {
       id,
+      ending,
       threadId: thread,
       prompt,
       createdAt,
@@ -71,7 +77,9 @@ export function createAgentApi(options: { seed: string; now: () => number; marke
 
   const statusOf = (job: Job, at: number) => {
     if (job.cancelledAt !== null) return "cancelled";
-    if (at >= job.completesAt) return "completed";
+    if (at >= job.completesAt && job.ending.kind !== "never") {
+      return job.ending.kind === "fails" ? "failed" : "completed";
+    }
     return at >= job.createdAt + PENDING_MS ? "processing" : "pending";
   };
 
@@ -93,11 +101,15 @@ export function createAgentApi(options: { seed: string; now: () => number; marke
       ...(status === "pending" ? {} : { startedAt: iso(startedAt) }),
       ...(status === "completed"
         ? {
-            response: whaleReport(whaleAlerts(seed, market, job.completesAt)),
+            response:
+              job.ending.kind === "reply"
+                ? job.ending.content
+                : whaleReport(whaleAlerts(seed, market, job.completesAt)),
             completedAt: iso(job.completesAt),
             processingTime: job.completesAt - startedAt,
           }
         : {}),
+      ...(status === "failed" ? { error: "The agent could not finish" } : {}),
       ...(job.cancelledAt === null ? {} : { cancelledAt: iso(job.cancelledAt) }),
       cancellable: status === "pending" || status === "processing",
     });
@@ -105,8 +117,9 @@ export function createAgentApi(options: { seed: string; now: () => number; marke
 
   const cancel = (job: Job): Response => {
     const at = now();
-    if (statusOf(job, at) === "completed") {
-      return refuse(400, "Job already completed", "A completed job cannot be cancelled");
+    const status = statusOf(job, at);
+    if (status === "completed" || status === "failed") {
+      return refuse(400, `Job already ${status}`, `A ${status} job cannot be cancelled`);
     }
     job.cancelledAt ??= at;
     return json({
@@ -120,11 +133,11 @@ export function createAgentApi(options: { seed: string; now: () => number; marke
   };
 
   return {
-    handle: (call) => {
+    handle: (call, fault) => {
       if ((call.headers.get("X-API-Key") ?? "") === "") {
         return refuse(401, "Authentication required", "Send your key in X-API-Key");
       }
-      if (call.path === "/agent/prompt" && call.method === "POST") return submit(call);
+      if (call.path === "/agent/prompt" && call.method === "POST") return submit(call, endingOf(fault));
       const [, id = "", action] = /^\/agent\/job\/([^/]+)(\/cancel)?$/.exec(call.path) ?? [];
       if (id === "") return refuse(404, "Not found", `Unknown path ${call.path}`);
       const job = jobs.get(id);
@@ -134,6 +147,18 @@ export function createAgentApi(options: { seed: string; now: () => number; marke
       return call.method === "POST" ? cancel(job) : refuse(405, "Method not allowed", "POST");
     },
   };
+}
+
+function endingOf(fault: Fault | undefined): Ending {
+  switch (fault?.mode) {
+    case "reply":
+      return { kind: "reply", content: fault.content };
+    case "fails":
+    case "never":
+      return { kind: fault.mode };
+    default:
+      return { kind: "report" };
+  }
 }
 
 const HALF_HOUR = 30 * 60_000;

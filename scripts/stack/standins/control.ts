@@ -2,8 +2,12 @@
 
 import * as z from "zod";
 
-export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap"] as const;
+export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap", "tickers"] as const;
 export type Provider = (typeof PROVIDERS)[number];
+
+/** The public tickers that the one stand-in for them speaks for. */
+export const TICKERS = ["coinbase", "binance", "coingecko"] as const;
+export type Ticker = (typeof TICKERS)[number];
 
 /** The `schema` that means: chat completions that ask for prose. */
 export const CHAT = "chat";
@@ -13,6 +17,8 @@ const limits = {
   times: z.int().positive().optional(),
   /** Gateway only: apply to requests with this schema name alone, or to prose with "chat". */
   schema: z.string().min(1).optional(),
+  /** Tickers only: apply to requests to this one alone. */
+  ticker: z.enum(TICKERS).optional(),
 };
 
 const faultShape = z.discriminatedUnion("mode", [
@@ -40,10 +46,14 @@ const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("half"), ...limits }),
   /** The request takes effect, then the connection is lost. */
   z.strictObject({ mode: z.literal("drop"), ...limits }),
-  /** The model's content is this text. */
+  /** The model's content, or the response of the agent's job, is this text. */
   z.strictObject({ mode: z.literal("reply"), content: z.string(), ...limits }),
   /** The sentiment model answers without a search. */
   z.strictObject({ mode: z.literal("uncited"), ...limits }),
+  /** The agent takes the prompt, and its job fails. */
+  z.strictObject({ mode: z.literal("fails"), ...limits }),
+  /** The agent takes the prompt, and its job never ends. */
+  z.strictObject({ mode: z.literal("never"), ...limits }),
 ]);
 
 export type Fault = z.infer<typeof faultShape>;
@@ -52,16 +62,20 @@ const MODELS: readonly Provider[] = ["llm", "sentiment"];
 /** Modes that only some providers can show. */
 const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
   truncated: MODELS,
-  reply: MODELS,
+  reply: [...MODELS, "agent"],
   uncited: ["sentiment"],
+  fails: ["agent"],
+  never: ["agent"],
 };
+
+type About = { schema?: string | undefined; ticker?: Ticker | undefined };
 
 export type Faults = {
   /** @throws TypeError for a fault this provider cannot show. */
   add(provider: Provider, fault: Fault): void;
   clear(provider?: Provider): void;
-  /** The fault the next request gets, counted as used. `schema`: what a gateway request asked for. */
-  take(provider: Provider, schema?: string): Fault | undefined;
+  /** The fault the next request gets, counted as used. `about`: the schema it asked for, or the ticker it is for. */
+  take(provider: Provider, about: About): Fault | undefined;
 };
 
 export function createFaults(): Faults {
@@ -74,6 +88,9 @@ export function createFaults(): Faults {
       if (fault.schema !== undefined && provider !== "llm") {
         throw new TypeError(`the ${provider} stand-in's requests have no schema`);
       }
+      if (fault.ticker !== undefined && provider !== "tickers") {
+        throw new TypeError(`the ${provider} stand-in is no ticker`);
+      }
       const queue = queues.get(provider) ?? [];
       queue.push({ fault, left: fault.times ?? Infinity });
       queues.set(provider, queue);
@@ -82,10 +99,15 @@ export function createFaults(): Faults {
       if (provider === undefined) queues.clear();
       else queues.delete(provider);
     },
-    take: (provider, schema) => {
+    take: (provider, { schema, ticker }) => {
       const found = queues
         .get(provider)
-        ?.find(({ fault, left }) => left > 0 && (fault.schema === undefined || fault.schema === schema));
+        ?.find(
+          ({ fault, left }) =>
+            left > 0 &&
+            (fault.schema === undefined || fault.schema === schema) &&
+            (fault.ticker === undefined || fault.ticker === ticker),
+        );
       if (found === undefined) return undefined;
       found.left--;
       return found.fault;

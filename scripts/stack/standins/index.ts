@@ -15,6 +15,7 @@ import { refusal } from "./refusals";
 import { createSentiment } from "./sentiment";
 import { delay, spoil } from "./spoil";
 import { createSwap } from "./swap";
+import { createTickers, tickerOf } from "./tickers";
 
 export type { Fault, Provider } from "./control";
 export type { SentMessage, SentRequest } from "./records";
@@ -42,10 +43,11 @@ const PREFIXES = new Map<string, Provider>([
   ["sentiment", "sentiment"],
   ["messenger", "messenger"],
   ["swap-api", "swap"],
+  ["tickers", "tickers"],
 ]);
 
 /** Told to answer nothing, these answer an empty object; the models answer in their usual form, without content. */
-const EMPTY_IS_AN_OBJECT: readonly Provider[] = ["agent", "messenger", "swap"];
+const EMPTY_IS_AN_OBJECT: readonly Provider[] = ["agent", "messenger", "swap", "tickers"];
 
 export type StandinsOptions = {
   /** What the simulated market is made from. */
@@ -54,6 +56,8 @@ export type StandinsOptions = {
   now?: () => number;
   /** The local chain's RPC, `null` while there is none: without one the swap provider fails. */
   rpcUrl?: () => string | null;
+  /** Sends an update of the messenger's to the application's webhook; without it nobody can write to the bot. */
+  deliver?: (update: unknown) => Promise<Response>;
 };
 
 export function createStandins(options: StandinsOptions = {}): Standins {
@@ -67,11 +71,13 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const agent = createAgentApi({ seed, now, market });
   const sentiment = createSentiment({ seed, now, market });
   const swap = createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) });
+  const tickers = createTickers({ now, market });
   const messenger = createMessenger({
     now,
     accepted: (message) => {
       records.message(message);
     },
+    ...(options.deliver === undefined ? {} : { deliver: options.deliver }),
   });
 
   const answer = (provider: Provider, call: Call, fault: Fault | undefined): Response | Promise<Response> => {
@@ -79,13 +85,15 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       case "llm":
         return llm.handle(call, fault);
       case "agent":
-        return agent.handle(call);
+        return agent.handle(call, fault);
       case "sentiment":
         return sentiment.handle(call, fault);
       case "messenger":
         return messenger.handle(call);
       case "swap":
         return swap.handle(call);
+      case "tickers":
+        return tickers.handle(call);
     }
   };
 
@@ -98,17 +106,20 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       const { method, path } = call;
       records.request(provider, { method, path, ...query, body, at: now(), ...named });
     }
-    const fault = faults.take(provider, schema === null ? CHAT : schema);
-    if (fault?.mode === "status") return refusal(provider, fault);
+    const about = { schema: schema === null ? CHAT : schema, ticker: tickerOf(call.path) };
+    const fault = faults.take(provider, about);
+    if (fault?.mode === "status") return refusal(provider, fault, call);
     await delay(fault, signal);
     const right = await answer(provider, call, fault);
     const empty = fault?.mode === "empty" && EMPTY_IS_AN_OBJECT.includes(provider);
     return empty ? json({}) : spoil(fault, right);
   };
 
-  const own = (area: string, rest: string, call: Call): Response => {
+  const own = (area: string, rest: string, call: Call): Response | Promise<Response> => {
     if (area === "_market" && call.method === "GET") return json(market.coins());
-    if (area === "_control" && call.method === "POST")
+    if (area === "_control" && rest === "/messenger/say" && call.method === "POST")
+      return controlled(() => messenger.say(parseJson(call.body)));
+    if (area === "_control" && rest === "" && call.method === "POST")
       return controlled(() => control(faults, parseJson(call.body)));
     const provider = PROVIDERS.find((one) => `/${one}` === rest);
     if (area === "_sent" && call.method === "GET" && provider !== undefined)
@@ -142,10 +153,9 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   };
 }
 
-function controlled(work: () => void): Response {
+async function controlled(work: () => object | void | Promise<object>): Promise<Response> {
   try {
-    work();
-    return json({ ok: true });
+    return json({ ok: true, ...(await work()) });
   } catch (error) {
     if (error instanceof z.ZodError) return json({ error: problemOf(error) }, 400);
     if (error instanceof TypeError) return json({ error: error.message }, 400);
@@ -166,5 +176,6 @@ function standinEnv(base: string): Record<string, string> {
     MESSENGER_CHAT_ID: "424242",
     SWAP_API_URL: `${base}/swap-api`,
     SWAP_API_KEY: "0x-simulated-local-only",
+    TICKER_API_URL: `${base}/tickers`,
   };
 }

@@ -1,10 +1,12 @@
 /** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
 
+import { signalReview, tradingSignal } from "./llmSignals";
 import type { Coin, Market } from "./market";
 import { onchainSignals } from "./onchain";
 import { random } from "./random";
 import { researchResult } from "./research";
 import { minimalValue } from "./schemaValue";
+import { tradeIntent } from "./tradeIntent";
 import { bigUsd, percent, usd } from "./words";
 
 export type Prompted = {
@@ -33,6 +35,12 @@ function valueFor(prompted: Prompted, scene: Scene): unknown {
       return onchainSignals(userMessage(prompted, "Focus token:"), scene);
     case "research_result":
       return researchResult(userMessage(prompted, "Evidence:"), scene);
+    case "trade_intent":
+      return tradeIntent(userMessage(prompted, "Post: "));
+    case "trading_signal":
+      return tradingSignal(userMessage(prompted, "Live price:"), scene);
+    case "signal_review":
+      return signalReview(userMessage(prompted, "Review of the"), scene);
     case undefined:
       return { answer: chatAnswer(prompted, scene) };
     default:

@@ -15,7 +15,11 @@ const messageShape = z.looseObject({
   parse_mode: z.string().default(""),
 });
 
-const webhookShape = z.looseObject({ url: z.string().default(""), secret_token: z.string().optional() });
+const webhookShape = z.looseObject({
+  url: z.string().default(""),
+  secret_token: z.string().optional(),
+  allowed_updates: z.array(z.string()).optional(),
+});
 
 const commandsShape = z.looseObject({
   commands: z
@@ -25,15 +29,47 @@ const commandsShape = z.looseObject({
     .max(100),
 });
 
-export type Messenger = { handle(call: Call): Response };
+const sayShape = z.strictObject({
+  /** Negative for a group. */
+  chatId: z.union([
+    z.int(),
+    z
+      .string()
+      .regex(/^-?\d{1,16}$/)
+      .transform(Number),
+  ]),
+  text: z.string().min(1).max(TEXT_LIMIT),
+  /** Who writes; in a private chat it is the chat's own person. */
+  from: z
+    .strictObject({ id: z.int().positive(), username: z.string().min(1).optional() })
+    .partial()
+    .optional(),
+});
 
-/** @param accepted Is told of every message the Bot API would have delivered. */
+export type Messenger = {
+  handle(call: Call): Response;
+  /**
+   * Makes a person's message and sends it to the webhook as an update.
+   * @param message `{ chatId, text, from?: { id?, username? } }`
+   * @returns The update's id and the status the webhook answered with.
+   * @throws z.ZodError for another message; TypeError where there is no webhook to send it to.
+   */
+  say(message: unknown): Promise<{ updateId: number; status: number }>;
+};
+
+/**
+ * @param options.accepted Is told of every message the Bot API would have delivered.
+ * @param options.deliver Sends an update to the application's webhook, as the Bot API would.
+ */
 export function createMessenger(options: {
   now: () => number;
   accepted: (message: SentMessage) => void;
+  deliver?: (update: unknown) => Promise<Response>;
 }): Messenger {
-  const webhooks = new Map<string, string>();
+  const webhooks = new Map<string, z.infer<typeof webhookShape>>();
+  const commands = new Map<string, unknown>();
   let lastMessageId = 0;
+  let lastUpdateId = 0;
 
   const sendMessage = (botToken: string, parameters: unknown): Response => {
     const parsed = messageShape.safeParse(parameters);
@@ -71,7 +107,14 @@ export function createMessenger(options: {
     if (url !== "" && !url.startsWith("https://")) {
       return refuse(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook");
     }
-    webhooks.set(botToken, url);
+    webhooks.set(botToken, parsed.data);
+    return accept(true);
+  };
+
+  const setMyCommands = (botToken: string, parameters: unknown): Response => {
+    const parsed = commandsShape.safeParse(parameters);
+    if (!parsed.success) return refuse(400, "Bad Request: BOT_COMMAND_INVALID");
+    commands.set(botToken, parsed.data.commands);
     return accept(true);
   };
 
@@ -88,14 +131,15 @@ export function createMessenger(options: {
         return accept(true);
       case "getwebhookinfo":
         return accept({
-          url: webhooks.get(botToken) ?? "",
+          url: webhooks.get(botToken)?.url ?? "",
           has_custom_certificate: false,
           pending_update_count: 0,
+          allowed_updates: webhooks.get(botToken)?.allowed_updates ?? [],
         });
       case "setmycommands":
-        return commandsShape.safeParse(parameters).success
-          ? accept(true)
-          : refuse(400, "Bad Request: BOT_COMMAND_INVALID");
+        return setMyCommands(botToken, parameters);
+      case "getmycommands":
+        return accept(commands.get(botToken) ?? []);
       default:
         return refuse(404, "Not Found: method not found");
     }
@@ -113,6 +157,31 @@ export function createMessenger(options: {
       const body = z.record(z.string(), z.unknown()).safeParse(parseJson(call.body));
       if (!body.success) return refuse(400, "Bad Request: can't parse JSON object");
       return run(method, botToken, { ...inQuery, ...body.data });
+    },
+    say: async (message) => {
+      const { chatId, text, from } = sayShape.parse(message);
+      if (options.deliver === undefined) throw new TypeError("the messenger stand-in has no webhook");
+      const at = options.now();
+      // Later ones are greater after a restart too.
+      lastUpdateId = Math.max(lastUpdateId + 1, Math.floor(at));
+      const senderId = from?.id ?? (chatId > 0 ? chatId : 1);
+      const person = { first_name: "Local", username: from?.username ?? `local_${senderId}` };
+      const [command] = /^\/[\w@]+/.exec(text) ?? [];
+      const response = await options.deliver({
+        update_id: lastUpdateId,
+        message: {
+          message_id: ++lastMessageId,
+          date: Math.floor(at / 1_000),
+          text,
+          from: { id: senderId, is_bot: false, ...person },
+          chat: chatId > 0 ? { id: chatId, type: "private", ...person } : chatOf(String(chatId)),
+          ...(command === undefined
+            ? {}
+            : { entities: [{ type: "bot_command", offset: 0, length: command.length }] }),
+        },
+      });
+      await response.body?.cancel();
+      return { updateId: lastUpdateId, status: response.status };
     },
   };
 }

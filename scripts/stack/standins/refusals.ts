@@ -2,14 +2,15 @@
 
 import { agentError } from "./agentApi";
 import type { Fault, Provider } from "./control";
-import { json } from "./http";
+import { json, type Call } from "./http";
 import { llmError } from "./llm";
 import { messengerError } from "./messenger";
 import { sentimentError } from "./sentiment";
 import { swapError } from "./swap";
+import { tickerError, tickerOf } from "./tickers";
 
-export function refusal(provider: Provider, fault: Extract<Fault, { mode: "status" }>): Response {
-  const body = fault.body === undefined ? usualBody(provider, fault.status, fault.retryAfter) : fault.body;
+export function refusal(provider: Provider, fault: Extract<Fault, { mode: "status" }>, call: Call): Response {
+  const body = fault.body === undefined ? usualBody(provider, fault, call) : fault.body;
   const headers = fault.retryAfter === undefined ? {} : { "Retry-After": String(fault.retryAfter) };
   return json(body, fault.status, headers);
 }
@@ -26,7 +27,11 @@ const REASONS: Record<number, string> = {
   503: "Service Unavailable",
 };
 
-function usualBody(provider: Provider, status: number, retryAfter: number | undefined): unknown {
+function usualBody(
+  provider: Provider,
+  { status, retryAfter }: Extract<Fault, { mode: "status" }>,
+  { path }: Call,
+): unknown {
   const reason = REASONS[status] ?? `Error ${status}`;
   switch (provider) {
     case "llm":
@@ -41,5 +46,7 @@ function usualBody(provider: Provider, status: number, retryAfter: number | unde
         : messengerError(status, `${reason}: retry after ${retryAfter}`, { retry_after: retryAfter });
     case "swap":
       return swapError(status, reason);
+    case "tickers":
+      return tickerError(tickerOf(path) ?? "coinbase", status, reason);
   }
 }

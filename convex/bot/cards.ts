@@ -1,0 +1,101 @@
+import type { Infer } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
+import { MINUTE } from "../lib/time";
+import type { Paragraph } from "../messenger/format";
+import { MARKS } from "../research/result";
+import type { vHolding } from "../wallets/tables";
+
+/** The bot's answers. */
+
+/** A plain sentence or two. */
+export function notice(text: string): Paragraph[] {
+  return [[text]];
+}
+
+/** How to link, for somebody who has to. */
+export const HOW_TO_LINK =
+  "This needs your account: create a link code in the web application's profile, then send me /connect CODE here.";
+
+type Described = { name: string; argument?: string; summary: string };
+
+/** The commands, a line each, behind an introduction. */
+export function helpCard(commands: readonly Described[], introduction?: string): Paragraph[] {
+  const lines = commands.flatMap(({ name, argument, summary }): Paragraph => [
+    "\n",
+    { bold: argument === undefined ? `/${name}` : `/${name} ${argument}` },
+    `: ${summary}`,
+  ]);
+  return [
+    ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
+    ["I follow crypto markets, run research, and show your wallet. I never move money."],
+    [{ bold: "Commands" }, ...lines],
+  ];
+}
+
+export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
+  if (wallet === null) return notice("You have no wallet yet: /portfolio creates one.");
+  return [[{ bold: "💼 Your wallet on Base" }], [wallet.address]];
+}
+
+/** What was linked, after a code. */
+export function linkedCard(walletAddress: string): Paragraph[] {
+  return [
+    [{ bold: "✅ Linked" }],
+    [`Your wallet on Base is ${walletAddress}. Reports and alerts come to this chat from now on.`],
+    ["Unlink at any time in the web application's profile."],
+  ];
+}
+
+/** Holdings of nothing are left out; a value of `null` has no live price. */
+export function portfolioCard(portfolio: {
+  address: string;
+  balances: readonly Infer<typeof vHolding>[];
+  totalValueUsd: number;
+}): Paragraph[] {
+  const held = portfolio.balances.filter(({ raw }) => raw !== "0");
+  const lines = held.map(
+    ({ token, balance, valueUsd }) =>
+      `\n${token}  ${balance}  (${valueUsd === null ? "no live price" : usd(valueUsd)})`,
+  );
+  return [
+    [{ bold: "📊 Your portfolio on Base" }, `\n${portfolio.address}`],
+    held.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
+    ["Total: ", { bold: usd(portfolio.totalValueUsd) }],
+  ];
+}
+
+/** A user's newest active shift and latest reports, at `now` (epoch ms). */
+export function statusCard(
+  { shift, reports }: { shift: Doc<"shifts"> | null; reports: readonly Doc<"reports">[] },
+  now: number,
+): Paragraph[] {
+  const recent = reports.map(
+    ({ type, jobToken, result }) =>
+      `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : jobToken}: ${result.shortSummary}`,
+  );
+  return [
+    shift === null ? ["No research shift is running."] : shiftParagraph(shift, now),
+    ...(recent.length === 0 ? [] : [[{ bold: "Latest reports" }, ...recent]]),
+  ];
+}
+
+function shiftParagraph(shift: Doc<"shifts">, now: number): Paragraph {
+  const elapsed = Math.floor((now - shift.startedAt) / MINUTE);
+  const remaining = Math.max(0, Math.ceil((shift.stopsAt - now) / MINUTE));
+  return [
+    { bold: `🔬 Research shift · ${shift.token ?? "Market"}` },
+    `\nRunning for ${hours(elapsed)}, ${hours(remaining)} to go`,
+    `\nInterim reports: ${shift.interimReportsCount} of 2`,
+  ];
+}
+
+/** `2h 05min`. */
+function hours(minutes: number): string {
+  return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, "0")}min`;
+}
+
+/** `$1,234.50`. */
+function usd(value: number): string {
+  const [whole = "0", cents = "00"] = value.toFixed(2).split(".");
+  return `$${whole.replace(/\B(?=(?:\d{3})+$)/g, ",")}.${cents}`;
+}

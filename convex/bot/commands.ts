@@ -1,0 +1,151 @@
+import { internal } from "../_generated/api";
+import type { MutationCtx } from "../_generated/server";
+import { optionalToken } from "../lib/input";
+import type { Paragraph } from "../messenger/format";
+import { researchOf } from "../research/model";
+import { walletOf } from "../wallets/model";
+import { helpCard, notice, statusCard, walletCard } from "./cards";
+import type { Sender, Work } from "./tables";
+
+/** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
+
+/** A command as it came. */
+export type Request = {
+  sender: Sender;
+  /** The user the sender's account is linked to, or `null`. */
+  userId: string | null;
+  /** What followed the command, trimmed; "" for nothing. */
+  argument: string;
+};
+
+/** What becomes of a command: an answer, or a notice at once and work that answers later. */
+export type Outcome = { answer: readonly Paragraph[]; later?: Work };
+
+type Base = {
+  /** Without the slash: lower-case letters, digits and _. */
+  name: string;
+  /** What may follow it, for the help: `CODE`, `[TOKEN]`. */
+  argument?: string;
+  /** One line for help and menu. */
+  summary: string;
+};
+
+/**
+ * `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `linked`: there, and by a linked user.
+ * Runs in the transaction that takes the update, so it is done exactly once; what asks the outside is left for later.
+ */
+export type Command = Base &
+  (
+    | {
+        access: "anywhere" | "alone";
+        run: (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
+      }
+    | {
+        access: "linked";
+        run: (ctx: MutationCtx, request: Request & { userId: string }) => Outcome | Promise<Outcome>;
+      }
+  );
+
+export const commands: readonly Command[] = [
+  {
+    name: "start",
+    summary: "Say hello",
+    access: "anywhere",
+    // A deep link (t.me/<bot>?start=CODE) arrives as this command.
+    run: (_ctx, request) =>
+      request.argument !== "" && request.sender.alone ? connect(request) : { answer: help("Welcome!") },
+  },
+  { name: "help", summary: "What I can do", access: "anywhere", run: () => ({ answer: help() }) },
+  {
+    name: "connect",
+    argument: "CODE",
+    summary: "Link this account to yours in the web application",
+    access: "alone",
+    run: (_ctx, request) => connect(request),
+  },
+  {
+    name: "wallet",
+    summary: "Your wallet's address",
+    access: "linked",
+    run: async (ctx, { userId }) => ({ answer: walletCard(await walletOf(ctx, userId, "custody")) }),
+  },
+  {
+    name: "portfolio",
+    summary: "What your wallet holds, at live prices",
+    access: "linked",
+    run: (_ctx, { userId }) => ({
+      answer: notice("Reading your wallet from the chain…"),
+      later: { kind: "portfolio", userId },
+    }),
+  },
+  {
+    name: "research",
+    argument: "[TOKEN]",
+    summary: "A research snapshot of a token, or of the whole market",
+    access: "anywhere",
+    run: (_ctx, { argument }) => {
+      const token = optionalToken.safeParse(argument.replace(/^\$/, ""));
+      if (!token.success) return { answer: notice("Name one token by its symbol, such as /research BTC.") };
+      const subject = token.data ?? "the whole market";
+      return {
+        answer: notice(`Researching ${subject}: this takes up to a minute…`),
+        later: { kind: "research", focus: token.data ?? "" },
+      };
+    },
+  },
+  {
+    name: "status",
+    summary: "How your research shift is doing",
+    access: "linked",
+    run: async (ctx, { userId }) => ({ answer: statusCard(await researchOf(ctx, userId), Date.now()) }),
+  },
+  {
+    name: "stop",
+    summary: "Stop your research shifts",
+    access: "linked",
+    run: async (ctx, { userId }) => {
+      const stopped: number = await ctx.runMutation(internal.research.shifts.stop, { userId });
+      if (stopped === 0) return { answer: notice("No research shift of yours is running.") };
+      return {
+        answer: notice(stopped === 1 ? "Your shift was stopped." : `Your ${stopped} shifts were stopped.`),
+      };
+    },
+  },
+  {
+    name: "ask",
+    argument: "QUESTION",
+    summary: "Ask the crypto assistant",
+    access: "anywhere",
+    run: (_ctx, { argument }) => {
+      if (argument === "")
+        return { answer: notice("Put your question behind the command: /ask How is Ethereum doing?") };
+      return { answer: notice("Thinking…"), later: { kind: "ask", question: argument } };
+    },
+  },
+];
+
+/** The command of a name (lower case), or `null`. */
+export function commandNamed(name: string): Command | null {
+  return commands.find((command) => command.name === name) ?? null;
+}
+
+/** What the bot can do, behind an introduction. */
+export function help(introduction?: string): Paragraph[] {
+  return helpCard(commands, introduction);
+}
+
+function connect({ userId, argument }: Request): Outcome {
+  if (userId !== null) {
+    return {
+      answer: notice(
+        "This account is linked already. Unlink it in the web application before you link it to another user.",
+      ),
+    };
+  }
+  if (argument === "") {
+    return {
+      answer: notice("Create a link code in the web application's profile, then send it here: /connect CODE"),
+    };
+  }
+  return { answer: notice("Checking your code…"), later: { kind: "connect", code: argument } };
+}

@@ -1,0 +1,65 @@
+import { utf8ToBytes } from "@noble/hashes/utils.js";
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import { equalBytes, sha256Hex } from "../lib/crypto";
+import { required } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
+import type { Sender } from "./tables";
+
+/** The longest text a message can have. */
+const TEXT_LIMIT = 4_096;
+
+/** A message as far as the bot reads it. Source: the Bot API's `Message`. */
+const messageShape = z.object({
+  text: z.string().default(""),
+  chat: z.object({ id: z.int(), type: z.string() }),
+  from: z.object({ id: z.int().positive(), is_bot: z.boolean(), username: z.string().optional() }),
+});
+
+const webhook: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/messenger/webhook",
+  summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
+  needs: ["MESSENGER_WEBHOOK_SECRET"],
+  guard: requireSecret,
+  input: z.looseObject({
+    update_id: z.int("must be a whole number").nonnegative("must not be negative"),
+    message: z
+      .unknown()
+      .optional()
+      .describe("A message in the Bot API's form; other kinds of updates are ignored."),
+  }),
+  returns: z.object({}),
+  handler: async (ctx, { update_id: updateId, message }) => {
+    const written = writtenMessage(message);
+    if (written !== null) await ctx.runMutation(internal.bot.updates.receive, { updateId, ...written });
+    return {};
+  },
+});
+
+/** @throws AppError `not_configured` without a secret; `unauthorized` when the request does not carry it. */
+function requireSecret({ header }: RequestHead): void {
+  const digest = (text: string) => utf8ToBytes(sha256Hex(text));
+  const expected = digest(required("MESSENGER_WEBHOOK_SECRET"));
+  const given = header("x-telegram-bot-api-secret-token");
+  if (given !== null && equalBytes(digest(given), expected)) return;
+  throw new AppError("unauthorized", "The webhook's secret token is missing or wrong");
+}
+
+/** A person's message, or `null` for what the bot does not read: another kind of update, a channel's, a bot's. */
+function writtenMessage(message: unknown): { sender: Sender; text: string } | null {
+  const parsed = messageShape.safeParse(message);
+  if (!parsed.success || parsed.data.from.is_bot) return null;
+  const { text, chat, from } = parsed.data;
+  if (!["private", "group", "supergroup"].includes(chat.type)) return null;
+  const sender = {
+    chatId: String(chat.id),
+    alone: chat.type === "private" && chat.id === from.id,
+    messengerId: String(from.id),
+    ...(from.username === undefined ? {} : { messengerUsername: from.username.slice(0, 64) }),
+  };
+  return { sender, text: text.slice(0, TEXT_LIMIT) };
+}
+
+export const botEndpoints: MountedEndpoint[] = [webhook];

@@ -1,0 +1,134 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { failureOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { vTicket } from "../lib/refreshes";
+import { MINUTE, SECOND } from "../lib/time";
+import { notice } from "./cards";
+import { scheduleJob, sendAnswer, userOf } from "./model";
+import { respond } from "./responses";
+import { vSender, vWork } from "./tables";
+import { carryOut, type Step } from "./work";
+
+/** How long a try may take before it counts as cut off: longer than a model's answer with its context. */
+const LEASE_MS = 2 * MINUTE;
+const MAX_LOST = 2;
+const POLL_MS = 3 * SECOND;
+/** Longer than any research takes; what is not done by then is given up. */
+const PATIENCE_MS = 8 * MINUTE;
+const BATCH = 100;
+
+const FAILED = "Something went wrong on my side. Please try again later.";
+const LATE = "This takes too long just now. Please try again later.";
+
+const vStep = v.union(
+  v.object({
+    kind: v.literal("answer"),
+    paragraphs: v.array(v.array(v.union(v.string(), v.object({ bold: v.string() })))),
+  }),
+  v.object({ kind: v.literal("wait"), ticket: vTicket }),
+  v.object({ kind: v.literal("respond"), text: v.string() }),
+  v.object({ kind: v.literal("drop") }),
+);
+
+/** Takes one step of a job's work, and hands in what came of it. */
+export const run = internalAction({
+  args: { jobId: v.id("botJobs") },
+  returns: v.null(),
+  handler: async (ctx, { jobId }): Promise<null> => {
+    const job = await ctx.runMutation(internal.bot.jobs.claim, { jobId });
+    if (job === null) return null;
+    let step: Step;
+    try {
+      step = await carryOut(ctx, job);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) log.error("bot.unexpected", { jobId, kind: job.work.kind });
+      step = { kind: "answer", paragraphs: [[failure === null ? FAILED : `${failure.message}.`]] };
+    }
+    await ctx.runMutation(internal.bot.jobs.advance, { jobId, claim: job.claim, step });
+    return null;
+  },
+});
+
+/** Takes the job for one try; `null` when it is not due, done, or somebody else's. */
+export const claim = internalMutation({
+  args: { jobId: v.id("botJobs") },
+  returns: v.union(
+    v.object({ claim: v.number(), sender: vSender, userId: v.optional(v.string()), work: vWork }),
+    v.null(),
+  ),
+  handler: async (ctx, { jobId }) => {
+    const job = await ctx.db.get("botJobs", jobId);
+    const now = Date.now();
+    if (job === null || job.dueAt > now) return null;
+    const lost = job.lost + (job.running ? 1 : 0);
+    if (lost > MAX_LOST) {
+      await end(ctx, job, FAILED);
+      return null;
+    }
+    const claim = job.claim + 1;
+    await ctx.db.patch("botJobs", jobId, { running: true, dueAt: now + LEASE_MS, claim, lost });
+    const { sender, userId, work } = job;
+    return { claim, sender, ...(userId === undefined ? {} : { userId }), work };
+  },
+});
+
+/** Moves a job on by what came of a step: its answer is queued, or it waits for what is under way elsewhere. */
+export const advance = internalMutation({
+  args: { jobId: v.id("botJobs"), claim: v.number(), step: vStep },
+  returns: v.null(),
+  handler: async (ctx, { jobId, claim, step }) => {
+    const job = await ctx.db.get("botJobs", jobId);
+    if (job === null || !job.running || job.claim !== claim) return null;
+    switch (step.kind) {
+      case "answer": {
+        await ctx.db.delete("botJobs", jobId);
+        // Who has unlinked since is told nothing of the user's any more.
+        const userId = await userOf(ctx, job.sender);
+        if (job.userId !== undefined && job.userId !== userId) return null;
+        await sendAnswer(ctx, job.sender, userId, step.paragraphs);
+        return null;
+      }
+      case "wait": {
+        const now = Date.now();
+        if (job.work.kind !== "research" || now - job.createdAt > PATIENCE_MS) {
+          await end(ctx, job, LATE);
+          return null;
+        }
+        const work = { ...job.work, ticket: step.ticket };
+        await ctx.db.patch("botJobs", jobId, { work, running: false, dueAt: now + POLL_MS });
+        await scheduleJob(ctx, jobId, work, now + POLL_MS);
+        return null;
+      }
+      case "respond":
+        await ctx.db.delete("botJobs", jobId);
+        await respond(ctx, job.sender, step.text);
+        return null;
+      case "drop":
+        await ctx.db.delete("botJobs", jobId);
+        return null;
+    }
+  },
+});
+
+/** Puts jobs whose try was lost back on the way. For the cron: everything due half a minute ago and not under way. */
+export const sweep = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const lost = await ctx.db
+      .query("botJobs")
+      .withIndex("by_dueAt", (q) => q.lt("dueAt", Date.now() - 30 * SECOND))
+      .take(BATCH);
+    for (const { _id, work } of lost) await scheduleJob(ctx, _id, work);
+    return null;
+  },
+});
+
+async function end(ctx: MutationCtx, job: Doc<"botJobs">, reason: string): Promise<void> {
+  await ctx.db.delete("botJobs", job._id);
+  await sendAnswer(ctx, job.sender, await userOf(ctx, job.sender), notice(reason));
+}

@@ -1,0 +1,60 @@
+import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { deliveryPool, notBefore, researchPool } from "../lib/pools";
+import type { Paragraph } from "../messenger/format";
+import { enqueueCard, linkOfAccount } from "../messenger/model";
+import type { Sender, Work } from "./tables";
+
+/** The user a sender's account is linked to, or `null`. */
+export async function userOf(ctx: QueryCtx, sender: Sender): Promise<string | null> {
+  return (await linkOfAccount(ctx, sender.messengerId))?.userId ?? null;
+}
+
+/** Queues an answer for the chat that wrote, by the bot it wrote to. */
+export async function sendAnswer(
+  ctx: MutationCtx,
+  sender: Sender,
+  userId: string | null,
+  paragraphs: readonly Paragraph[],
+): Promise<void> {
+  const { chatId } = sender;
+  // What a group is answered is the group's, and no part of one user's data.
+  const owner = sender.alone ? (userId ?? "") : "";
+  await enqueueCard(ctx, { userId: owner, chatId, bot: "default", kind: "bot answer", paragraphs });
+}
+
+/** Writes down work that answers later, and queues it. */
+export async function openJob(
+  ctx: MutationCtx,
+  sender: Sender,
+  userId: string | null,
+  work: Work,
+): Promise<void> {
+  const now = Date.now();
+  const jobId = await ctx.db.insert("botJobs", {
+    sender,
+    ...(userId === null ? {} : { userId }),
+    work,
+    createdAt: now,
+    running: false,
+    dueAt: now,
+    claim: 0,
+    lost: 0,
+  });
+  await scheduleJob(ctx, jobId, work);
+}
+
+/**
+ * Queues a try at `runAt` (epoch ms), where its outside calls belong: a model's with the models', the short ones with the
+ * messages. Too many tries do no harm: each begins by claiming the row.
+ */
+export async function scheduleJob(
+  ctx: MutationCtx,
+  jobId: Id<"botJobs">,
+  { kind }: Work,
+  runAt?: number,
+): Promise<void> {
+  const pool = kind === "ask" ? researchPool : deliveryPool;
+  await pool.enqueueAction(ctx, internal.bot.jobs.run, { jobId }, { retry: false, ...notBefore(runAt) });
+}

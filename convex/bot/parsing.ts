@@ -1,0 +1,19 @@
+/** What a text to the bot says. Pure. */
+
+export type ParsedCommand = {
+  /** Lower case, without the slash. */
+  name: string;
+  /** The bot it names, lower case without the @; `null` when it names none. */
+  to: string | null;
+  /** What follows, trimmed; "" for nothing. */
+  argument: string;
+};
+
+const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s+([\s\S]*))?$/;
+
+/** `/name argument` or `/name@bot argument`; `null` for any other text. */
+export function parseCommand(text: string): ParsedCommand | null {
+  const [matched, name = "", to, argument = ""] = COMMAND.exec(text.trim()) ?? [];
+  if (matched === undefined) return null;
+  return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
+}

@@ -1,0 +1,39 @@
+import type { MutationCtx } from "../_generated/server";
+import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
+import { HOW_TO_LINK, notice } from "./cards";
+import { commandNamed, help, type Outcome } from "./commands";
+import { openJob, sendAnswer, userOf } from "./model";
+import { parseCommand } from "./parsing";
+import type { Sender } from "./tables";
+
+const PRIVATE_ONLY =
+  "I answer that in a private chat only: write to me there. If you have shown a link code here, create a new one, which " +
+  "takes its place.";
+
+/** Answers one text to the bot, in the transaction that takes it. What it says is data, whoever wrote it. */
+export async function respond(ctx: MutationCtx, sender: Sender, text: string): Promise<void> {
+  const userId = await userOf(ctx, sender);
+  const { answer, later } = await outcomeOf(ctx, sender, userId, text);
+  await sendAnswer(ctx, sender, userId, answer);
+  if (later !== undefined) await openJob(ctx, sender, userId, later);
+}
+
+async function outcomeOf(
+  ctx: MutationCtx,
+  sender: Sender,
+  userId: string | null,
+  text: string,
+): Promise<Outcome> {
+  if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
+  const parsed = parseCommand(text);
+  if (parsed === null) return { answer: help() };
+  const command = commandNamed(parsed.name);
+  if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
+  const request = { sender, userId, argument: parsed.argument };
+  if (command.access !== "anywhere" && !sender.alone) {
+    return { answer: notice(PRIVATE_ONLY) };
+  }
+  if (command.access !== "linked") return command.run(ctx, request);
+  if (userId === null) return { answer: notice(HOW_TO_LINK) };
+  return command.run(ctx, { ...request, userId });
+}

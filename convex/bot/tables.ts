@@ -1,0 +1,55 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { vTicket } from "../lib/refreshes";
+
+/** Who wrote to the bot, and where. */
+export const vSender = v.object({
+  chatId: v.string(),
+  /** A chat of the sender with the bot alone. */
+  alone: v.boolean(),
+  /** The messenger's id of the account. */
+  messengerId: v.string(),
+  messengerUsername: v.optional(v.string()),
+});
+export type Sender = Infer<typeof vSender>;
+
+/** What a command leaves to be done after its notice. */
+export const vWork = v.union(
+  /** A command in a group that names a bot: it is answered when the bot is this one. */
+  v.object({ kind: v.literal("addressed"), to: v.string(), text: v.string() }),
+  v.object({ kind: v.literal("connect"), code: v.string() }),
+  v.object({ kind: v.literal("portfolio"), userId: v.string() }),
+  /** `focus` is "" for the whole market; `ticket` is of the research under way. */
+  v.object({ kind: v.literal("research"), focus: v.string(), ticket: v.optional(vTicket) }),
+  v.object({ kind: v.literal("ask"), question: v.string() }),
+);
+export type Work = Infer<typeof vWork>;
+
+export const botTables = {
+  /**
+   * Updates the bot has been told of, so that a repeated one changes nothing. Written by `bot/updates`; deleted after two
+   * days: the messenger repeats an update for one.
+   */
+  botUpdates: defineTable({ updateId: v.number(), receivedAt: v.number() })
+    .index("by_updateId", ["updateId"])
+    .index("by_receivedAt", ["receivedAt"]),
+
+  /**
+   * Answers under way. Written by `bot/updates` (in the transaction that takes the command) and `bot/jobs`; deleted in the
+   * transaction that queues the answer.
+   */
+  botJobs: defineTable({
+    sender: vSender,
+    /** The linked user who asked; absent when the account was not linked. */
+    userId: v.optional(v.string()),
+    work: vWork,
+    createdAt: v.number(),
+    running: v.boolean(),
+    /** Not running: when to go on. Running: when the try counts as cut off. */
+    dueAt: v.number(),
+    /** Names the current try; a word from an earlier one is ignored. */
+    claim: v.number(),
+    /** How many tries were cut off. */
+    lost: v.number(),
+  }).index("by_dueAt", ["dueAt"]),
+};

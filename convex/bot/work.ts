@@ -1,0 +1,103 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { DEFAULT_AGENT } from "../chat/agents";
+import { required } from "../lib/env";
+import { AppError, failureOf } from "../lib/errors";
+import { MINUTE } from "../lib/time";
+import type { Ticket } from "../lib/refreshes";
+import type { Paragraph, Span } from "../messenger/format";
+import { connectAccount } from "../messenger/links";
+import { botUsername } from "../providers/messenger";
+import { snapshotCard } from "../research/cards";
+import { linkedCard, notice, portfolioCard } from "./cards";
+import type { Sender, Work } from "./tables";
+
+/** The work behind a notice, for actions. Every step can be taken twice. */
+
+/** What came of a step. */
+export type Step =
+  | { kind: "answer"; paragraphs: Span[][] }
+  /** The research of this ticket is under way. */
+  | { kind: "wait"; ticket: Ticket }
+  /** A command that is meant for this bot. */
+  | { kind: "respond"; text: string }
+  | { kind: "drop" };
+
+type Job = { sender: Sender; userId?: string | undefined; work: Work };
+
+/** On-demand results are good for this long. */
+const FRESH_MS = 15 * MINUTE;
+
+/** @throws AppError with a message for the person who asked. */
+export async function carryOut(ctx: ActionCtx, { sender, userId, work }: Job): Promise<Step> {
+  switch (work.kind) {
+    case "addressed": {
+      const name = await botUsername(required("MESSENGER_BOT_TOKEN"));
+      return name?.toLowerCase() === work.to ? { kind: "respond", text: work.text } : { kind: "drop" };
+    }
+    case "connect":
+      return answer(await connect(ctx, sender, work.code));
+    case "portfolio":
+      return answer(await portfolio(ctx, work.userId));
+    case "research":
+      return research(ctx, work, userId ?? `messenger:${sender.messengerId}`);
+    case "ask": {
+      required("LLM_GATEWAY_API_KEY");
+      const reply = await ctx.runAction(internal.chat.replies.answer, {
+        agentId: DEFAULT_AGENT,
+        question: work.question,
+        messages: [],
+        // A group is told nothing of anybody's own research.
+        caller: { ...(userId === undefined || !sender.alone ? {} : { userId }), address: null },
+      });
+      return answer(reply.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
+    }
+  }
+}
+
+function answer(paragraphs: readonly Paragraph[]): Step {
+  return { kind: "answer", paragraphs: paragraphs.map((paragraph) => [...paragraph]) };
+}
+
+async function connect(ctx: ActionCtx, sender: Sender, code: string): Promise<readonly Paragraph[]> {
+  const { messengerId, messengerUsername } = sender;
+  try {
+    const account = { code, messengerId, messengerUsername };
+    return linkedCard((await connectAccount(ctx, account, null)).walletAddress);
+  } catch (error) {
+    if (failureOf(error)?.code !== "rate_limited") throw error;
+    return notice("Too many codes were tried. Wait a minute, then try again.");
+  }
+}
+
+async function portfolio(ctx: ActionCtx, userId: string): Promise<readonly Paragraph[]> {
+  const owned = { userId, kind: "custody" as const };
+  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
+  const { address } = present ?? (await ctx.runAction(internal.wallets.wallets.create, owned));
+  const held = await ctx.runAction(internal.wallets.accounts.portfolio, { address });
+  return portfolioCard({ address, ...held });
+}
+
+/** The stored result while it is fresh; else it is made, which is looked after from time to time. */
+async function research(
+  ctx: ActionCtx,
+  { focus, ticket }: Extract<Work, { kind: "research" }>,
+  caller: string,
+): Promise<Step> {
+  if (ticket !== undefined) {
+    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
+    if (outcome.state === "running") return { kind: "wait", ticket };
+    if (outcome.state === "failed") throw new AppError("upstream", outcome.failure);
+  }
+  const stored = await ctx.runQuery(internal.research.onDemand.current, { focus });
+  if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
+    const { result, fetchedAt } = stored;
+    return answer(snapshotCard({ token: focus === "" ? null : focus, generatedAt: fetchedAt, result }));
+  }
+  required("LLM_GATEWAY_API_KEY");
+  const begun = await ctx.runMutation(internal.research.onDemand.begin, {
+    focus,
+    caller: { userId: caller, address: null },
+  });
+  return { kind: "wait", ticket: begun };
+}

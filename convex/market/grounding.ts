@@ -1,0 +1,87 @@
+import { iso } from "../lib/time";
+import type { QuoteSource } from "../prices/tables";
+import type { MarketFigures, MarketSource } from "./tables";
+
+/** A model cannot know live prices: what it says is held against the sources that do. Pure. */
+
+/** A price further off than this share of the source's is replaced. */
+const TOLERANCE = 0.02;
+
+const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
+
+type Reference = { usd: number; change24h: number | null };
+
+/** What the most trusted source that knows a coin says of it, by symbol. `change24h`: from the first that tells one. */
+export function references(sources: readonly QuoteSource[]): Map<string, Reference> {
+  const known = new Map<string, Reference>();
+  for (const { symbol, usd, change24h } of sources.flatMap(({ quotes }) => quotes)) {
+    const earlier = known.get(symbol);
+    if (earlier === undefined) known.set(symbol, { usd, change24h });
+    else earlier.change24h ??= change24h;
+  }
+  return known;
+}
+
+/**
+ * Holds figures against the sources: a price of a coin that a source knows, in `keyPrices`, `top20` or `focus`, that is
+ * more than 2 % off the most trusted source's becomes that source's, with its 24-hour change where a source tells one.
+ * @returns The figures to use, how far the model was from each source, and how many prices were replaced.
+ */
+export function ground(
+  figures: MarketFigures,
+  quoted: readonly QuoteSource[],
+): { figures: MarketFigures; sources: MarketSource[]; replaced: number } {
+  const known = references(quoted);
+  let replaced = 0;
+  const checked = (
+    symbol: string,
+    price: number,
+    change24h: number,
+  ): { price: number; change24h: number } => {
+    const reference = known.get(symbol);
+    if (reference === undefined || distance(price, reference.usd) <= TOLERANCE) return { price, change24h };
+    replaced++;
+    return { price: reference.usd, change24h: reference.change24h ?? change24h };
+  };
+  const key = (symbol: keyof typeof KEYS) => {
+    const { usd, usd_24h_change } = figures.keyPrices[KEYS[symbol]];
+    const { price, change24h } = checked(symbol, usd, usd_24h_change);
+    return { usd: price, usd_24h_change: change24h };
+  };
+  const row = <Row extends { symbol: string; price: number; change24h: number }>(coin: Row): Row => ({
+    ...coin,
+    ...checked(coin.symbol, coin.price, coin.change24h),
+  });
+  const grounded: MarketFigures = {
+    ...figures,
+    keyPrices: { bitcoin: key("BTC"), ethereum: key("ETH"), solana: key("SOL") },
+    top20: figures.top20.map(row),
+    ...(figures.focus ? { focus: row(figures.focus) } : {}),
+  };
+  return { figures: grounded, sources: quoted.map((source) => agreement(figures, source)), replaced };
+}
+
+/** How far the model's own prices were from one source's, at the worst. */
+function agreement(figures: MarketFigures, { name, quotes }: QuoteSource): MarketSource {
+  const distances = quotes.flatMap(({ symbol, usd }) =>
+    pricesOf(figures, symbol).map((price) => distance(price, usd)),
+  );
+  return {
+    name,
+    asOf: iso(Math.min(...quotes.map(({ observedAt }) => observedAt))),
+    agreementBps: Math.round(Math.max(...distances) * 10_000),
+  };
+}
+
+/** Everywhere the figures tell a coin's price. */
+function pricesOf(figures: MarketFigures, symbol: keyof typeof KEYS): number[] {
+  const rows = [...figures.top20, ...(figures.focus ? [figures.focus] : [])];
+  return [
+    figures.keyPrices[KEYS[symbol]].usd,
+    ...rows.filter((coin) => coin.symbol === symbol).map(({ price }) => price),
+  ];
+}
+
+function distance(price: number, reference: number): number {
+  return Math.abs(price - reference) / reference;
+}

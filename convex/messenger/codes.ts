@@ -1,0 +1,29 @@
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { hmacSha256, masterKey, subkey } from "../lib/crypto";
+import { required } from "../lib/env";
+import { MINUTE } from "../lib/time";
+
+/** Codes that bind a messenger account to the signed-in user who made them. */
+
+/** 32 characters without 0, 1, I and O, so that a byte's low five bits choose one evenly. */
+const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
+const LENGTH = 8;
+
+/** How long a code is good for. */
+export const CODE_MS = 10 * MINUTE;
+
+/** A new code: 8 characters, 40 random bits. */
+export function newCode(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(LENGTH));
+  return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
+}
+
+/**
+ * What is stored of a code: HMAC-SHA256 under a subkey of the deployment's, because 40 bits could be searched through.
+ * A person's lower case, spaces and dashes do not count.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
+ */
+export function codeHash(code: string): string {
+  const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger link code");
+  return bytesToHex(hmacSha256(key, utf8ToBytes(code.replace(/[\s-]/g, "").toUpperCase())));
+}

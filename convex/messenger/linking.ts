@@ -1,0 +1,79 @@
+import { v } from "convex/values";
+import { mutation, query } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits";
+import { requireUser } from "../users/model";
+import { CODE_MS, codeHash, newCode } from "./codes";
+import { codeOf, linkOf } from "./model";
+
+/** Linking a messenger account, as the web application does it. */
+
+/**
+ * Creates a code for the caller to send to the bot; it takes the place of an earlier one. It is shown here and never
+ * again, and good for 10 minutes and one link.
+ * @throws AppError `not_configured`, `rate_limited`
+ */
+export const createCode = mutation({
+  args: {},
+  /** `expiresAt` in epoch ms. */
+  returns: v.object({ code: v.string(), expiresAt: v.number() }),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    await charge(ctx, "settings", { userId, address: null });
+    const code = newCode();
+    const expiresAt = Date.now() + CODE_MS;
+    const row = { userId, codeHash: codeHash(code), expiresAt };
+    const earlier = await codeOf(ctx, userId);
+    if (earlier === null) await ctx.db.insert("linkCodes", row);
+    else await ctx.db.replace("linkCodes", earlier._id, row);
+    return { code, expiresAt };
+  },
+});
+
+/** The caller's linked messenger account, and when their open code expires (epoch ms, perhaps in the past). */
+export const status = query({
+  args: {},
+  returns: v.object({
+    link: v.union(
+      v.object({
+        messengerId: v.string(),
+        messengerUsername: v.union(v.string(), v.null()),
+        /** Epoch ms. */
+        linkedAt: v.number(),
+      }),
+      v.null(),
+    ),
+    codeExpiresAt: v.union(v.number(), v.null()),
+  }),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    const link = await linkOf(ctx, userId);
+    const code = await codeOf(ctx, userId);
+    return {
+      link:
+        link === null
+          ? null
+          : {
+              messengerId: link.messengerId,
+              messengerUsername: link.messengerUsername ?? null,
+              linkedAt: link.linkedAt,
+            },
+      codeExpiresAt: code?.expiresAt ?? null,
+    };
+  },
+});
+
+/** Unlinks the caller's messenger account, and withdraws their open code. @throws AppError `not_found` without a link. */
+export const unlink = mutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    const link = await linkOf(ctx, userId);
+    if (link === null) throw new AppError("not_found", "No messenger account is linked to this user");
+    await ctx.db.delete("messengerLinks", link._id);
+    const code = await codeOf(ctx, userId);
+    if (code !== null) await ctx.db.delete("linkCodes", code._id);
+    return null;
+  },
+});

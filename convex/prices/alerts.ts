@@ -1,0 +1,64 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { alertsOf, cancelAlert, fireCrossed, openAlert } from "./alertRows";
+import { vAlert, vDirection, vPrice, vPricedToken, type Alert, type Price } from "./tables";
+
+/** Price alerts of a user whom the caller has already made sure of. */
+
+const MAX_LEVEL_USD = 1_000_000_000;
+
+const wish = { userId: v.string(), token: vPricedToken, direction: vDirection, levelUsd: v.number() };
+
+/**
+ * Sets an alert against the live price. Setting the same again is the same alert.
+ * @throws AppError `invalid_request` for a level that is no price or is crossed already, naming the live price;
+ * `conflict` with ten active alerts; `upstream` when nothing but the model tells a price.
+ */
+export const create = internalAction({
+  args: wish,
+  returns: vAlert,
+  handler: async (ctx, args): Promise<Alert> => {
+    const { token, levelUsd } = args;
+    if (!(levelUsd > 0 && levelUsd <= MAX_LEVEL_USD)) {
+      throw new AppError("invalid_request", "levelUsd must be a price in USD above 0");
+    }
+    const price: Price = await ctx.runAction(internal.prices.live.current, { token });
+    if (price.source === "llm") {
+      throw new AppError("upstream", `No price feed or ticker tells the price of ${token}: try again later`);
+    }
+    return ctx.runMutation(internal.prices.alerts.open, { ...args, priceUsd: price.priceUsd });
+  },
+});
+
+/** @throws AppError as `create` does. */
+export const open = internalMutation({
+  args: { ...wish, priceUsd: v.number() },
+  returns: vAlert,
+  handler: async (ctx, { priceUsd, ...args }) => openAlert(ctx, args, priceUsd),
+});
+
+/** The active ones, newest first, then the latest that ended. */
+export const list = internalQuery({
+  args: { userId: v.string() },
+  returns: v.array(vAlert),
+  handler: async (ctx, { userId }) => alertsOf(ctx, userId),
+});
+
+/** @throws AppError `not_found` for none of the user's; `conflict` when it has fired. */
+export const cancel = internalMutation({
+  args: { userId: v.string(), alertId: v.string() },
+  returns: vAlert,
+  handler: async (ctx, { userId, alertId }) => cancelAlert(ctx, userId, alertId),
+});
+
+/** Fires what one price crosses beyond a transaction's share. */
+export const fireRest = internalMutation({
+  args: { price: vPrice },
+  returns: v.null(),
+  handler: async (ctx, { price }) => {
+    await fireCrossed(ctx, price);
+    return null;
+  },
+});

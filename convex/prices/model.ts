@@ -1,0 +1,98 @@
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { DAY, HOUR, MINUTE } from "../lib/time";
+import type { Price, PricedToken, PriceSource } from "./tables";
+
+/** A sample this young serves whoever asks. */
+export const REUSED_FOR_MS = MINUTE;
+const KEPT_MS = 7 * DAY;
+
+/** A token's newest sample, however old. */
+export async function newestSample(ctx: QueryCtx, token: PricedToken): Promise<Doc<"priceSamples"> | null> {
+  return ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token))
+    .order("desc")
+    .first();
+}
+
+/** The newest sample where it still serves at `now` (epoch ms). */
+export async function youngSample(
+  ctx: QueryCtx,
+  token: PricedToken,
+  now: number,
+): Promise<Doc<"priceSamples"> | null> {
+  const newest = await newestSample(ctx, token);
+  return newest !== null && now - newest.takenAt <= REUSED_FOR_MS ? newest : null;
+}
+
+/**
+ * Stores a sample and its hour's close. Two that race, and a tick that runs twice, leave one: a young sample is not
+ * followed by another, unless it came from the model and the new one does not.
+ * @returns The sample that counts, and whether it is this one.
+ */
+export async function storeSample(
+  ctx: MutationCtx,
+  sample: Omit<Price, "takenAt">,
+): Promise<{ price: Price; stored: boolean }> {
+  const takenAt = Date.now();
+  const young = await youngSample(ctx, sample.token, takenAt);
+  if (young !== null && (young.source !== "llm" || sample.source === "llm")) {
+    return { price: priceOf(young), stored: false };
+  }
+  const price = { ...sample, takenAt };
+  await ctx.db.insert("priceSamples", price);
+  await closeHour(ctx, price);
+  await forgetOld(ctx, sample.token, takenAt);
+  return { price, stored: true };
+}
+
+/** A row without what the database adds. */
+export function priceOf({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSamples">): Price {
+  return { token, priceUsd, source, observedAt, takenAt };
+}
+
+/** The model's word never takes the place of a better source's. */
+async function closeHour(ctx: MutationCtx, { token, priceUsd, source, takenAt }: Price): Promise<void> {
+  const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
+  const row = await ctx.db
+    .query("hourlyCloses")
+    .withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token).eq("hourEndsAt", hourEndsAt))
+    .unique();
+  const close = { token, hourEndsAt, priceUsd, source, takenAt };
+  if (row === null) await ctx.db.insert("hourlyCloses", close);
+  else if (source !== "llm" || row.source === "llm") await ctx.db.replace("hourlyCloses", row._id, close);
+}
+
+/** More go than come, so that the table stays at its size. */
+async function forgetOld(ctx: MutationCtx, token: PricedToken, now: number): Promise<void> {
+  const old = await ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).lt("takenAt", now - KEPT_MS))
+    .take(4);
+  for (const { _id } of old) await ctx.db.delete("priceSamples", _id);
+}
+
+export type HourlyClose = {
+  /** Epoch ms, a full hour. */
+  hourEndsAt: number;
+  priceUsd: number;
+  source: PriceSource;
+};
+
+/**
+ * The closes of the latest hours that had ended by `before` (epoch ms), newest last. Hours in which no sample was taken
+ * are missing, so neighbours may be more than an hour apart.
+ */
+export async function recentHourlyCloses(
+  ctx: QueryCtx,
+  token: PricedToken,
+  { before, count }: { before: number; count: number },
+): Promise<HourlyClose[]> {
+  const rows = await ctx.db
+    .query("hourlyCloses")
+    .withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token).lte("hourEndsAt", before))
+    .order("desc")
+    .take(count);
+  return rows.reverse().map(({ hourEndsAt, priceUsd, source }) => ({ hourEndsAt, priceUsd, source }));
+}

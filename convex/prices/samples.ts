@@ -1,0 +1,41 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalMutation, internalQuery } from "../_generated/server";
+import { fireCrossed } from "./alertRows";
+import { priceOf, storeSample, youngSample } from "./model";
+import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
+
+/** The newest sample of a token where it is young enough to serve at `now` (epoch ms), else `null`. */
+export const young = internalQuery({
+  args: { token: vPricedToken, now: v.number() },
+  returns: v.union(vPrice, v.null()),
+  handler: async (ctx, { token, now }) => {
+    const sample = await youngSample(ctx, token, now);
+    return sample === null ? null : priceOf(sample);
+  },
+});
+
+/** For the cron, every five minutes: has a sample of each token taken that has no young one. */
+export const takeDue = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const now = Date.now();
+    const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
+    if (samples.some((sample) => sample === null)) {
+      await ctx.scheduler.runAfter(0, internal.prices.live.sample, {});
+    }
+    return null;
+  },
+});
+
+/** Stores what a source said and fires the alerts that it crosses. @returns The sample that counts: an earlier one where one is young enough. */
+export const store = internalMutation({
+  args: { token: vPricedToken, priceUsd: v.number(), source: vPriceSource, observedAt: v.number() },
+  returns: vPrice,
+  handler: async (ctx, sample) => {
+    const { price, stored } = await storeSample(ctx, sample);
+    if (stored) await fireCrossed(ctx, price);
+    return price;
+  },
+});

@@ -1,0 +1,102 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+
+/** The tokens whose prices the service keeps. */
+export const vPricedToken = v.union(v.literal("BTC"), v.literal("ETH"));
+export type PricedToken = Infer<typeof vPricedToken>;
+export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
+
+/** `llm`: the model's market data, when nothing better answered. Never used for limits, never fires an alert. */
+export const vPriceSource = v.union(
+  v.literal("chainlink"),
+  v.literal("coinbase"),
+  v.literal("binance"),
+  v.literal("coingecko"),
+  v.literal("llm"),
+);
+export type PriceSource = Infer<typeof vPriceSource>;
+
+export const vPrice = v.object({
+  token: vPricedToken,
+  priceUsd: v.number(),
+  source: vPriceSource,
+  /** Epoch ms: when the source saw the price. */
+  observedAt: v.number(),
+  /** Epoch ms: when the service stored it. */
+  takenAt: v.number(),
+});
+export type Price = Infer<typeof vPrice>;
+
+/** What one source said when all were asked together. */
+export const vQuoteSource = v.object({
+  name: v.union(v.literal("chainlink"), v.literal("coinbase"), v.literal("binance"), v.literal("coingecko")),
+  quotes: v.array(
+    v.object({
+      symbol: v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL")),
+      /** USD. */
+      usd: v.number(),
+      /** Percent over 24 hours; `null` where the source does not say. */
+      change24h: v.union(v.number(), v.null()),
+      /** Epoch ms. */
+      observedAt: v.number(),
+    }),
+  ),
+});
+export type QuoteSource = Infer<typeof vQuoteSource>;
+
+/** `above` fires at the level or higher, `below` at the level or lower. */
+export const vDirection = v.union(v.literal("above"), v.literal("below"));
+export type Direction = Infer<typeof vDirection>;
+
+const alertFields = {
+  token: vPricedToken,
+  direction: vDirection,
+  levelUsd: v.number(),
+  state: v.union(v.literal("active"), v.literal("fired"), v.literal("cancelled")),
+  /** Epoch ms. */
+  createdAt: v.number(),
+  /** Epoch ms: when it fired or was cancelled. */
+  endedAt: v.optional(v.number()),
+  /** USD: the price that fired it. */
+  firedAtUsd: v.optional(v.number()),
+};
+
+/** A price alert as its user sees it. */
+export const vAlert = v.object({ alertId: v.id("priceAlerts"), ...alertFields });
+export type Alert = Infer<typeof vAlert>;
+
+export const priceTables = {
+  /**
+   * Live prices as they were taken: one per token and tick of five minutes, and those that somebody asked for in
+   * between; never two within a minute. Written by `prices/samples`. Dies after a week.
+   */
+  priceSamples: defineTable(vPrice).index("by_token_and_takenAt", ["token", "takenAt"]),
+
+  /**
+   * The service's own hourly history: the last price taken in each UTC hour; an hour without a sample has none.
+   * Written by `prices/samples` with each sample. Kept.
+   */
+  hourlyCloses: defineTable({
+    token: vPricedToken,
+    /** Epoch ms: the full hour that ends it. Samples taken in the 60 minutes before count, this moment's does not. */
+    hourEndsAt: v.number(),
+    priceUsd: v.number(),
+    source: vPriceSource,
+    /** Epoch ms. */
+    takenAt: v.number(),
+  }).index("by_token_and_hourEndsAt", ["token", "hourEndsAt"]),
+
+  /**
+   * What every source within reach said when all were last asked together: one row, most trusted source first. Written
+   * by `prices/quotes`; replaced at each refresh, kept.
+   */
+  quoteBoards: defineTable({ askedAt: v.number(), sources: v.array(vQuoteSource) }),
+
+  /**
+   * What users want to be told: once, when a price has crossed a level. Written by `prices/alertRows`. Kept as the
+   * user's history until they delete their data.
+   */
+  priceAlerts: defineTable({ userId: v.string(), ...alertFields })
+    .index("by_crossing", ["token", "direction", "state", "levelUsd"])
+    .index("by_userId_and_state", ["userId", "state"]),
+};

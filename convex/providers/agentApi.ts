@@ -1,0 +1,101 @@
+import * as z from "zod";
+import { deadlines } from "../lib/deadlines";
+import { required, setting } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { MINUTE } from "../lib/time";
+import {
+  askProvider,
+  postJson,
+  statusFailure,
+  timeoutFailure,
+  unreachableFailure,
+  unusableFailure,
+  type Exchange,
+} from "./call";
+
+/**
+ * The agent API's asynchronous jobs (docs.bankr.bot/agent-api): a prompt in, a job out, which is polled.
+ *
+ * The agent can act with its key's own funds: give it a read-only key, and never put third parties' text into a prompt.
+ */
+const UPSTREAM = "The agent API";
+
+/** Without a `resetAt`, a refusal for too many requests means a minute. */
+const DEFAULT_WAIT_MS = MINUTE;
+
+const jobId = z.string().min(1).max(200);
+const acceptedShape = z.object({ jobId });
+const jobShape = z.discriminatedUnion("status", [
+  z.object({ status: z.enum(["pending", "processing"]) }),
+  z.object({ status: z.literal("completed"), response: z.string() }),
+  z.object({ status: z.enum(["failed", "cancelled"]) }),
+]);
+const limitShape = z.object({ resetAt: z.number().positive() });
+
+/** Where a job stands. A failed one is no failure of the API, which answers 200 for it with `success: true`. */
+export type Job =
+  | { state: "working" }
+  | { state: "completed"; response: string }
+  | { state: "failed" }
+  | { state: "cancelled" }
+  /** The API has no such job. */
+  | { state: "unknown" };
+
+/**
+ * Hands in a prompt, in one attempt: there is no idempotency key, and a repeat would be another job.
+ * @param prompt At most 10,000 characters.
+ * @returns The job's id.
+ * @throws AppError `upstream`; after a refusal for too many requests with `retryAfterMs`. After a time-out or a broken
+ * connection the job may exist all the same.
+ */
+export async function sendPrompt(prompt: string, now: number): Promise<string> {
+  const body = succeeded(await ask("/agent/prompt", { prompt }), now);
+  const parsed = acceptedShape.safeParse(body);
+  if (!parsed.success) throw unusableFailure(UPSTREAM);
+  return parsed.data.jobId;
+}
+
+/** @throws AppError `upstream`, as `sendPrompt` does. */
+export async function readJob(id: string, now: number): Promise<Job> {
+  const result = await ask(`/agent/job/${encodeURIComponent(id)}`);
+  if (result.kind === "answer" && result.status === 404) return { state: "unknown" };
+  const parsed = jobShape.safeParse(succeeded(result, now));
+  if (!parsed.success) throw unusableFailure(UPSTREAM);
+  const job = parsed.data;
+  switch (job.status) {
+    case "pending":
+    case "processing":
+      return { state: "working" };
+    case "completed":
+      return { state: "completed", response: job.response };
+    case "failed":
+    case "cancelled":
+      return { state: job.status };
+  }
+}
+
+/** Stops a job; one that has already ended stays as it is. @throws AppError `upstream` when nobody could be told. */
+export async function cancelJob(id: string, now: number): Promise<void> {
+  const result = await ask(`/agent/job/${encodeURIComponent(id)}/cancel`, {});
+  // 400: it has completed or failed. 404: there is none.
+  if (result.kind === "answer" && (result.status === 400 || result.status === 404)) return;
+  succeeded(result, now);
+}
+
+function ask(path: string, body?: Record<string, string>): Promise<Exchange> {
+  const headers = { "X-API-Key": required("LLM_GATEWAY_API_KEY") };
+  const init = body === undefined ? { headers } : postJson(body, headers);
+  return askProvider("agentApi", `${setting("AGENT_API_URL")}${path}`, init, deadlines.agentApi);
+}
+
+/** The body of an answer with a 2xx status. */
+function succeeded(result: Exchange, now: number): unknown {
+  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
+  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
+  if (result.status >= 200 && result.status <= 299) return result.body;
+  const failure = statusFailure(UPSTREAM, result.status);
+  if (result.status !== 429) throw failure;
+  const limit = limitShape.safeParse(result.body);
+  const retryAfterMs = limit.success ? Math.max(0, limit.data.resetAt - now) : DEFAULT_WAIT_MS;
+  throw new AppError("upstream", failure.message, { retryAfterMs });
+}

@@ -1,0 +1,38 @@
+import { DAY, HOUR, iso, MINUTE } from "../lib/time";
+
+/** Days and weeks of signals, in UTC. Pure. A day is written `2026-11-20`; a week is named by its Monday. */
+
+/** The day's signals are issued from this hour on; a run before it is a late one of the day before. */
+const ISSUE_HOUR = 8;
+/** A week's recap is due this long after the week began: Sunday 23:55. */
+const RECAP_AFTER_MS = 6 * DAY + 23 * HOUR + 55 * MINUTE;
+
+/** The UTC day of a moment. */
+export function dayOf(epochMs: number): string {
+  return iso(epochMs).slice(0, 10);
+}
+
+export function dayBefore(day: string): string {
+  return dayOf(startOf(day) - DAY);
+}
+
+/** Whether the day of this moment may have its signals by now. */
+export function isIssueTime(epochMs: number): boolean {
+  return new Date(epochMs).getUTCHours() >= ISSUE_HOUR;
+}
+
+/** The seven days from a Monday on. */
+export function daysOfWeek(week: string): string[] {
+  return Array.from({ length: 7 }, (_, index) => dayOf(startOf(week) + index * DAY));
+}
+
+/** The latest week whose recap is due: this one from Sunday 23:55 on, else the one before, however late it is. */
+export function weekDueAt(epochMs: number): string {
+  const moment = epochMs - RECAP_AFTER_MS;
+  const sinceMonday = (new Date(moment).getUTCDay() + 6) % 7;
+  return dayOf(moment - sinceMonday * DAY);
+}
+
+function startOf(day: string): number {
+  return Date.parse(`${day}T00:00:00.000Z`);
+}

@@ -1,0 +1,149 @@
+import { dateTime } from "../lib/time";
+import type { Paragraph, Span } from "../messenger/format";
+import type { ChainHead } from "./eventChain";
+import { standingOf, type Standing } from "./standing";
+import type { Signal, Week, WeekSignal } from "./tables";
+
+/** The messenger's cards of signals. */
+
+const MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
+const ENDINGS = { PENDING: "⏳ open", WIN: "✅ win", LOSS: "❌ loss", EXPIRED: "⌛ expired" } as const;
+
+/** The day's new signals. */
+export function issuedCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
+  return [
+    [{ bold: "📈 Trading signals · 1h" }, `\n${dateTime(Math.max(...times(signals)))}`],
+    ...signals.flatMap((signal) => [levelLines(signal), [signal.reasoning]]),
+    ...headLine(head),
+  ];
+}
+
+/** The newest signals, for a user who asked. */
+export function latestCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
+  return [
+    [{ bold: "📈 Latest signals · 1h" }],
+    ...signals.flatMap((signal) => [
+      [...levelLines(signal), `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`],
+      [signal.reasoning],
+    ]),
+    ...headLine(head),
+  ];
+}
+
+/** A day's record. */
+export function recapCard(day: string, signals: readonly Signal[], review: string | null): Paragraph[] {
+  return [
+    [{ bold: `🗓 Daily recap · ${day}` }],
+    standingLines(standingOf(signals)),
+    signals.length === 0
+      ? ["No signals were issued."]
+      : signals.flatMap((signal, index): Span[] => [
+          index === 0 ? "" : "\n",
+          `${MARKS[signal.signal]} `,
+          { bold: `${signal.token} ${signal.signal}` },
+          ` at ${usd(signal.entry)} · ${ending(signal)}`,
+        ]),
+    ...reviewLines(review),
+  ];
+}
+
+/** A week's record, day by day. */
+export function weekCard(
+  week: string,
+  recap: Week,
+  review: string | null,
+  head: ChainHead | null,
+): Paragraph[] {
+  const days = Object.keys(recap.days).toSorted();
+  const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
+  const spread =
+    averagePnlPercent === null || bestPnlPercent === null || worstPnlPercent === null
+      ? ""
+      : `\nAverage ${percent(averagePnlPercent)} · best ${percent(bestPnlPercent)} · worst ${percent(worstPnlPercent)}`;
+  return [
+    [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
+    [...standingLines(recap), spread],
+    days.flatMap((day, index): Span[] => [
+      index === 0 ? "" : "\n",
+      { bold: weekday(day) },
+      ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
+    ]),
+    ...reviewLines(review),
+    ...headLine(head),
+  ];
+}
+
+function levelLines(signal: Signal): Span[] {
+  const { entry, tp1, tp2, sl, price } = signal;
+  const title = `${MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
+  const from = (level: number) => `${usd(level)} (${percent((level / entry - 1) * 100)})`;
+  const levels =
+    tp1 === null || tp2 === null || sl === null
+      ? `\nNo position around ${usd(entry)}`
+      : `\nEntry ${usd(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
+  return [
+    { bold: title },
+    ` · confidence ${signal.confidence}%`,
+    levels,
+    `\nLive price ${usd(price.usd)} (${price.source}) · valid until ${dateTime(signal.expiresAt)}`,
+  ];
+}
+
+/** `✅ win +1.20%`, `⏳ open`, `⌛ expired without a price`. */
+function ending({
+  status,
+  pnlPercent,
+  exitPrice,
+}: Pick<Signal, "status" | "pnlPercent" | "exitPrice">): string {
+  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${percent(pnlPercent)}`;
+  return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
+}
+
+function standingLines({ wins, losses, expired, pending, winrate, totalPnlPercent }: Standing): Span[] {
+  const open = pending === 0 ? "" : ` · open ${pending}`;
+  const rate = winrate === null ? "" : ` · win rate ${winrate.toFixed(0)}%`;
+  return [
+    `Wins ${wins} · losses ${losses} · expired ${expired}${open}${rate}\nTotal PnL `,
+    { bold: percent(totalPnlPercent) },
+  ];
+}
+
+function weekSignal(one: WeekSignal | null | undefined): string {
+  if (one === null || one === undefined) return "—";
+  const result = one.pnlPercent === null ? "" : ` ${percent(one.pnlPercent)}`;
+  return `${MARKS[one.signal]} ${ENDINGS[one.status]}${result}`;
+}
+
+function reviewLines(review: string | null): Paragraph[] {
+  return review === null ? [] : [[{ bold: "Review" }, `\n${review}`]];
+}
+
+/** Whoever keeps this line can prove that nothing before it was changed. */
+function headLine(head: ChainHead | null): Paragraph[] {
+  return head === null ? [] : [[`🔗 Record ${head.sequence}: ${head.hash}`]];
+}
+
+function times(signals: readonly Signal[]): number[] {
+  return signals.map(({ generatedAt }) => generatedAt);
+}
+
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+function weekday(day: string): string {
+  return WEEKDAYS[new Date(day).getUTCDay()] ?? day;
+}
+
+/** `$104,500.25`; below a dollar with five significant digits. */
+function usd(value: number): string {
+  if (value < 1) return `$${Number(value.toPrecision(5))}`;
+  const [whole = "", cents] = value.toFixed(2).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return cents === "00" ? `$${grouped}` : `$${grouped}.${cents}`;
+}
+
+/** `+1.20%`. */
+function percent(value: number): string {
+  const shown = value.toFixed(2);
+  if (shown === "-0.00" || shown === "0.00") return "0.00%";
+  return `${value > 0 ? "+" : ""}${shown}%`;
+}

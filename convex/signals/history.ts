@@ -1,0 +1,79 @@
+import { v } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { enqueueCard } from "../messenger/model";
+import { latestCard } from "./cards";
+import { bare, chainHeadOf, latestSignal, totalsOf } from "./model";
+import { TOKENS, type Token } from "./rules";
+import { vHead, vSignal, vSignalEvent, vToken } from "./tables";
+import { totalsFields } from "./totals";
+
+/** The newest signal of each of the tokens that has one. */
+export const latest = internalQuery({
+  args: { tokens: v.array(vToken) },
+  returns: v.array(vSignal),
+  handler: async (ctx, { tokens }) => latestOf(ctx, tokens),
+});
+
+/** Queues a card with the newest signals for a user's messenger; `null` when there are none to tell of. */
+export const sendLatest = internalMutation({
+  args: { tokens: v.array(vToken), userId: v.string() },
+  returns: v.union(v.id("messages"), v.null()),
+  handler: async (ctx, { tokens, userId }) => {
+    const signals = await latestOf(ctx, tokens);
+    if (signals.length === 0) return null;
+    const paragraphs = latestCard(signals, await chainHeadOf(ctx));
+    return enqueueCard(ctx, { userId, kind: "latest signals", paragraphs });
+  },
+});
+
+/** Signals, newest first, and the totals of their whole scope. A page costs its own length, however long the record. */
+export const page = internalQuery({
+  args: {
+    token: v.union(vToken, v.null()),
+    limit: v.number(),
+    /** Only those generated before this moment. */
+    before: v.union(v.number(), v.null()),
+  },
+  returns: v.object({ signals: v.array(vSignal), totals: v.object(totalsFields) }),
+  handler: async (ctx, { token, limit, before }) => {
+    const rows = await newestFirst(ctx, token, before ?? Infinity).take(limit);
+    return { signals: rows.map(bare), totals: await totalsOf(ctx, token ?? "ALL") };
+  },
+});
+
+/** Events of the chain behind a sequence number, in order, and the chain's head. */
+export const proof = internalQuery({
+  args: { after: v.number(), limit: v.number() },
+  returns: v.object({ events: v.array(vSignalEvent), head: vHead }),
+  handler: async (ctx, { after, limit }) => {
+    const rows = await ctx.db
+      .query("signalEvents")
+      .withIndex("by_sequence", (q) => q.gt("sequence", after))
+      .take(limit);
+    return { events: rows.map(bareEvent), head: await chainHeadOf(ctx) };
+  },
+});
+
+async function latestOf(ctx: QueryCtx, tokens: readonly Token[]) {
+  const wanted = TOKENS.filter((token) => tokens.includes(token));
+  const rows = await Promise.all(wanted.map((token) => latestSignal(ctx, token)));
+  return rows.flatMap((row) => (row === null ? [] : [bare(row)]));
+}
+
+function newestFirst(ctx: QueryCtx, token: Token | null, before: number) {
+  const signals = ctx.db.query("signals");
+  const indexed =
+    token === null
+      ? signals.withIndex("by_generatedAt", (q) => q.lt("generatedAt", before))
+      : signals.withIndex("by_token", (q) => q.eq("token", token).lt("generatedAt", before));
+  return indexed.order("desc");
+}
+
+function bareEvent(row: Doc<"signalEvents">) {
+  const { sequence, contentHash, previousHash, hash } = row;
+  const links = { sequence, contentHash, previousHash, hash };
+  return row.kind === "issued"
+    ? { ...links, kind: row.kind, content: row.content }
+    : { ...links, kind: row.kind, content: row.content };
+}

@@ -1,0 +1,192 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
+import type { ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { optional } from "../lib/env";
+import { failureOf } from "../lib/errors";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { absentWhenEmpty, userId } from "../lib/input";
+import { charge, type Caller } from "../lib/limits";
+import { awaitRefresh } from "../lib/refreshes";
+import { looseNumber } from "../lib/shapes";
+import { iso } from "../lib/time";
+import { awaitDelivery } from "../messenger/waiting";
+import { dayOf } from "./calendar";
+import { chainHead, signalEvent } from "./eventChain";
+import { TOKENS } from "./rules";
+import { standingOf } from "./standing";
+import { signalStats, statisticsOf } from "./statistics";
+import { publicSignal, signalView } from "./views";
+
+const signalToken = absentWhenEmpty(
+  z.string("must be a string").trim().toUpperCase().pipe(z.enum(TOKENS, "must be BTC or ETH")),
+).describe("BTC or ETH; omit for both.");
+
+const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
+
+const messengerSent = z
+  .boolean()
+  .optional()
+  .describe("With `userId`: whether the card arrived while the caller waited.");
+
+/** A whole number that a query gives as text. */
+const wholeNumber = (min: number, max: number) =>
+  looseNumber.pipe(
+    z.int("must be a whole number").min(min, `must be at least ${min}`).max(max, `must be at most ${max}`),
+  );
+
+const latest: MountedEndpoint = endpoint({
+  methods: ["GET", "POST"],
+  path: "/mcp/signals/latest",
+  summary:
+    "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
+  needs: [],
+  input: z.object({ token: signalToken, userId: recipient }),
+  returns: z.object({
+    signals: z.object({ BTC: publicSignal.nullable().optional(), ETH: publicSignal.nullable().optional() }),
+    messengerSent,
+  }),
+  handler: async (ctx, { token, userId }, { caller }) => {
+    const tokens = token === undefined ? [...TOKENS] : [token];
+    const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
+    const of = (wanted: string) => rows.find((row) => row.token === wanted);
+    const signals = Object.fromEntries(
+      tokens.map((one) => {
+        const row = of(one);
+        return [one, row === undefined ? null : signalView(row)];
+      }),
+    );
+    if (userId === undefined) return { signals };
+    const send = () => ctx.runMutation(internal.signals.history.sendLatest, { tokens, userId });
+    return { signals, messengerSent: rows.length > 0 && (await sent(ctx, caller, send)) };
+  },
+});
+
+const history: MountedEndpoint = endpoint({
+  methods: ["GET", "POST"],
+  path: "/mcp/signals/history",
+  summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
+  needs: [],
+  input: z.object({
+    token: signalToken,
+    limit: absentWhenEmpty(wholeNumber(1, 100))
+      .transform((limit) => limit ?? 10)
+      .describe("1 to 100, default 10"),
+    before: absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
+      "Only signals generated before this time: the last `generatedAt` of a page gets the next one.",
+    ),
+  }),
+  returns: z.object({
+    signals: z.array(publicSignal),
+    stats: signalStats,
+    count: z.number().describe("How many signals this answer holds"),
+  }),
+  handler: async (ctx, { token, limit, before }) => {
+    const { signals, totals } = await ctx.runQuery(internal.signals.history.page, {
+      token: token ?? null,
+      limit,
+      before: before === undefined ? null : Date.parse(before),
+    });
+    return { signals: signals.map(signalView), stats: statisticsOf(totals), count: signals.length };
+  },
+});
+
+const tokenRecord = z.object({
+  wins: z.number(),
+  losses: z.number(),
+  expired: z.number(),
+  pending: z.number(),
+  winrate: z.number().nullable().describe("0 to 100; null when none was won or lost"),
+  totalPnlPercent: z.number(),
+  signal: publicSignal.nullable(),
+});
+
+const recap: MountedEndpoint = endpoint({
+  methods: ["GET", "POST"],
+  path: "/mcp/signals/recap",
+  summary:
+    "How the signals of this UTC day stand, with an AI-written review (null when the model is out of reach).",
+  needs: [],
+  input: z.object({ userId: recipient }),
+  returns: tokenRecord.omit({ signal: true }).extend({
+    date: z.string().describe("UTC day, 2026-11-20"),
+    byToken: z.object({ BTC: tokenRecord, ETH: tokenRecord }),
+    review: z.string().nullable(),
+    generatedAt: z.iso.datetime(),
+    messengerSent,
+  }),
+  handler: async (ctx, { userId }, { caller }) => {
+    const day = dayOf(Date.now());
+    // Both waits together end before the caller's patience does.
+    const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery);
+    const { signals, review } = await reviewedDay(ctx, day, caller, patience);
+    const byToken = (token: string) => {
+      const own = signals.filter((signal) => signal.token === token);
+      const [signal] = own;
+      return { ...standingOf(own), signal: signal === undefined ? null : signalView(signal) };
+    };
+    const answer = {
+      date: day,
+      ...standingOf(signals),
+      byToken: { BTC: byToken("BTC"), ETH: byToken("ETH") },
+      review,
+      generatedAt: iso(Date.now()),
+    };
+    if (userId === undefined) return answer;
+    const send = () => ctx.runMutation(internal.signals.reviews.sendRecap, { day, userId });
+    return { ...answer, messengerSent: await sent(ctx, caller, send) };
+  },
+});
+
+/** The day as it stands, with its review where that can be had in time: a missing one never keeps the figures back. */
+async function reviewedDay(ctx: ActionCtx, day: string, caller: Caller, patienceMs: number) {
+  const stored = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
+  if (stored.review !== null || stored.signals.length === 0) return stored;
+  if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
+  try {
+    const ticket = await ctx.runMutation(internal.signals.reviews.begin, { day, caller });
+    await awaitRefresh(ctx, ticket, AbortSignal.timeout(Math.max(0, patienceMs)));
+  } catch (error) {
+    if (failureOf(error)?.code !== "upstream") throw error;
+  }
+  return ctx.runQuery(internal.signals.reviews.ofDay, { day });
+}
+
+/** Sends a card to a user, counted against their limit. */
+async function sent(
+  ctx: ActionCtx,
+  caller: Caller,
+  send: () => Promise<Id<"messages"> | null>,
+): Promise<boolean> {
+  await charge(ctx, "card", caller);
+  const messageId = await send();
+  return messageId !== null && (await awaitDelivery(ctx, messageId));
+}
+
+const proof: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/proof",
+  summary:
+    "The tamper-evident record of signals: hash-chained events and the chain's head. `npm run verify-signals` checks it.",
+  needs: [],
+  input: z.object({
+    after: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
+      .transform((after) => after ?? 0)
+      .describe("Only events behind this sequence number, default 0"),
+    limit: absentWhenEmpty(wholeNumber(1, 500))
+      .transform((limit) => limit ?? 100)
+      .describe("1 to 500, default 100"),
+  }),
+  returns: z.object({
+    events: z.array(signalEvent),
+    head: chainHead.nullable().describe("null before the first event"),
+    count: z.number().describe("How many events this answer holds"),
+  }),
+  handler: async (ctx, page) => {
+    const { events, head } = await ctx.runQuery(internal.signals.history.proof, page);
+    return { events, head, count: events.length };
+  },
+});
+
+export const signalEndpoints: MountedEndpoint[] = [latest, history, recap, proof];

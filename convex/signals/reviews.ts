@@ -1,0 +1,120 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalAction, internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { messageOf } from "../lib/errors";
+import { vCaller } from "../lib/limits";
+import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { MINUTE } from "../lib/time";
+import { enqueueCard } from "../messenger/model";
+import { completeStructured } from "../providers/llm";
+import { recapCard } from "./cards";
+import { bare, findSignal } from "./model";
+import { dayReviewMessages, REVIEW_SCHEMA_NAME, reviewShape } from "./prompts";
+import { TOKENS } from "./rules";
+import { vSignal, type Signal } from "./tables";
+
+/** A day's signals and the AI's review of them, written once per day and set of outcomes. */
+
+/** Two calls of a minute in all, and a margin. */
+const LEASE_MS = 2.5 * MINUTE;
+
+const refreshKey = (day: string) => `signals review:${day}`;
+
+const vDay = v.object({
+  signals: v.array(vSignal),
+  /** The review of just these outcomes; `null` while there is none. */
+  review: v.union(v.string(), v.null()),
+});
+
+/** The day's signals as they stand, and their review where it has been written. */
+export const ofDay = internalQuery({
+  args: { day: v.string() },
+  returns: vDay,
+  handler: async (ctx, { day }) => readDay(ctx, day),
+});
+
+/** Starts the review of a day, or joins the one under way. */
+export const begin = internalMutation({
+  args: { day: v.string(), caller: vCaller },
+  returns: vTicket,
+  handler: async (ctx, { day, caller }): Promise<Ticket> =>
+    beginRefresh(ctx, { key: refreshKey(day), leaseMs: LEASE_MS, caller }, (attempt) =>
+      ctx.scheduler.runAfter(0, internal.signals.reviews.write, { day, attempt }),
+    ),
+});
+
+/** Writes the review and stores it, or why there is none. */
+export const write = internalAction({
+  args: { day: v.string(), attempt: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { day, attempt }) => {
+    try {
+      const { signals } = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
+      const { value, model } = await completeStructured({
+        messages: dayReviewMessages(day, signals),
+        maxTokens: 1_000,
+        timeoutMs: deadlines.llmScheduled,
+        attempts: 2,
+        name: REVIEW_SCHEMA_NAME,
+        shape: reviewShape,
+      });
+      const written = { outcomes: outcomesKey(signals), review: value.review, model };
+      await ctx.runMutation(internal.signals.reviews.store, { day, attempt, ...written });
+    } catch (error) {
+      const failure = { key: refreshKey(day), attempt, failure: messageOf(error) };
+      await ctx.runMutation(internal.lib.refreshes.fail, failure);
+    }
+    return null;
+  },
+});
+
+export const store = internalMutation({
+  args: {
+    day: v.string(),
+    attempt: v.number(),
+    outcomes: v.string(),
+    review: v.string(),
+    model: v.string(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { day, attempt, outcomes, review, model }) => {
+    if (!(await finishRefresh(ctx, refreshKey(day), attempt, null))) return null;
+    const written = { day, outcomes, review, model, writtenAt: Date.now() };
+    const row = await findReview(ctx, day);
+    if (row === null) await ctx.db.insert("signalReviews", written);
+    else await ctx.db.replace("signalReviews", row._id, written);
+    return null;
+  },
+});
+
+/** Queues the day's recap for a user's messenger. */
+export const sendRecap = internalMutation({
+  args: { day: v.string(), userId: v.string() },
+  returns: v.id("messages"),
+  handler: async (ctx, { day, userId }) => {
+    const { signals, review } = await readDay(ctx, day);
+    return enqueueCard(ctx, { userId, kind: "daily recap", paragraphs: recapCard(day, signals, review) });
+  },
+});
+
+async function readDay(ctx: QueryCtx, day: string) {
+  const rows = await Promise.all(TOKENS.map((token) => findSignal(ctx, token, day)));
+  const signals = rows.flatMap((row) => (row === null ? [] : [bare(row)]));
+  const written = await findReview(ctx, day);
+  const review = written !== null && written.outcomes === outcomesKey(signals) ? written.review : null;
+  return { signals, review };
+}
+
+/** `BTC WIN, ETH PENDING`: a signal's levels are fixed, so its status says all that a review depends on. */
+function outcomesKey(signals: readonly Signal[]): string {
+  return signals.map(({ token, status }) => `${token} ${status}`).join(", ");
+}
+
+async function findReview(ctx: QueryCtx, day: string): Promise<Doc<"signalReviews"> | null> {
+  return ctx.db
+    .query("signalReviews")
+    .withIndex("by_day", (q) => q.eq("day", day))
+    .unique();
+}

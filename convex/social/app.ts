@@ -1,0 +1,201 @@
+import { paginationOptsValidator, paginationResultValidator } from "convex/server";
+import { v } from "convex/values";
+import { mutation, query } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits";
+import { formatUnits, microUsd } from "../lib/money";
+import { requireUser } from "../users/model";
+import { addressInput } from "../wallets/inputs";
+import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
+import { authorById, authorsOf, MAX_RECIPIENTS, recipientOf, recipientsOf } from "./model";
+import { openProof } from "./proofs";
+import { vMentionStatus } from "./tables";
+
+/** Social trading as the web application shows and sets it. Every function is about the signed-in user alone. */
+
+const vLimits = v.object({
+  /** USD, exact decimals. */
+  perTradeUsd: v.string(),
+  perDayUsd: v.string(),
+});
+
+/**
+ * Makes the code that proves an account of the social network: posted by that account in a mention of the service's
+ * account within 15 minutes, once. It takes the place of an earlier code.
+ * @throws AppError `invalid_request` for what is no handle; `conflict` with 5 accounts linked.
+ */
+export const startProof = mutation({
+  args: { handle: v.string() },
+  /** `expiresAt` in epoch ms. */
+  returns: v.object({ code: v.string(), expiresAt: v.number() }),
+  handler: async (ctx, args) => {
+    const { userId } = await requireUser(ctx);
+    await charge(ctx, "settings", { userId, address: null });
+    const handle = args.handle.trim().replace(/^@/, "");
+    if (!/^\w{1,30}$/.test(handle)) {
+      throw new AppError("invalid_request", "handle must be letters, digits and _, at most 30");
+    }
+    return openProof(ctx, userId, handle, Date.now());
+  },
+});
+
+/** The accounts the user has proved, what their mentions may move and where they may send to. Times in epoch ms. */
+export const settings = query({
+  args: {},
+  returns: v.object({
+    authors: v.array(
+      v.object({ authorId: v.string(), handle: v.string(), enabled: v.boolean(), linkedAt: v.number() }),
+    ),
+    limits: vLimits,
+    recipients: v.array(v.object({ address: v.string(), addedAt: v.number() })),
+  }),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    const { perTrade, perDay } = await limitsOf(ctx, userId);
+    return {
+      authors: (await authorsOf(ctx, userId)).map(({ authorId, handle, enabled, linkedAt }) => ({
+        authorId,
+        handle,
+        enabled,
+        linkedAt,
+      })),
+      limits: { perTradeUsd: formatUnits(perTrade, 6), perDayUsd: formatUnits(perDay, 6) },
+      recipients: (await recipientsOf(ctx, userId)).map(({ address, addedAt }) => ({ address, addedAt })),
+    };
+  },
+});
+
+/** Switches trading by an account's mentions on or off. @throws AppError `not_found` for an account that is not linked. */
+export const setTrading = mutation({
+  args: { authorId: v.string(), enabled: v.boolean() },
+  returns: v.null(),
+  handler: async (ctx, { authorId, enabled }) => {
+    const { userId } = await requireUser(ctx);
+    const author = await authorById(ctx, authorId);
+    if (author?.userId !== userId) throw notLinked();
+    await ctx.db.patch("socialAuthors", author._id, { enabled });
+    return null;
+  },
+});
+
+/** Unlinks an account: its mentions are a stranger's from now on. @throws AppError `not_found` */
+export const unlink = mutation({
+  args: { authorId: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { authorId }) => {
+    const { userId } = await requireUser(ctx);
+    const author = await authorById(ctx, authorId);
+    if (author?.userId !== userId) throw notLinked();
+    await ctx.db.delete("socialAuthors", author._id);
+    return null;
+  },
+});
+
+function notLinked(): AppError {
+  return new AppError("not_found", "This account is not linked to this user");
+}
+
+/**
+ * Sets what one mention and one UTC day of mentions may move, in USD.
+ * @throws AppError `invalid_request` above the service's own limits (100 and 300 USD), or for what is no amount.
+ */
+export const setLimits = mutation({
+  args: vLimits.fields,
+  returns: v.null(),
+  handler: async (ctx, { perTradeUsd, perDayUsd }) => {
+    const { userId } = await requireUser(ctx);
+    const row = {
+      userId,
+      perTrade: limit("perTradeUsd", perTradeUsd, MAX_TRADE_USD),
+      perDay: limit("perDayUsd", perDayUsd, MAX_DAY_USD),
+    };
+    const present = await limitsRow(ctx, userId);
+    if (present === null) await ctx.db.insert("socialLimits", row);
+    else await ctx.db.replace("socialLimits", present._id, row);
+    return null;
+  },
+});
+
+function limit(field: string, usd: string, most: string): string {
+  const text = usd.trim();
+  if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(text)) {
+    throw new AppError("invalid_request", `${field} must be an amount in USD such as 50 or 9.50`);
+  }
+  const value = microUsd(text);
+  if (value > microUsd(most)) throw new AppError("invalid_request", `${field} must be at most ${most}`);
+  return value.toString();
+}
+
+/**
+ * Allows mentions to send to an address.
+ * @throws AppError `invalid_request` for what is no address, or one that money is lost at; `conflict` with 20 of them.
+ */
+export const addRecipient = mutation({
+  args: { address: v.string() },
+  /** Checksummed. */
+  returns: v.object({ address: v.string() }),
+  handler: async (ctx, args) => {
+    const { userId } = await requireUser(ctx);
+    const parsed = addressInput.safeParse(args.address);
+    if (!parsed.success) {
+      throw new AppError("invalid_request", `address ${parsed.error.issues[0]?.message ?? "is malformed"}`);
+    }
+    const address = parsed.data;
+    if ((await recipientOf(ctx, userId, address)) !== null) return { address };
+    if ((await recipientsOf(ctx, userId)).length >= MAX_RECIPIENTS) {
+      throw new AppError("conflict", `At most ${MAX_RECIPIENTS} addresses can be allowed`);
+    }
+    await ctx.db.insert("socialRecipients", { userId, address, addedAt: Date.now() });
+    return { address };
+  },
+});
+
+/** Takes an address off the list. @throws AppError `not_found` */
+export const removeRecipient = mutation({
+  args: { address: v.string() },
+  returns: v.null(),
+  handler: async (ctx, args) => {
+    const { userId } = await requireUser(ctx);
+    const parsed = addressInput.safeParse(args.address);
+    const row = parsed.success ? await recipientOf(ctx, userId, parsed.data) : null;
+    if (row === null) throw new AppError("not_found", "This address is not on the list");
+    await ctx.db.delete("socialRecipients", row._id);
+    return null;
+  },
+});
+
+/** The mentions of the user's accounts, newest first. Times in epoch ms. */
+export const mentions = query({
+  args: { paginationOpts: paginationOptsValidator },
+  returns: paginationResultValidator(
+    v.object({
+      tweetId: v.string(),
+      authorHandle: v.optional(v.string()),
+      authorId: v.string(),
+      text: v.string(),
+      status: vMentionStatus,
+      reason: v.optional(v.string()),
+      tradeId: v.optional(v.id("trades")),
+      receivedAt: v.number(),
+    }),
+  ),
+  handler: async (ctx, { paginationOpts }) => {
+    const { userId } = await requireUser(ctx);
+    const result = await ctx.db
+      .query("mentions")
+      .withIndex("by_userId", (q) => q.eq("userId", userId))
+      .order("desc")
+      .paginate(paginationOpts);
+    const page = result.page.map(({ tweetId, authorId, text, status, receivedAt, ...row }) => ({
+      tweetId,
+      authorId,
+      text,
+      status,
+      receivedAt,
+      ...(row.authorHandle === undefined ? {} : { authorHandle: row.authorHandle }),
+      ...(row.reason === undefined ? {} : { reason: row.reason }),
+      ...(row.tradeId === undefined ? {} : { tradeId: row.tradeId }),
+    }));
+    return { ...result, page };
+  },
+});

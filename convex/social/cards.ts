@@ -1,0 +1,42 @@
+import type { Doc } from "../_generated/dataModel";
+import { formatUnits } from "../lib/money";
+import type { Paragraph } from "../messenger/format";
+import { TOKENS } from "../wallets/tokens";
+import type { MentionStatus } from "./tables";
+
+/** The messenger's cards about mentions. */
+
+const EXPLORER = "https://basescan.org/tx/";
+
+const TITLES: Record<Exclude<MentionStatus, "pending">, string> = {
+  processed: "✅ Your mention was carried out",
+  failed: "⚠️ Your mention could not be carried out",
+  ignored: "ℹ️ Your mention was not carried out",
+};
+
+export function mentionCard(
+  { authorHandle, authorId, tweetId }: Doc<"mentions">,
+  end: { status: Exclude<MentionStatus, "pending">; reason: string | undefined },
+  trade: Doc<"trades"> | null,
+): Paragraph[] {
+  const author = authorHandle === undefined ? `account ${authorId}` : `@${authorHandle}`;
+  return [
+    [{ bold: TITLES[end.status] }, `\nPost ${tweetId} by ${author}`],
+    ...(trade === null ? [] : tradeLines(trade)),
+    ...(end.reason === undefined ? [] : [[end.reason]]),
+    ...(trade?.txHash === undefined ? [] : [[EXPLORER + trade.txHash]]),
+  ];
+}
+
+function tradeLines({ action, fromToken, toToken, toAddress, amount }: Doc<"trades">): Paragraph[] {
+  if (fromToken === undefined || amount === undefined) return [];
+  const given = `${formatUnits(BigInt(amount), TOKENS[fromToken].decimals)} ${fromToken}`;
+  return [[{ bold: action }, ` · ${given} → ${toToken ?? toAddress ?? ""}`]];
+}
+
+export function linkedCard(handle: string): Paragraph[] {
+  return [
+    [{ bold: `🔗 @${handle} is linked` }],
+    ["Its mentions move nothing until you switch social trading on in the web application."],
+  ];
+}

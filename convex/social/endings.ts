@@ -1,0 +1,50 @@
+import type { Doc, Id } from "../_generated/dataModel";
+import type { MutationCtx } from "../_generated/server";
+import { enqueueCard } from "../messenger/model";
+import { recordUnreadable } from "../wallets/trades";
+import { mentionCard } from "./cards";
+import { giveBack } from "./limits";
+import type { MentionStatus } from "./tables";
+
+/** Later than any moment. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
+export type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string };
+
+/** Ends a pending mention and tells its author's user, if there is one. A second ending changes nothing. */
+export async function endMention(
+  ctx: MutationCtx,
+  mentionId: Id<"mentions">,
+  { status, reason }: Ending,
+  now: number,
+): Promise<void> {
+  const row = await ctx.db.get("mentions", mentionId);
+  if (row === null || row.status !== "pending") return;
+  await ctx.db.patch("mentions", mentionId, {
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    resumeAt: NEVER,
+    endedAt: now,
+  });
+  if (row.userId === undefined) return;
+  if (status === "failed" && row.reserved !== undefined) await giveBack(ctx, row.userId, row.reserved);
+  const trade = row.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
+  await enqueueCard(ctx, {
+    userId: row.userId,
+    kind: "mention",
+    paragraphs: mentionCard(row, { status, reason }, trade),
+  });
+}
+
+/** Ends a mention of which nobody can say what trade it wants; that stays on record as a trade of unknown action. */
+export async function endUnreadable(
+  ctx: MutationCtx,
+  row: Doc<"mentions">,
+  userId: string,
+  reason: string,
+  now: number,
+): Promise<void> {
+  const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason, now });
+  await ctx.db.patch("mentions", row._id, { tradeId });
+  await endMention(ctx, row._id, { status: "ignored", reason }, now);
+}

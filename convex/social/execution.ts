@@ -1,0 +1,164 @@
+import { v } from "convex/values";
+import type { Doc, Id } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { checksummed } from "../lib/addresses";
+import { setting } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { walletOf } from "../wallets/model";
+import { openTransaction } from "../wallets/opening";
+import { vSymbol, type TransactionRequest } from "../wallets/tables";
+import { tradeOf } from "../wallets/trades";
+import type { Command } from "./commands";
+import { endMention, endUnreadable, NEVER } from "./endings";
+import { judge } from "./guards";
+import { takeShare } from "./limits";
+import { authorById, recipientOf } from "./model";
+import { countsBought, sumOf, type Prices } from "./orders";
+import { vIntent } from "./tables";
+
+/** From what the model read to an open trade: what may not be carried out ends here, with its reason. */
+
+const SLIPPAGE_BPS = 100;
+
+/** Names one try; a word from an earlier one changes nothing. */
+export const vTry = { mentionId: v.id("mentions"), attempt: v.number() };
+
+/** Which live prices a command needs, and the wallet it would spend. */
+export const vWanted = v.object({
+  address: v.string(),
+  fromToken: vSymbol,
+  /** `null` unless its price is needed. */
+  toToken: v.union(vSymbol, v.null()),
+});
+
+/** Keeps what the model read, and judges it. @returns `null` when there is nothing to carry out. */
+export const interpret = internalMutation({
+  args: { ...vTry, intent: vIntent },
+  returns: v.union(vWanted, v.null()),
+  handler: async (ctx, { mentionId, attempt, intent }) => {
+    const row = await ctx.db.get("mentions", mentionId);
+    if (!isUnderWay(row, attempt)) return null;
+    await ctx.db.patch("mentions", mentionId, { intent });
+    const agreed = await agreedOn(ctx, { ...row, intent });
+    if (agreed === null) return null;
+    const { command, wallet } = agreed;
+    const toToken = countsBought(command) ? command.toToken : null;
+    return { address: wallet.address, fromToken: command.fromToken, toToken };
+  },
+});
+
+/**
+ * Opens the trade: whether it may be, its share of the limits, its transaction and the link between the two rows are
+ * decided in this one transaction.
+ * @returns `null` when the trade may not be.
+ */
+export const execute = internalMutation({
+  args: {
+    ...vTry,
+    /** Micro-USD per whole token, digits. */
+    fromPrice: v.string(),
+    toPrice: v.optional(v.string()),
+  },
+  returns: v.union(v.id("transactions"), v.null()),
+  handler: async (ctx, { mentionId, attempt, fromPrice, toPrice }) => {
+    const row = await ctx.db.get("mentions", mentionId);
+    if (!isUnderWay(row, attempt)) return null;
+    const agreed = await agreedOn(ctx, row);
+    if (agreed === null) return null;
+    const to = toPrice === undefined ? null : BigInt(toPrice);
+    return openTrade(ctx, row, agreed, { from: BigInt(fromPrice), to });
+  },
+});
+
+export function isUnderWay(row: Doc<"mentions"> | null, attempt: number): row is Doc<"mentions"> {
+  return row !== null && row.status === "pending" && row.attempt === attempt && row.resumeAt !== NEVER;
+}
+
+type Agreed = { userId: string; command: Command; wallet: Doc<"wallets"> };
+
+/** The command that model, text and user agree on. Where they do not, the mention ends, and this is `null`. */
+async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed | null> {
+  const now = Date.now();
+  const end = async (status: "ignored" | "failed", reason: string): Promise<null> => {
+    await endMention(ctx, row._id, { status, reason }, now);
+    return null;
+  };
+  const author = await authorById(ctx, row.authorId);
+  if (author === null || author.userId !== row.userId || !author.enabled) {
+    return end("ignored", "Social trading was switched off");
+  }
+  const { userId } = author;
+  if (row.intent === undefined) return null;
+  const verdict = judge(row.text, row.intent, Number(setting("SOCIAL_TRADE_CONFIDENCE")));
+  if (verdict.kind === "refused") {
+    if (!verdict.unreadable) return end("ignored", verdict.reason);
+    await endUnreadable(ctx, row, userId, verdict.reason, now);
+    return null;
+  }
+  const { command } = verdict;
+  if (command.recipient !== null) {
+    const address = checksummed(command.recipient);
+    if (address === null || (await recipientOf(ctx, userId, address)) === null) {
+      return end("ignored", "The recipient is not on the user's list of allowed addresses");
+    }
+  }
+  const wallet = await walletOf(ctx, userId, "custody");
+  return wallet === null
+    ? end("failed", "No wallet was found for this user: connect first")
+    : { userId, command, wallet };
+}
+
+async function openTrade(
+  ctx: MutationCtx,
+  row: Doc<"mentions">,
+  { userId, command, wallet }: Agreed,
+  prices: Prices,
+): Promise<Id<"transactions"> | null> {
+  const now = Date.now();
+  const refuse = async (reason: string): Promise<null> => {
+    await endMention(ctx, row._id, { status: "ignored", reason }, now);
+    return null;
+  };
+  const sum = sumOf(command, prices);
+  if (sum === null) return refuse("The amount is smaller or finer than the token can be divided");
+  const counted = await takeShare(ctx, userId, sum.value, now);
+  if (counted.kind === "refused") return refuse(counted.reason);
+  const transactionId = await openTransaction(ctx, {
+    userId,
+    walletId: wallet.walletId,
+    request: requestOf(command, sum.amount),
+    source: "x",
+    idempotencyKey: `x:${row.tweetId}`,
+    value: sum.value,
+    mentioned: { mentionId: row._id, action: command.action },
+  });
+  await ctx.db.patch("mentions", row._id, {
+    tradeId: await tradeFor(ctx, transactionId, row._id),
+    reserved: counted.share,
+    resumeAt: NEVER,
+  });
+  return transactionId;
+}
+
+function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): TransactionRequest {
+  const digits = amount.toString();
+  if (toToken !== null) {
+    return { kind: "swap", fromToken, toToken, amount: digits, slippageBps: SLIPPAGE_BPS };
+  }
+  const toAddress = checksummed(recipient ?? "");
+  if (toAddress === null) throw new AppError("internal", "A send has a recipient");
+  return { kind: "send", token: fromToken, toAddress, amount: digits };
+}
+
+/** @throws AppError `conflict` when the user's own HTTP call has used the mention's key before. */
+async function tradeFor(
+  ctx: MutationCtx,
+  transactionId: Id<"transactions">,
+  mentionId: Id<"mentions">,
+): Promise<Id<"trades">> {
+  const trade = await tradeOf(ctx, transactionId);
+  if (trade?.mentionId !== mentionId) {
+    throw new AppError("conflict", "This mention's key was used for another request");
+  }
+  return trade._id;
+}

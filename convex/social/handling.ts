@@ -1,0 +1,107 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import { internalAction, internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { AppError, failureOf, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { MINUTE, SECOND } from "../lib/time";
+import { completeStructured } from "../providers/llm";
+import { TOKENS, type Symbol } from "../wallets/tokens";
+import { endMention } from "./endings";
+import { isUnderWay, vTry, type vWanted } from "./execution";
+import { TRIES, TRY_MS } from "./mentions";
+import { INTENT_SCHEMA_NAME, intentMessages, intentShape } from "./prompts";
+import { vIntent, type Intent } from "./tables";
+
+/** One try of one mention: the model reads it, the guards judge, prices are asked for, one mutation opens the trade. */
+
+/** An intent is a few short fields. */
+const MAX_TOKENS = 400;
+/** Before the second try, the third, and so on. */
+const PAUSES_MS = [15 * SECOND, MINUTE, 2 * MINUTE];
+
+export const carryOut = internalAction({
+  args: vTry,
+  returns: v.null(),
+  handler: async (ctx, one) => {
+    const work = await ctx.runQuery(internal.social.handling.work, one);
+    if (work === null) return null;
+    try {
+      const intent = work.intent ?? (await readIntent(work.text));
+      const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
+      if (wanted === null) return null;
+      const prices = await pricesOf(ctx, wanted);
+      const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
+      if (transactionId === null) return null;
+      // The trade ends without this as well; its author hears of it sooner with somebody looking.
+      await ctx.runAction(internal.wallets.waiting.settle, { transactionId, waitMs: deadlines.transaction });
+    } catch (error) {
+      const failure = failureOf(error);
+      log.warn("social.try failed", { ...one, error: messageOf(error) });
+      await ctx.runMutation(internal.social.handling.postpone, {
+        ...one,
+        reason: failure?.message ?? "Internal error",
+        retry: failure === null || failure.code === "upstream",
+      });
+    }
+    return null;
+  },
+});
+
+async function readIntent(text: string): Promise<Intent> {
+  const { value } = await completeStructured({
+    messages: intentMessages(text),
+    maxTokens: MAX_TOKENS,
+    timeoutMs: deadlines.llmInteractive,
+    attempts: 1,
+    name: INTENT_SCHEMA_NAME,
+    shape: intentShape,
+  });
+  return value;
+}
+
+/** @throws AppError `upstream` when the chain does not answer, or has no live price. */
+async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
+  const { address, fromToken, toToken } = wanted;
+  const price = async (token: Symbol): Promise<string> => {
+    const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
+    const value: string | null = await ctx.runAction(internal.wallets.accounts.value, {
+      token,
+      amount,
+      address,
+    });
+    if (value === null || value === "0") throw new AppError("upstream", `There is no live price of ${token}`);
+    return value;
+  };
+  const fromPrice = await price(fromToken);
+  return toToken === null ? { fromPrice } : { fromPrice, toPrice: await price(toToken) };
+}
+
+/** What a try starts from; `null` when another one has taken its place. */
+export const work = internalQuery({
+  args: vTry,
+  returns: v.union(v.object({ text: v.string(), intent: v.union(vIntent, v.null()) }), v.null()),
+  handler: async (ctx, { mentionId, attempt }) => {
+    const row = await ctx.db.get("mentions", mentionId);
+    return isUnderWay(row, attempt) ? { text: row.text, intent: row.intent ?? null } : null;
+  },
+});
+
+/** After a try that failed: another one later, or the end. */
+export const postpone = internalMutation({
+  args: { ...vTry, reason: v.string(), retry: v.boolean() },
+  returns: v.null(),
+  handler: async (ctx, { mentionId, attempt, reason, retry }) => {
+    const row = await ctx.db.get("mentions", mentionId);
+    if (!isUnderWay(row, attempt)) return null;
+    const now = Date.now();
+    const pause = PAUSES_MS[attempt - 1];
+    if (!retry || attempt >= TRIES || pause === undefined) {
+      await endMention(ctx, mentionId, { status: "failed", reason }, now);
+      return null;
+    }
+    await ctx.db.patch("mentions", mentionId, { resumeAt: now + pause + TRY_MS });
+    await ctx.scheduler.runAfter(pause, internal.social.mentions.begin, { mentionId, attempt: attempt + 1 });
+    return null;
+  },
+});

@@ -1,0 +1,184 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { isOn } from "../lib/env";
+import { failureOf } from "../lib/errors";
+import { charge } from "../lib/limits";
+import { DAY, MINUTE } from "../lib/time";
+import { enqueueCard } from "../messenger/model";
+import { linkedCard } from "./cards";
+import { endMention, NEVER } from "./endings";
+import { authorById } from "./model";
+import { redeemProof } from "./proofs";
+
+/**
+ * The rows of mentions, from their arrival to their end.
+ *
+ *     pending ──► ignored     no link, switched off, no plain command, above a limit
+ *        │
+ *        ├──► failed          the model or the chain did not answer, or the transaction failed
+ *        └──► processed       the transaction is confirmed
+ */
+
+/** A try that said nothing for this long was lost: longer than its call to the model and its questions to the chain. */
+export const TRY_MS = 2 * MINUTE;
+/** How often a mention is tried. */
+export const TRIES = 4;
+/** An order that waited longer is not what its author wants any more. */
+const PATIENCE_MS = 15 * MINUTE;
+/** How long the mentions of strangers are kept. */
+const STRANGERS_MS = 30 * DAY;
+const BATCH = 50;
+
+const vPost = v.object({
+  tweetId: v.string(),
+  authorId: v.string(),
+  authorHandle: v.optional(v.string()),
+  text: v.string(),
+  postedAt: v.optional(v.number()),
+});
+
+/** Stores the posts that are new, and sees that somebody looks at each. @returns How many were new. */
+export const receive = internalMutation({
+  args: { posts: v.array(vPost) },
+  returns: v.number(),
+  handler: async (ctx, { posts }) => {
+    const now = Date.now();
+    let accepted = 0;
+    for (const post of posts) {
+      const known = await ctx.db
+        .query("mentions")
+        .withIndex("by_tweetId", (q) => q.eq("tweetId", post.tweetId))
+        .unique();
+      if (known !== null) continue;
+      const mentionId = await ctx.db.insert("mentions", {
+        ...post,
+        receivedAt: now,
+        status: "pending",
+        attempt: 0,
+        resumeAt: now + TRY_MS,
+      });
+      await ctx.scheduler.runAfter(0, internal.social.mentions.begin, { mentionId, attempt: 1 });
+      accepted++;
+    }
+    return accepted;
+  },
+});
+
+/** Begins a try: decides what needs no model, and hands the rest on. */
+export const begin = internalMutation({
+  args: { mentionId: v.id("mentions"), attempt: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { mentionId, attempt }) => {
+    const row = await ctx.db.get("mentions", mentionId);
+    if (row === null || row.status !== "pending" || row.resumeAt === NEVER || row.attempt !== attempt - 1) {
+      return null;
+    }
+    const now = Date.now();
+    const proven = await redeemProof(ctx, row, now);
+    if (proven !== null) {
+      await endMention(ctx, mentionId, { status: "ignored", reason: "It proved its author's account" }, now);
+      await ctx.db.patch("mentions", mentionId, { userId: proven });
+      const paragraphs = linkedCard(row.authorHandle ?? row.authorId);
+      await enqueueCard(ctx, { userId: proven, kind: "account linked", paragraphs });
+      return null;
+    }
+    const author = await authorById(ctx, row.authorId);
+    if (author !== null && row.userId === undefined) {
+      await ctx.db.patch("mentions", mentionId, { userId: author.userId });
+    }
+    const objection = await objectionTo(ctx, row, author, now);
+    if (objection !== null) {
+      await endMention(ctx, mentionId, objection, now);
+      return null;
+    }
+    await ctx.db.patch("mentions", mentionId, { attempt, resumeAt: now + TRY_MS });
+    await ctx.scheduler.runAfter(0, internal.social.handling.carryOut, { mentionId, attempt });
+    return null;
+  },
+});
+
+async function objectionTo(
+  ctx: MutationCtx,
+  row: Doc<"mentions">,
+  author: Doc<"socialAuthors"> | null,
+  now: number,
+) {
+  if (author === null || (row.userId !== undefined && row.userId !== author.userId)) {
+    return { status: "ignored" as const, reason: "The author's account is linked to no user" };
+  }
+  if (!author.enabled) return { status: "ignored" as const, reason: "Social trading is switched off" };
+  if (isOn("TRADING_PAUSED")) return { status: "failed" as const, reason: "Sends and swaps are paused" };
+  if (now - row.receivedAt > PATIENCE_MS || row.attempt >= TRIES) {
+    return { status: "failed" as const, reason: "It could not be carried out in time: nothing was moved" };
+  }
+  return row.attempt === 0 && (await isTooMany(ctx, author.userId))
+    ? { status: "ignored" as const, reason: "Too many mentions in a short time" }
+    : null;
+}
+
+/** Every mention that gets this far costs a call to the model. */
+async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
+  try {
+    await charge(ctx, "chat", { userId, address: null });
+    return false;
+  } catch (error) {
+    if (failureOf(error)?.code === "rate_limited") return true;
+    throw error;
+  }
+}
+
+/** Ends a mention as its trade has ended. */
+export const settle = internalMutation({
+  args: { mentionId: v.id("mentions") },
+  returns: v.null(),
+  handler: async (ctx, { mentionId }) => {
+    const row = await ctx.db.get("mentions", mentionId);
+    const trade = row?.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
+    if (trade === null || trade.status === "pending") return null;
+    const ending =
+      trade.status === "confirmed"
+        ? { status: "processed" as const }
+        : { status: "failed" as const, reason: trade.error ?? "The transaction failed" };
+    await endMention(ctx, mentionId, ending, Date.now());
+    return null;
+  },
+});
+
+/** For the cron: begins another try of every mention whose try was lost. */
+export const resumeLost = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const now = Date.now();
+    const lost = await ctx.db
+      .query("mentions")
+      .withIndex("by_status_and_resumeAt", (q) => q.eq("status", "pending").lte("resumeAt", now))
+      .take(BATCH);
+    for (const { _id, attempt } of lost) {
+      await ctx.db.patch("mentions", _id, { resumeAt: now + TRY_MS });
+      await ctx.scheduler.runAfter(0, internal.social.mentions.begin, {
+        mentionId: _id,
+        attempt: attempt + 1,
+      });
+    }
+    return null;
+  },
+});
+
+/** For the cron: forgets what strangers wrote a while ago. */
+export const forgetStrangers = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const before = Date.now() - STRANGERS_MS;
+    const old = await ctx.db
+      .query("mentions")
+      .withIndex("by_userId", (q) => q.eq("userId", undefined).lt("receivedAt", before))
+      .take(BATCH);
+    for (const { _id } of old) await ctx.db.delete("mentions", _id);
+    if (old.length === BATCH) await ctx.scheduler.runAfter(0, internal.social.mentions.forgetStrangers, {});
+    return null;
+  },
+});

@@ -1,0 +1,86 @@
+import type { Doc, Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { sha256Hex } from "../lib/crypto";
+import { AppError } from "../lib/errors";
+import { MINUTE } from "../lib/time";
+import { authorById, authorsOf, MAX_AUTHORS } from "./model";
+
+/**
+ * Proving that an account of the network is the user's: a code, posted once by that account in a mention. A posted code
+ * is public, so it counts only from the handle it was made for; what is kept is the account's id.
+ */
+
+const CODE_MS = 15 * MINUTE;
+
+/** 32 letters and digits that nobody takes for one another; 12 of them are 60 bits. */
+const ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const CODE = /(?<![A-Za-z0-9])[A-Z2-9]{4}-[A-Z2-9]{4}-[A-Z2-9]{4}(?![A-Za-z0-9-])/gi;
+
+/** Opens a proof for a handle; it takes the place of the user's earlier one. */
+export async function openProof(
+  ctx: MutationCtx,
+  userId: string,
+  handle: string,
+  now: number,
+): Promise<{ code: string; expiresAt: number }> {
+  if ((await authorsOf(ctx, userId)).length >= MAX_AUTHORS) {
+    throw new AppError("conflict", `At most ${MAX_AUTHORS} accounts can be linked`);
+  }
+  const code = newCode();
+  const row = { userId, handle: handle.toLowerCase(), codeHash: hashOf(code), expiresAt: now + CODE_MS };
+  const earlier = await ctx.db
+    .query("socialProofs")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .unique();
+  if (earlier === null) await ctx.db.insert("socialProofs", row);
+  else await ctx.db.replace("socialProofs", earlier._id, row);
+  return { code, expiresAt: row.expiresAt };
+}
+
+/**
+ * Links a mention's author when the mention carries the code of an open proof for the author's handle, and uses the
+ * code up. An account that was linked to somebody else goes over: who can post for it has it now.
+ * @returns Whose account it is now, or `null` when the mention proves nothing.
+ */
+export async function redeemProof(ctx: MutationCtx, mention: Doc<"mentions">, now: number) {
+  const { authorId, authorHandle: handle, text } = mention;
+  if (handle === undefined) return null;
+  for (const [code] of Array.from(text.matchAll(CODE)).slice(0, 3)) {
+    const proof = await proofOf(ctx, code);
+    if (proof === null || proof.expiresAt < now || proof.handle !== handle.toLowerCase()) continue;
+    await ctx.db.delete("socialProofs", proof._id);
+    await link(ctx, { authorId, handle, userId: proof.userId }, now);
+    return proof.userId;
+  }
+  return null;
+}
+
+async function link(
+  ctx: MutationCtx,
+  author: { authorId: string; handle: string; userId: string },
+  now: number,
+): Promise<Id<"socialAuthors">> {
+  const present = await authorById(ctx, author.authorId);
+  if (present !== null && present.userId === author.userId) {
+    await ctx.db.patch("socialAuthors", present._id, { handle: author.handle });
+    return present._id;
+  }
+  if (present !== null) await ctx.db.delete("socialAuthors", present._id);
+  return ctx.db.insert("socialAuthors", { ...author, enabled: false, linkedAt: now });
+}
+
+async function proofOf(ctx: QueryCtx, code: string): Promise<Doc<"socialProofs"> | null> {
+  return ctx.db
+    .query("socialProofs")
+    .withIndex("by_codeHash", (q) => q.eq("codeHash", hashOf(code)))
+    .unique();
+}
+
+function newCode(): string {
+  const chars = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => ALPHABET[byte % 32]);
+  return [chars.slice(0, 4), chars.slice(4, 8), chars.slice(8)].map((group) => group.join("")).join("-");
+}
+
+function hashOf(code: string): string {
+  return sha256Hex(`social proof:${code.toUpperCase()}`);
+}

@@ -1,0 +1,120 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { vSymbol } from "../wallets/tables";
+
+export const vMentionStatus = v.union(
+  /** Received; nobody has decided yet, or its trade is under way. */
+  v.literal("pending"),
+  /** Its trade is confirmed. */
+  v.literal("processed"),
+  /** Its trade was to be carried out and could not be. */
+  v.literal("failed"),
+  /** Nothing was to be carried out. */
+  v.literal("ignored"),
+);
+
+/** What the model read in a mention. Never believed without the text's own word (`commands.ts`). */
+export const vIntent = v.object({
+  action: v.union(
+    v.literal("buy"),
+    v.literal("sell"),
+    v.literal("swap"),
+    v.literal("send"),
+    v.literal("unknown"),
+  ),
+  fromToken: v.union(vSymbol, v.null()),
+  toToken: v.union(vSymbol, v.null()),
+  /** Exact decimal, in `unit`. */
+  amount: v.union(v.string(), v.null()),
+  unit: v.union(vSymbol, v.literal("USD"), v.null()),
+  recipient: v.union(v.string(), v.null()),
+  /** 0 to 1. */
+  confidence: v.number(),
+});
+
+export type MentionStatus = Infer<typeof vMentionStatus>;
+export type Intent = Infer<typeof vIntent>;
+
+export const socialTables = {
+  /**
+   * Every mention of the service's account, once. Written by `social/mentions` alone. A user's live until that user
+   * deletes their data, those of strangers for 30 days.
+   */
+  mentions: defineTable({
+    tweetId: v.string(),
+    authorId: v.string(),
+    /** As it was then; handles are given up and taken by others. */
+    authorHandle: v.optional(v.string()),
+    /** The author's post as it came, entities decoded. */
+    text: v.string(),
+    /** What the network says, epoch ms. */
+    postedAt: v.optional(v.number()),
+    receivedAt: v.number(),
+    status: vMentionStatus,
+    /** Why it failed or was ignored. */
+    reason: v.optional(v.string()),
+    /** Whose account the author had proved to be theirs. */
+    userId: v.optional(v.string()),
+    /** Names the try under way; a word from an earlier one is ignored. */
+    attempt: v.number(),
+    /** Pending: when the try counts as lost, epoch ms; `NEVER` once its transaction is open or it has ended. */
+    resumeAt: v.number(),
+    intent: v.optional(vIntent),
+    tradeId: v.optional(v.id("trades")),
+    /** Counted against the user's daily limit of this UTC day, in micro-USD. */
+    reserved: v.optional(v.object({ day: v.string(), microUsd: v.string() })),
+    endedAt: v.optional(v.number()),
+  })
+    .index("by_tweetId", ["tweetId"])
+    .index("by_status_and_resumeAt", ["status", "resumeAt"])
+    .index("by_userId", ["userId", "receivedAt"]),
+
+  /** Accounts of the network whose posts may move a user's money. Written by `social/proofs` and `social/app`. */
+  socialAuthors: defineTable({
+    /** The network's own id of the account, which nobody else ever gets. */
+    authorId: v.string(),
+    /** When it was proved; for showing. */
+    handle: v.string(),
+    userId: v.string(),
+    /** Switched on by the user; off until then. */
+    enabled: v.boolean(),
+    linkedAt: v.number(),
+  })
+    .index("by_authorId", ["authorId"])
+    .index("by_userId", ["userId"]),
+
+  /** The open proof of a user, at most one each. Written by `social/app`; using it deletes it. */
+  socialProofs: defineTable({
+    userId: v.string(),
+    /** Lower case; the code counts only from this handle. */
+    handle: v.string(),
+    codeHash: v.string(),
+    expiresAt: v.number(),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_codeHash", ["codeHash"]),
+
+  /** What a user's mentions may move, where it is less than the service's limits. Written by `social/app`. */
+  socialLimits: defineTable({
+    userId: v.string(),
+    /** Micro-USD, digits. */
+    perTrade: v.string(),
+    perDay: v.string(),
+  }).index("by_userId", ["userId"]),
+
+  /** What a user's mentions have moved on a UTC day. Written with the transaction that reserves. Kept. */
+  socialDays: defineTable({
+    userId: v.string(),
+    day: v.string(),
+    /** Micro-USD, digits. */
+    microUsd: v.string(),
+  }).index("by_userId_and_day", ["userId", "day"]),
+
+  /** Where a user's mentions may send to. Written by `social/app`. */
+  socialRecipients: defineTable({
+    userId: v.string(),
+    /** Checksummed. */
+    address: v.string(),
+    addedAt: v.number(),
+  }).index("by_userId_and_address", ["userId", "address"]),
+};

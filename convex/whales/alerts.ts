@@ -1,0 +1,39 @@
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "../_generated/server";
+import { enqueueCard } from "../messenger/model";
+import { alertCard } from "./cards";
+import { alertsSince } from "./model";
+import { reportedFields } from "./tables";
+
+/** Alerts since a moment (epoch ms), newest first, at most 500. */
+export const since = internalQuery({
+  args: { since: v.number() },
+  returns: v.array(
+    v.object({
+      ...reportedFields,
+      detectedAt: v.number(),
+      messengerSent: v.boolean(),
+      verified: v.boolean(),
+    }),
+  ),
+  handler: async (ctx, { since }) => {
+    const alerts = await alertsSince(ctx, since);
+    return alerts.map(
+      ({ _id, _creationTime, watchId: _watch, checks: _checks, checkAt: _at, ...alert }) => alert,
+    );
+  },
+});
+
+/** Puts a card of the last hours' alerts into a user's messenger. */
+export const send = internalMutation({
+  args: { userId: v.string(), hours: v.number(), since: v.number() },
+  returns: v.id("messages"),
+  handler: async (ctx, { userId, hours, since }) => {
+    const alerts = await alertsSince(ctx, since);
+    return enqueueCard(ctx, {
+      userId,
+      kind: "requested whale alerts",
+      paragraphs: alertCard({ hours, at: Date.now(), alerts }),
+    });
+  },
+});

@@ -1,0 +1,79 @@
+import * as z from "zod";
+import { extractJson } from "../lib/json";
+import { symbol, text, usd, word } from "../lib/shapes";
+import type { Reported } from "./tables";
+
+/** What the agent is asked each hour, and how its answer is read. */
+
+/** The prompt's window; an hour more than the prompts are apart, so that a late one misses nothing. */
+export const WINDOW_HOURS = 2;
+/** Of a longer list the largest are kept. */
+export const MAX_ALERTS = 30;
+/** No transfer is worth more: what claims to be is a slip of units. */
+const MAX_USD = 1e12;
+
+export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
+const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
+
+/** The same every hour: nothing of anybody else's goes into a prompt for an agent that can act. */
+export const PROMPT = [
+  `Find the notable whale movements in crypto of the last ${WINDOW_HOURS} hours: large transfers into and out of exchanges, large on-chain transfers, and moves of wallets known as smart money. Only read; do not trade, transfer or sign anything.`,
+  `Answer with a JSON array and nothing else, at most ${MAX_ALERTS} items, largest first, [] when there are none. Each item:`,
+  `{"token": "symbol such as ETH", "alertType": ${quoted(ALERT_TYPES)}, "amount": value in USD as a plain number, "direction": ${quoted(DIRECTIONS)}, "description": "one sentence", "txHash": "0x…, only when you know the transaction"}`,
+  "Report only movements you have found. Never invent one, and never invent a transaction hash.",
+].join("\n");
+
+function quoted(words: readonly string[]): string {
+  return words.map((one) => `"${one}"`).join(" | ");
+}
+
+const alertShape = z.object({
+  token: symbol.pipe(z.string().regex(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/)),
+  alertType: z.preprocess(
+    (value) => (typeof value === "string" ? value.trim().replace(/[\s-]+/g, "_") : value),
+    word(ALERT_TYPES),
+  ),
+  amount: usd.pipe(z.number().max(MAX_USD)),
+  direction: word(DIRECTIONS),
+  description: text(500),
+  txHash: z.unknown().optional(),
+});
+
+const answerShape = z.union([
+  z.array(z.unknown()),
+  z.object({ alerts: z.array(z.unknown()) }).transform(({ alerts }) => alerts),
+]);
+
+export type ReadAnswer = {
+  /** Largest first. */
+  alerts: Reported[];
+  /** How many items were unusable, or beyond the number that is kept. */
+  dropped: number;
+  /** Why there is no list at all; `null` when there is one, even an empty one. */
+  note: string | null;
+};
+
+/** Reads the agent's answer: a list of alerts in whatever prose and fence it stands; each alert is taken or dropped. */
+export function readAnswer(response: string): ReadAnswer {
+  const list = answerShape.safeParse(extractJson(response));
+  if (!list.success) return { alerts: [], dropped: 0, note: "The agent's answer held no list of alerts" };
+  const usable = list.data
+    .flatMap((item) => {
+      const parsed = alertShape.safeParse(item);
+      return parsed.success ? [parsed.data] : [];
+    })
+    .toSorted((a, b) => b.amount - a.amount)
+    .slice(0, MAX_ALERTS);
+  const alerts = usable.map(({ txHash, ...alert }): Reported => {
+    const hash = hashOf(txHash);
+    return hash === undefined ? alert : { ...alert, txHash: hash };
+  });
+  return { alerts, dropped: list.data.length - alerts.length, note: null };
+}
+
+/** A transaction hash, or nothing: an alert does not fall with a malformed one. */
+function hashOf(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  const hash = value.trim().toLowerCase();
+  return /^0x[0-9a-f]{64}$/.test(hash) ? hash : undefined;
+}

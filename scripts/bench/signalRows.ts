@@ -1,0 +1,107 @@
+import type { WithoutSystemFields } from "convex/server";
+import type { Doc, TableNames } from "../../convex/_generated/dataModel";
+import { iso, DAY, HOUR } from "../../convex/lib/time";
+import { addClosed, emptyTotals, type ClosedSignal, type Totals } from "../../convex/signals/totals";
+import type { World } from "./world";
+
+/** Rows for `signals.ts`: a record of closed signals with its events and totals, today's open ones, whale alerts. */
+
+type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
+
+/** Rows per transaction; the platform's limit is 16,000 documents. */
+const CHUNK = 2_000;
+const TOKENS = ["BTC", "ETH"] as const;
+const ALERTS_AN_HOUR = 5;
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+/** Inserts `count` closed signals, one a token and day up to yesterday, and today's two, which are open. */
+export async function insertSignals({ t, clock }: World, count: number): Promise<void> {
+  const today = Math.floor(clock.now() / DAY) * DAY;
+  const totals: Record<"BTC" | "ETH" | "ALL", Totals> = {
+    BTC: emptyTotals(),
+    ETH: emptyTotals(),
+    ALL: emptyTotals(),
+  };
+  let sequence = 0;
+  for (let first = 0; first < count; first += CHUNK) {
+    await t.run(async ({ db }) => {
+      for (let i = first; i < Math.min(first + CHUNK, count); i++) {
+        const token = TOKENS[i % 2] ?? "BTC";
+        const row = closedSignal(token, today - (Math.floor((count - i - 1) / 2) + 1) * DAY, i);
+        await db.insert("signals", row.signal);
+        await db.insert("signalEvents", closedEvent(row.signal, ++sequence));
+        totals[token] = addClosed(totals[token], row.closed);
+        totals.ALL = addClosed(totals.ALL, row.closed);
+      }
+    });
+  }
+  await t.run(async ({ db }) => {
+    for (const scope of ["BTC", "ETH", "ALL"] as const) {
+      await db.insert("signalTotals", { scope, ...totals[scope] });
+    }
+    for (const token of TOKENS) await db.insert("signals", issued(token, clock.now() - HOUR));
+  });
+}
+
+/** Inserts `count` whale alerts, five an hour up to now. */
+export async function insertAlerts({ t, clock }: World, count: number): Promise<void> {
+  const now = clock.now();
+  for (let first = 0; first < count; first += CHUNK) {
+    await t.run(async ({ db }) => {
+      const watchId = await db.insert("whaleWatches", {
+        ...{ hour: first, state: "done", startedAt: now, leaseUntil: NEVER, polls: 3 },
+      });
+      for (let i = first; i < Math.min(first + CHUNK, count); i++) {
+        await db.insert("whaleAlerts", {
+          ...{ token: "ETH", alertType: "large_transfer", amount: 1_000_000, direction: "neutral" },
+          ...{ description: "A large transfer.", detectedAt: now - (i * HOUR) / ALERTS_AN_HOUR, watchId },
+          ...{ messengerSent: true, verified: false, checks: 0, checkAt: NEVER },
+        });
+      }
+    });
+  }
+}
+
+function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {
+  return {
+    token,
+    day: iso(generatedAt).slice(0, "2026-01-01".length),
+    ...{ signal: "BUY", entry: 100, tp1: 1e9, tp2: 1e9, sl: 1, confidence: 60 },
+    reasoning: "A reason of some length. ".repeat(10),
+    status: "PENDING",
+    generatedAt,
+    expiresAt: generatedAt + 6 * HOUR,
+    model: "simulated",
+    price: { usd: 100, source: "coinbase", observedAt: generatedAt },
+  };
+}
+
+function closedSignal(
+  token: "BTC" | "ETH",
+  midnight: number,
+  i: number,
+): { signal: Fields<"signals">; closed: ClosedSignal } {
+  const generatedAt = midnight + 8 * HOUR;
+  const status = i % 3 === 0 ? "LOSS" : "WIN";
+  const outcome = { status, pnlPercent: status === "WIN" ? 1 : -0.8, closedAt: generatedAt + HOUR } as const;
+  const open = issued(token, generatedAt);
+  return {
+    signal: { ...open, ...outcome, exitPrice: 101 },
+    closed: { signal: open.signal, confidence: open.confidence, ...outcome },
+  };
+}
+
+function closedEvent(signal: Fields<"signals">, sequence: number): Fields<"signalEvents"> {
+  const hash = sequence.toString(16).padStart(64, "0");
+  return {
+    ...{ sequence, contentHash: hash, previousHash: hash, hash, kind: "closed" },
+    content: {
+      token: signal.token,
+      day: signal.day,
+      status: "WIN",
+      closedAt: iso(signal.closedAt ?? signal.generatedAt),
+      exitPrice: 101,
+      pnlPercent: 1,
+    },
+  };
+}

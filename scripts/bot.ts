@@ -1,0 +1,152 @@
+import { createInterface, type Interface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { bold, dim, framedCard } from "./terminal";
+
+/**
+ * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger
+ * stand-in's; what the bot sends to the chat is shown. Lines may come from a pipe as well.
+ */
+
+const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS]
+
+  --chat N           the chat's id, 1001 by default; a negative one is a group
+  --linger SECONDS   how long to wait for late answers after the last line of a pipe (6)
+
+Environment: PROVIDERS_PORT (3299)`;
+
+const POLL_MS = 250;
+/** Longer than a queued answer takes. */
+const ANSWER_WAIT_MS = 10_000;
+
+class ChatError extends Error {}
+
+const messageShape = z.object({ chatId: z.string(), text: z.string(), at: z.number() });
+const saidShape = z.object({ status: z.number() });
+
+type Options = { base: string; chat: string; lingerMs: number };
+
+function optionsOf(argv: string[]): Options | null {
+  const { values } = parseArgs({
+    args: argv,
+    options: { chat: { type: "string" }, linger: { type: "string" }, help: { type: "boolean" } },
+  });
+  if (values.help === true) return null;
+  const { chat = "1001", linger = "6" } = values;
+  if (!/^-?[1-9]\d{0,15}$/.test(chat)) throw new ChatError("--chat must be a chat's numeric id");
+  if (!/^\d{1,4}$/.test(linger)) throw new ChatError("--linger must be a number of seconds");
+  const base = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
+  return { base, chat, lingerMs: Number(linger) * 1_000 };
+}
+
+async function main(): Promise<void> {
+  const options = optionsOf(process.argv.slice(2));
+  if (options === null) return console.log(USAGE);
+  const answers = createAnswers(options);
+  await answers.skip();
+  const terminal = process.stdin.isTTY;
+  console.log(bold(`Chat ${options.chat} with the bot of the local stack`));
+  console.log(dim("Try /help. Ctrl-D ends the chat.\n"));
+  const lines = createInterface({
+    input: process.stdin,
+    ...(terminal ? { output: process.stdout } : {}),
+    prompt: "you> ",
+  });
+  if (terminal) await converse(lines, answers, options);
+  else await readOut(lines, answers, options);
+}
+
+/** A person types; answers are shown as they come. */
+async function converse(lines: Interface, answers: Answers, options: Options): Promise<void> {
+  let open = true;
+  const show = (cards: string[]) => {
+    if (cards.length === 0) return;
+    process.stdout.write("\r\u001b[2K");
+    for (const card of cards) console.log(framedCard(card));
+    lines.prompt(true);
+  };
+  const watch = async () => {
+    while (open) {
+      show(await answers.fresh());
+      await sleep(POLL_MS);
+    }
+  };
+  lines.prompt();
+  const watching = watch();
+  for await (const line of lines) {
+    if (line.trim() !== "") await say(line, options);
+    lines.prompt();
+  }
+  open = false;
+  await watching;
+}
+
+/** A pipe: a line is sent when the one before it was answered, and late answers are waited for at the end. */
+async function readOut(lines: Interface, answers: Answers, options: Options): Promise<void> {
+  const show = (cards: string[]) => {
+    for (const card of cards) console.log(`${framedCard(card)}\n`);
+    return cards.length > 0;
+  };
+  for await (const line of lines) {
+    if (line.trim() === "") continue;
+    console.log(`${bold("you>")} ${line}`);
+    await say(line, options);
+    const until = performance.now() + ANSWER_WAIT_MS;
+    while (!show(await answers.fresh()) && performance.now() < until) await sleep(POLL_MS);
+  }
+  const until = performance.now() + options.lingerMs;
+  while (performance.now() < until) {
+    show(await answers.fresh());
+    await sleep(POLL_MS);
+  }
+}
+
+type Answers = { skip: () => Promise<void>; fresh: () => Promise<string[]> };
+
+/** What the bot has sent to the chat since the last look. */
+function createAnswers({ base, chat }: Options): Answers {
+  let latest = 0;
+  let atLatest = 0;
+  const fresh = async () => {
+    const sent = z.array(messageShape).parse(await call(`${base}/_sent/messenger`));
+    // Several may share a millisecond, so those of the latest one are counted.
+    const since = sent.filter(({ chatId, at }) => chatId === chat && at >= latest).slice(atLatest);
+    for (const { at } of since) {
+      atLatest = at === latest ? atLatest + 1 : 1;
+      latest = at;
+    }
+    return since.map(({ text }) => text);
+  };
+  return { fresh, skip: async () => void (await fresh()) };
+}
+
+async function say(text: string, { base, chat }: Options): Promise<void> {
+  const body = JSON.stringify({ chatId: Number(chat), text });
+  const { status } = saidShape.parse(await call(`${base}/_control/messenger/say`, { method: "POST", body }));
+  if (status !== 200) throw new ChatError(`The bot's webhook answered with status ${status}`);
+}
+
+async function call(url: string, init?: RequestInit): Promise<unknown> {
+  const response = await fetch(url, init).catch((error: unknown) => {
+    throw new ChatError(
+      `There is no local stack behind ${new URL(url).origin}: start it with npm start, or set PROVIDERS_PORT to the ` +
+        "port of its stand-ins.",
+      { cause: error },
+    );
+  });
+  const body: unknown = await response.json();
+  if (!response.ok) throw new ChatError(`The stand-ins answered ${response.status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+function isForOperator(error: unknown): error is Error {
+  const badFlag =
+    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+  return error instanceof ChatError || badFlag;
+}
+
+await main().catch((error: unknown) => {
+  console.error(isForOperator(error) ? error.message : error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,133 @@
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { commands } from "../convex/bot/commands";
+import { operatorSettings } from "./stack/env";
+import { bold } from "./terminal";
+
+/**
+ * `npm run register-webhook -- https://<deployment>.convex.site`: tells the messenger's Bot API where the bot's updates
+ * go and which commands it has, then shows what is registered. The bot's token and the secret are never shown.
+ */
+
+const USAGE = `Usage: npm run register-webhook -- [URL] [--show]
+
+  URL      the deployment's site address; CONVEX_SITE_URL by default
+  --show   changes nothing, only shows what is registered
+
+Environment, or .env.local (LOCAL_ENV_FILE): MESSENGER_BOT_TOKEN, MESSENGER_WEBHOOK_SECRET, MESSENGER_API_URL`;
+
+const PATH = "/messenger/webhook";
+const TIMEOUT_MS = 15_000;
+
+class RegistrationError extends Error {}
+
+const answerShape = z.union([
+  z.object({ ok: z.literal(true), result: z.unknown() }),
+  z.object({ ok: z.literal(false), description: z.string().default("no reason given") }),
+]);
+const botShape = z.object({ username: z.string() });
+const webhookShape = z.object({
+  url: z.string(),
+  pending_update_count: z.number(),
+  last_error_message: z.string().optional(),
+  allowed_updates: z.array(z.string()).default([]),
+});
+const commandsShape = z.array(z.object({ command: z.string(), description: z.string() }));
+
+type Settings = Record<string, string | undefined>;
+type Ask = (method: string, parameters?: object) => Promise<unknown>;
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { show: { type: "boolean" }, help: { type: "boolean" } },
+  });
+  if (values.help === true) return console.log(USAGE);
+  const settings = await operatorSettings(process.env.LOCAL_ENV_FILE || ".env.local");
+  const ask = botApi(settings);
+  const { username } = botShape.parse(await ask("getMe"));
+  if (values.show !== true) {
+    if (positionals.length > 1) throw new RegistrationError(USAGE);
+    await register(ask, settings, positionals[0] ?? settings.CONVEX_SITE_URL);
+  }
+  await show(ask, username);
+}
+
+async function register(ask: Ask, settings: Settings, site: string | undefined): Promise<void> {
+  await ask("setWebhook", {
+    url: webhookUrl(site),
+    secret_token: needed(settings, "MESSENGER_WEBHOOK_SECRET", /^[A-Za-z0-9_-]{8,256}$/),
+    allowed_updates: ["message"],
+  });
+  const menu = commands.map(({ name, summary }) => ({ command: name, description: summary }));
+  await ask("setMyCommands", { commands: menu });
+}
+
+async function show(ask: Ask, username: string): Promise<void> {
+  const webhook = webhookShape.parse(await ask("getWebhookInfo"));
+  const menu = commandsShape.parse(await ask("getMyCommands"));
+  console.log(bold(`@${username}`));
+  console.log(`  webhook   ${webhook.url === "" ? "none" : webhook.url}`);
+  console.log(`  updates   ${webhook.allowed_updates.join(", ") || "the messenger's default"}`);
+  console.log(`  waiting   ${webhook.pending_update_count}`);
+  if (webhook.last_error_message !== undefined) console.log(`  trouble   ${webhook.last_error_message}`);
+  console.log(`  commands  ${menu.length === 0 ? "none" : ""}`);
+  for (const { command, description } of menu) console.log(`    /${command.padEnd(12)} ${description}`);
+}
+
+function webhookUrl(site: string | undefined): string {
+  const url = site === undefined || !URL.canParse(site) ? null : new URL(site);
+  if (url?.protocol !== "https:") {
+    throw new RegistrationError(
+      "Name the deployment's site address, which must be https: " +
+        "npm run register-webhook -- https://<deployment>.convex.site",
+    );
+  }
+  return `${url.origin}${PATH}`;
+}
+
+/** Calls the Bot API. Its address holds the token, so it is part of no message. */
+function botApi(settings: Settings): Ask {
+  const token = needed(settings, "MESSENGER_BOT_TOKEN", /^\d+:[A-Za-z0-9_-]+$/);
+  const base = (settings.MESSENGER_API_URL || "https://api.telegram.org").replace(/\/+$/, "");
+  return async (method, parameters = {}) => {
+    const response = await fetch(`${base}/bot${token}/${method}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(parameters),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    }).catch(() => {
+      throw new RegistrationError(`The Bot API could not be reached for ${method}`);
+    });
+    const answer = answerShape.safeParse(await response.json().catch(() => null));
+    if (!answer.success) {
+      throw new RegistrationError(
+        `The Bot API answered ${method} with status ${response.status} and no JSON of its own`,
+      );
+    }
+    if (answer.data.ok) return answer.data.result;
+    const { description } = answer.data;
+    if (response.status === 401 || response.status === 404) {
+      throw new RegistrationError(`The Bot API does not know this MESSENGER_BOT_TOKEN (${description})`);
+    }
+    throw new RegistrationError(`The Bot API refused ${method}: ${description}`);
+  };
+}
+
+function needed(settings: Settings, name: string, shape: RegExp): string {
+  const value = settings[name]?.trim() ?? "";
+  if (value === "") throw new RegistrationError(`${name} is not set, neither here nor in .env.local`);
+  if (!shape.test(value)) throw new RegistrationError(`${name} is malformed`);
+  return value;
+}
+
+function isForOperator(error: unknown): error is Error {
+  const badFlag =
+    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+  return error instanceof RegistrationError || badFlag;
+}
+
+await main().catch((error: unknown) => {
+  console.error(isForOperator(error) ? error.message : error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { startStack, type Stack } from "../stack/stack";
+import { bold, createStatusLine, dim, framedCard, progressBar } from "../terminal";
+
+/**
+ * `npm run demo`: one whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
+ * Shows the shift's progress, then the cards as the messenger got them and the final report as the API tells it.
+ */
+
+/** 8 hours in 40 seconds, plus the time the stand-ins take to answer. */
+const SPEED = 720;
+const SHIFT_MINUTES = 480;
+const USER = "demo-user-1";
+const TOKEN = "SOL";
+/** A shift that takes longer than this in real time has failed. */
+const GIVE_UP_MS = 115_000;
+
+const statusShape = z.object({
+  activeJob: z.object({ elapsedMinutes: z.number(), interimReportsCount: z.number() }).nullable(),
+  recentReports: z.array(z.object({ type: z.string(), messengerSent: z.boolean() })),
+});
+
+const reportShape = z.object({
+  type: z.string(),
+  generatedAt: z.number(),
+  result: z.object({
+    fullAnalysis: z.string(),
+    shortSummary: z.string(),
+    marketOutlook: z.string(),
+    impacts: z.array(z.object({ title: z.string(), sentiment: z.string(), confidence: z.number() })),
+  }),
+});
+
+const stack = await startStack({ speed: SPEED, ephemeral: true, seed: "demo" });
+const problems: string[] = [];
+try {
+  const startedAt = performance.now();
+  console.log(bold(`An 8-hour research shift on ${TOKEN}, ${SPEED} times faster than real time`));
+  console.log(dim("The outside providers are simulated; everything else is the service itself.\n"));
+  await post(stack, "/mcp/research/start", { userId: USER, token: TOKEN });
+  await watch(stack, startedAt);
+
+  const cards = stack.standins.sent("messenger").filter(({ method }) => method === "sendMessage");
+  console.log(`\n${bold("Cards the messenger got")}`);
+  for (const card of cards) console.log(`\n${framedCard(card.text)}`);
+  await showReport(stack);
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  console.log(dim(`\n${cards.length} messages, 16 collections, 3 reports in ${seconds} s.`));
+} catch (error) {
+  problems.push(error instanceof Error ? error.message : String(error));
+} finally {
+  await stack.stop();
+}
+for (const problem of problems) console.error(problem);
+process.exit(problems.length > 0 ? 1 : 0);
+
+/** Shows the shift's progress until its final report has been delivered. */
+async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<void> {
+  const line = createStatusLine();
+  for (;;) {
+    if (performance.now() - startedAt > GIVE_UP_MS) throw new Error("The shift did not end in time");
+    const response = await fetch(`${siteUrl}/mcp/research/status?userId=${USER}`);
+    const status = statusShape.parse(await response.json());
+    const minutes = Math.min(SHIFT_MINUTES, status.activeJob?.elapsedMinutes ?? SHIFT_MINUTES);
+    const collections = standins.sent("sentiment").length;
+    const clock = `${String(Math.floor(minutes / 60))}h ${String(minutes % 60).padStart(2, "0")}m`;
+    const reports = status.recentReports.length;
+    line.show(
+      `${progressBar(minutes / SHIFT_MINUTES)}  ${clock}  collections ${collections}/16  reports ${reports}/3`,
+    );
+    const delivered = status.recentReports.filter(({ messengerSent }) => messengerSent).length;
+    if (status.activeJob === null && delivered === 3) break;
+    await sleep(process.stdout.isTTY ? 200 : 4_000);
+  }
+  line.end();
+}
+
+async function showReport({ siteUrl }: Stack): Promise<void> {
+  const response = await fetch(`${siteUrl}/mcp/research/report?token=${TOKEN}`);
+  const { type, generatedAt, result } = reportShape.parse(await response.json());
+  console.log(`\n${bold(`GET /mcp/research/report?token=${TOKEN}`)}`);
+  console.log(
+    `type            ${type}, generated at ${new Date(generatedAt).toISOString()} of the shift's clock`,
+  );
+  console.log(`outlook         ${result.marketOutlook}`);
+  console.log(`summary         ${result.shortSummary}`);
+  for (const { title, sentiment, confidence } of result.impacts) {
+    console.log(`impact          ${title}: ${sentiment}, ${Math.round(confidence * 100)} %`);
+  }
+  console.log(`analysis        ${result.fullAnalysis.split(/\s+/).length} words, on the card above`);
+}
+
+async function post({ siteUrl }: Stack, path: string, body: unknown): Promise<void> {
+  const response = await fetch(`${siteUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+}

@@ -1,0 +1,138 @@
+import * as z from "zod";
+import { signalStats } from "../../convex/signals/statistics";
+import { publicSignal } from "../../convex/signals/views";
+import { createWorld, type World } from "../bench/world";
+import { bold, columns, createStatusLine, dim, framedCard, progressBar } from "../terminal";
+import { chartOf } from "./chart";
+import { calibrationTable, latestTable, recordTable, type Records, type Signals } from "./trackRecord";
+
+/**
+ * `npm run demo -- signals`: 60 days of the signal jobs on a seeded simulated market, as fast as the machine can. The
+ * application is the real one, on a simulated clock; the language model, the tickers and the messenger are stand-ins.
+ * Shows the track record as `/mcp/signals/history` tells it, the cumulative PnL, and the last weekly recap.
+ */
+
+const DAYS = 60;
+const SEED = "demo";
+/** A Monday, before the day's signals. */
+const START = Date.UTC(2026, 8, 21);
+
+const SECOND = 1_000;
+const HALF_HOUR = 30 * 60 * SECOND;
+const DAY = 48 * HALF_HOUR;
+/** Half hours of the day: signals come at 08:00, and by 15:00 the tracker has closed them all. */
+const ISSUED = 16;
+const OVER = 30;
+const PAGE = 100;
+
+const history = z.object({ signals: z.array(publicSignal), stats: signalStats });
+const proof = z.object({ head: z.object({ sequence: z.number(), hash: z.string() }).nullable() });
+
+const startedAt = performance.now();
+console.log(bold(`${DAYS} days of BTC and ETH signals on a simulated market (seed "${SEED}")`));
+console.log(dim("Providers are simulated; jobs, tracker and statistics are the service itself.\n"));
+const world = await createWorld({ seed: SEED, start: START });
+try {
+  await play(world);
+  await show(world);
+} finally {
+  world.stop();
+}
+console.log(dim(`\n${DAYS} days in ${Math.round((performance.now() - startedAt) / SECOND)} s.`));
+process.exit(0);
+
+/** Runs the jobs at their times: prices every hour, the tracker every half hour while signals are open, signals daily, the recap weekly. */
+async function play(world: World): Promise<void> {
+  const line = createStatusLine();
+  for (let day = 0; day < DAYS; day++) {
+    for (let half = 0; half < 48; half++) {
+      const due = START + day * DAY + half * HALF_HOUR;
+      await world.clock.advance(due - world.clock.now());
+      if (half % 2 === 0) await run(world, "prices/samples:takeDue");
+      if (half >= ISSUED && half <= OVER) await run(world, "signals/outcomes:track");
+      if (half === ISSUED) await run(world, "signals/issuing:issueDue");
+    }
+    if (day % 7 === 6) {
+      await world.clock.advance(25 * 60 * SECOND - (world.clock.now() % HALF_HOUR));
+      await run(world, "signals/weeks:openDue");
+    }
+    const { stats } = history.parse(await world.call("GET", "/mcp/signals/history?limit=1"));
+    const date = dayName(START + day * DAY);
+    const isShown = process.stdout.isTTY || day % 10 === 9;
+    if (isShown) {
+      line.show(`${progressBar((day + 1) / DAYS)}  ${date}  ${stats.wins} won, ${stats.losses} lost`);
+    }
+  }
+  line.end();
+}
+
+/** Runs a cron's function and lets what it scheduled go on for a moment. */
+async function run(world: World, name: string): Promise<void> {
+  const cron = world.crons.find((one) => one.name === name);
+  if (cron === undefined) throw new Error(`There is no cron for ${name}`);
+  await cron.tick();
+  await world.clock.advance(name === "prices/samples:takeDue" ? SECOND : 5 * SECOND);
+}
+
+async function show(world: World): Promise<void> {
+  const width = columns();
+  const signals = await allSignals(world);
+  const records = await recordsOf(world);
+  console.log(`\n${bold("Track record")}  ${dim("GET /mcp/signals/history")}\n`);
+  console.log(recordTable(records));
+
+  console.log(`\n${bold("Cumulative PnL")}  ${dim("percentage points, same stake on every signal")}\n`);
+  console.log(chartOf(curveOf(signals), width));
+
+  console.log(`\n${bold("Calibration")}  ${dim("how often a confidence came true")}\n`);
+  console.log(calibrationTable(records.all));
+
+  console.log(`\n${bold("Latest signals")}\n`);
+  console.log(latestTable(signals.slice(0, 8)));
+
+  const recap = world.standins.sent("messenger").findLast(({ text }) => /week/i.test(text.slice(0, 80)));
+  if (recap !== undefined) {
+    console.log(`\n${bold("The last weekly recap, as the messenger got it")}\n`);
+    console.log(framedCard(recap.text, Math.min(width, 96)));
+  }
+  const { head } = proof.parse(await world.call("GET", "/signals/proof?limit=1"));
+  if (head !== null) {
+    console.log(`\n${bold("Tamper evidence")}  ${dim("GET /signals/proof")}\n`);
+    console.log(`  events  ${head.sequence}\n  head    ${head.hash}`);
+  }
+}
+
+/** Every signal, newest first. */
+async function allSignals(world: World): Promise<Signals> {
+  const all: Signals = [];
+  for (let before = ""; ;) {
+    const page = history.parse(
+      await world.call("GET", `/mcp/signals/history?limit=${PAGE}&before=${before}`),
+    ).signals;
+    all.push(...page);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return all;
+    before = last.generatedAt;
+  }
+}
+
+async function recordsOf(world: World): Promise<Records> {
+  const of = async (query: string) =>
+    history.parse(await world.call("GET", `/mcp/signals/history?limit=1${query}`)).stats;
+  return { BTC: await of("&token=BTC"), ETH: await of("&token=ETH"), all: await of("") };
+}
+
+/** The sum of results after each day, from the first day's start on. */
+function curveOf(newestFirst: Signals): { at: number; value: number }[] {
+  const curve = [{ at: START, value: 0 }];
+  for (let day = 0; day < DAYS; day++) {
+    const closed = newestFirst.filter(({ closedAt }) => closedAt?.startsWith(dayName(START + day * DAY)));
+    const sum = closed.reduce((total, { pnlPercent }) => total + (pnlPercent ?? 0), 0);
+    curve.push({ at: START + (day + 1) * DAY, value: (curve.at(-1)?.value ?? 0) + sum });
+  }
+  return curve;
+}
+
+function dayName(at: number): string {
+  return new Date(at).toISOString().slice(0, "2026-01-01".length);
+}

@@ -1,0 +1,121 @@
+import type * as z from "zod";
+import type { SignalStats } from "../../convex/signals/statistics";
+import type { publicSignal } from "../../convex/signals/views";
+import { bold, dim, green, red } from "../terminal";
+import { shortDate } from "./chart";
+
+/** The signals' track record as tables of at most 80 columns. */
+
+export type Signals = z.output<typeof publicSignal>[];
+export type Records = { BTC: SignalStats; ETH: SignalStats; all: SignalStats };
+
+const NONE = "–";
+const LABEL = 24;
+const CELL = 17;
+
+type Cell = { text: string; paint?: (text: string) => string };
+
+/** BTC, ETH and both beside each other. */
+export function recordTable({ BTC, ETH, all }: Records): string {
+  const of = (cell: (stats: SignalStats) => Cell | string): string =>
+    [BTC, ETH, all].map((stats) => padded(cell(stats))).join("");
+  const rows: [string, string][] = [
+    ["signals closed", of(({ n }) => String(n))],
+    ["  won / lost", of(({ wins, losses }) => `${wins} / ${losses}`)],
+    ["  expired", of(({ expired, holds }) => `${expired}${holds > 0 ? ` (${holds} HOLD)` : ""}`)],
+    ["win rate", of(({ winrate }) => (winrate === null ? NONE : `${winrate.toFixed(1)} %`))],
+    ["  95 % interval", of(({ winrateInterval: one }) => (one === null ? NONE : rangeOf(one.low, one.high)))],
+    ["", ""],
+    ["total PnL", of((stats) => signed(stats.totalPnlPercent))],
+    ["  average a trade", of((stats) => signed(stats.averagePnlPercent))],
+    ["  best", of((stats) => signed(stats.bestPnlPercent))],
+    ["  worst", of((stats) => signed(stats.worstPnlPercent))],
+    ["expectancy", of((stats) => signed(stats.expectancyPercent))],
+    ["profit factor", of(({ profitFactor }) => figure(profitFactor))],
+    ["", ""],
+    [
+      "max drawdown",
+      of(({ maxDrawdown }) => (maxDrawdown === null ? NONE : `${maxDrawdown.percent.toFixed(2)} %`)),
+    ],
+    [
+      "  from, to",
+      of(({ maxDrawdown: one }) => (one === null ? NONE : `${day(one.peakAt)} → ${day(one.troughAt)}`)),
+    ],
+    ["Sharpe a signal", of(({ sharpe }) => figure(sharpe))],
+    ["Sortino a signal", of(({ sortino }) => figure(sortino))],
+    ["longest run won / lost", of(({ streaks }) => `${streaks.longestWins} / ${streaks.longestLosses}`)],
+    ["Brier score", of(({ calibration }) => figure(calibration.brier, 3))],
+  ];
+  const head = `  ${"".padEnd(LABEL)}${["BTC", "ETH", "both"].map((name) => name.padStart(CELL)).join("")}`;
+  const rule = `  ${"─".repeat(LABEL + 3 * CELL)}`;
+  const lines = rows.map(([label, cells]) => `  ${label.padEnd(LABEL)}${cells}`.trimEnd());
+  return [bold(head), dim(rule), ...lines].join("\n");
+}
+
+/** Confidence by tenths, beside how often it came true; only tenths that occurred. */
+export function calibrationTable({ calibration }: SignalStats): string {
+  const head = `  ${"confidence".padEnd(14)}${"decided".padStart(8)}${"mean".padStart(10)}${"won".padStart(10)}`;
+  const rows = calibration.bins
+    .filter(({ n }) => n > 0)
+    .map(({ from, to, n, meanConfidence, winrate }) => {
+      const shares = [meanConfidence, winrate].map((share) =>
+        (share === null ? NONE : `${share.toFixed(0)} %`).padStart(10),
+      );
+      const bar = "█".repeat(Math.round((winrate ?? 0) / 4));
+      const mark = Math.round((meanConfidence ?? 0) / 4);
+      const drawn = [...bar.padEnd(25)].map((char, i) => (i === mark ? "│" : char)).join("");
+      return `  ${`${from}–${to} %`.padEnd(14)}${String(n).padStart(8)}${shares.join("")}   ${drawn}`.trimEnd();
+    });
+  return [bold(head) + dim("   █ won, │ confidence"), dim(`  ${"─".repeat(75)}`), ...rows].join("\n");
+}
+
+/** The given signals, one a line. */
+export function latestTable(signals: Signals): string {
+  const head = `  ${"day".padEnd(8)}${"token".padEnd(7)}${"signal".padEnd(8)}${"entry".padStart(12)}${"exit".padStart(12)}${"conf.".padStart(7)}   ${"outcome".padEnd(9)}${"PnL".padStart(11)}`;
+  const rows = signals.map((one) => {
+    const exit = one.exitPrice === undefined || one.exitPrice === null ? NONE : usd(one.exitPrice);
+    const cells = [
+      day(one.generatedAt).padEnd(8),
+      one.token.padEnd(7),
+      one.signal.padEnd(8),
+      usd(one.entry).padStart(12),
+      exit.padStart(12),
+      String(one.confidence).padStart(7),
+      `   ${one.status.padEnd(9)}`,
+      padded(signed(one.pnlPercent ?? null), 11),
+    ];
+    return `  ${cells.join("")}`.trimEnd();
+  });
+  return [bold(head), dim(`  ${"─".repeat(75)}`), ...rows].join("\n");
+}
+
+function padded(cell: Cell | string, width = CELL): string {
+  if (typeof cell === "string") return cell.padStart(width);
+  const text = cell.text.padStart(width);
+  return cell.paint?.(text) ?? text;
+}
+
+/** `+1.25 %`, green or red. */
+function signed(percent: number | null): Cell {
+  if (percent === null) return { text: NONE };
+  const rounded = Number(percent.toFixed(2));
+  if (rounded === 0) return { text: "0.00 %" };
+  return { text: `${rounded > 0 ? "+" : ""}${rounded.toFixed(2)} %`, paint: rounded > 0 ? green : red };
+}
+
+function figure(value: number | null, digits = 2): string {
+  return value === null ? NONE : value.toFixed(digits);
+}
+
+function rangeOf(low: number, high: number): string {
+  return `${low.toFixed(1)}–${high.toFixed(1)} %`;
+}
+
+/** `null` is before the first trade. */
+function day(moment: string | null): string {
+  return moment === null ? "start" : shortDate(moment);
+}
+
+function usd(value: number): string {
+  return value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+}

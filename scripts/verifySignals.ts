@@ -1,0 +1,154 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventChain";
+import { signalStats } from "../convex/signals/statistics";
+import { publicSignal, type PublicSignal } from "../convex/signals/views";
+import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
+
+/**
+ * `npm run verify-signals -- <url|file> [--head <hash>] [--save <file>]`: checks the signal record of a deployment, or
+ * one that was saved, against its hash chain. Exit code 0: the record holds; 1: it does not, and what is wrong; 2: it
+ * could not be checked.
+ */
+
+const USAGE = "Usage: npm run verify-signals -- <url|file> [--head <published hash>] [--save <file>]";
+
+const EVENTS_PER_PAGE = 500;
+const SIGNALS_PER_PAGE = 100;
+/** A signal may be issued or closed while the record is read: then it is read again. */
+const READINGS = 5;
+
+const proofShape = z.object({ events: z.array(signalEvent), head: chainHead.nullable() });
+const historyShape = z.object({ signals: z.array(publicSignal), stats: signalStats });
+
+/** What kept the record from being checked. */
+class Unreadable extends Error {}
+
+async function main(): Promise<number> {
+  const { source, head, save } = options();
+  const record = /^https?:\/\//.test(source) ? await fromDeployment(source) : await fromFile(source);
+  if (save !== undefined) await writeFile(save, `${JSON.stringify(record, null, 2)}\n`);
+  const problems = problemsOfRecord(record, head);
+  if (problems.length > 0) {
+    console.log(`✘ The record does not hold (${problems.length} found):`);
+    for (const problem of problems) console.log(`  - ${problem}`);
+    return 1;
+  }
+  const { events, signals } = record;
+  console.log(`✔ The record holds: ${events.length} events, ${signals.length} signals.`);
+  console.log("  Every hash fits, every signal and outcome is as it was recorded, and nothing is missing.");
+  if (record.stats !== undefined) console.log("  The statistics follow from the events.");
+  if (record.head !== null) console.log(`  Head: event ${record.head.sequence}, ${record.head.hash}`);
+  if (head === undefined)
+    console.log("  Compare the head with one from a card (--head) to rule out a rewritten chain.");
+  return 0;
+}
+
+function options(): { source: string; head: string | undefined; save: string | undefined } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { head: { type: "string" }, save: { type: "string" } },
+    });
+    const [source] = positionals;
+    if (source === undefined || positionals.length > 1) throw new Unreadable(USAGE);
+    return { source, head: values.head?.toLowerCase(), save: values.save };
+  } catch (error) {
+    if (error instanceof TypeError) throw new Unreadable(`${error.message}\n${USAGE}`);
+    throw error;
+  }
+}
+
+async function fromFile(path: string): Promise<SignalRecord> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch {
+    throw new Unreadable(`${path} cannot be read`);
+  }
+  return parsed(recordShape, text, path);
+}
+
+async function fromDeployment(base: string): Promise<SignalRecord> {
+  for (let reading = 1; reading <= READINGS; reading++) {
+    const { events, head } = await readEvents(base);
+    const [btc, eth, all] = [
+      await readSignals(base, "BTC"),
+      await readSignals(base, "ETH"),
+      await read(base, "/mcp/signals/history?limit=1", historyShape),
+    ];
+    const after = await read(base, "/signals/proof?limit=1", proofShape);
+    if (after.head?.hash !== head?.hash) continue;
+    const stats = { BTC: btc.stats, ETH: eth.stats, ALL: all.stats };
+    return { events, head, signals: [...btc.signals, ...eth.signals], stats };
+  }
+  throw new Unreadable(`The record changed during each of ${READINGS} readings: try again`);
+}
+
+async function readEvents(base: string): Promise<{ events: SignalEvent[]; head: ChainHead | null }> {
+  const events: SignalEvent[] = [];
+  for (;;) {
+    const after = events.at(-1)?.sequence ?? 0;
+    const page = await read(base, `/signals/proof?after=${after}&limit=${EVENTS_PER_PAGE}`, proofShape);
+    events.push(...page.events);
+    const last = events.at(-1)?.sequence ?? 0;
+    if (page.events.length === 0 || last <= after || last >= (page.head?.sequence ?? 0)) {
+      return { events, head: page.head };
+    }
+  }
+}
+
+async function readSignals(base: string, token: string) {
+  const signals: PublicSignal[] = [];
+  for (;;) {
+    const last = signals.at(-1)?.generatedAt;
+    const before = last === undefined ? "" : `&before=${encodeURIComponent(last)}`;
+    const path = `/mcp/signals/history?token=${token}&limit=${SIGNALS_PER_PAGE}${before}`;
+    const page = await read(base, path, historyShape);
+    signals.push(...page.signals);
+    const moved = signals.at(-1)?.generatedAt !== last;
+    if (page.signals.length < SIGNALS_PER_PAGE || !moved) return { signals, stats: page.stats };
+  }
+}
+
+async function read<Shape extends z.ZodType>(
+  base: string,
+  path: string,
+  shape: Shape,
+): Promise<z.output<Shape>> {
+  const url = `${base.replace(/\/+$/, "")}${path}`;
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(url, { signal: AbortSignal.timeout(30_000) });
+    text = await response.text();
+  } catch {
+    throw new Unreadable(`${url} cannot be reached`);
+  }
+  if (!response.ok) throw new Unreadable(`${url} answered with status ${response.status}`);
+  return parsed(shape, text, url);
+}
+
+function parsed<Shape extends z.ZodType>(shape: Shape, text: string, where: string): z.output<Shape> {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new Unreadable(`${where} holds no JSON`);
+  }
+  const result = shape.safeParse(json);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  throw new Unreadable(
+    `${where} is no signal record: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
+  );
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof Unreadable)) throw error;
+  console.error(`✘ ${error.message}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,278 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { api, internal } from "../../convex/_generated/api";
+import { commands } from "../../convex/bot/commands";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { closeApp } from "../support/app";
+import { ALICE, arrived, createBotApp, deliver, linkedUser, say, updateOf, userWithCode } from "./support";
+
+afterEach(closeApp);
+
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOW_TO_LINK = expect.stringContaining("create a link code in the web application's profile");
+const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
+/** A notice, and the answer behind it. */
+const LONG = { answers: 2 };
+
+describe("every command", () => {
+  test("can be put into the messenger's menu, and is told of by /help", async () => {
+    const app = createBotApp();
+    const [help = ""] = await say(app, "/help");
+    for (const { name, summary } of commands) {
+      expect(name).toMatch(/^[a-z0-9_]{1,32}$/);
+      expect(summary.length).toBeLessThanOrEqual(256);
+      expect(help).toContain(summary.replaceAll("&", "&amp;"));
+    }
+    expect(new Set(commands.map(({ name }) => name)).size).toBe(commands.length);
+    expect((await say(app, "/start"))[0]).toContain("Welcome!");
+    expect((await say(app, "/HELP"))[0]).toBe(help);
+  });
+
+  test("that is about one's own tells an account that is not linked how to link", async () => {
+    const app = createBotApp();
+    const own = commands.filter(({ access }) => access === "linked");
+    expect(own.map(({ name }) => name)).toEqual(["wallet", "portfolio", "status", "stop"]);
+    for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
+    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await app.rows("wallets")).toEqual([]);
+  });
+
+  test("is answered by the default bot in the chat that wrote, whatever the user has set", async () => {
+    const app = createBotApp();
+    const { userId } = await linkedUser(app, "alice");
+    await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT, messengerChatId: "7" });
+    await say(app, "/status");
+    const [card] = app.cards();
+    expect([card?.chatId, card?.botToken === OWN_BOT]).toEqual([String(ALICE), false]);
+  });
+});
+
+describe("/connect", () => {
+  test.each(["/connect", "/start"])("%s links the account of who sends it", async (command) => {
+    const app = createBotApp();
+    const { browser, code } = await userWithCode(app, "alice");
+    expect(await say(app, "/connect")).toEqual([expect.stringContaining("/connect CODE")]);
+    const answers = await say(app, `${command} ${code}`, LONG);
+    const [wallet] = await app.rows("wallets");
+    expect(answers).toEqual(["Checking your code…", expect.stringContaining(wallet?.address ?? "none")]);
+    const { link } = await browser.query(api.messenger.linking.status, {});
+    expect(link).toMatchObject({ messengerId: String(ALICE), messengerUsername: `user_${ALICE}` });
+    const again = await say(app, `${command} ${code}`);
+    expect(again).toEqual([expect.stringContaining("This account is linked already.")]);
+    expect(await app.rows("botJobs")).toEqual([]);
+  });
+
+  test("says what is wrong with a code, and stops who goes on guessing, here or over HTTP", async () => {
+    const app = createBotApp();
+    const { code } = await userWithCode(app, "alice");
+    const unknown = "This code is unknown, expired or used: create a new one.";
+    expect(await say(app, "/connect ABCDEFGH", LONG)).toEqual(["Checking your code…", unknown]);
+    for (let i = 0; i < 30; i++) {
+      const guess = { linkToken: `GUESS${i}`, messengerId: String(ALICE) };
+      await app.post("/messenger/connect", guess, { ip: `198.51.100.${i}` });
+    }
+    expect((await say(app, `/connect ${code}`, LONG))[1]).toBe(
+      "Too many codes were tried. Wait a minute, then try again.",
+    );
+    expect(await app.rows("messengerLinks")).toEqual([]);
+    await app.pass(2 * MINUTE, { cronsRun: false });
+    expect((await say(app, `/connect ${code}`, LONG))[1]).toContain("Linked");
+  });
+
+  test("is once, when two accounts race for one code", async () => {
+    const app = createBotApp();
+    const { code } = await userWithCode(app, "alice");
+    await Promise.all([51, 52, 53].map((from) => deliver(app, updateOf(`/connect ${code}`, { from }))));
+    await arrived(app, 6);
+    expect(await app.rows("messengerLinks")).toHaveLength(1);
+    const linked = app.cards().filter(({ text }) => text.includes("Linked"));
+    expect(linked.map(({ chatId }) => chatId)).toEqual([(await app.rows("messengerLinks"))[0]?.messengerId]);
+    expect(app.cards().filter(({ text }) => text.includes("unknown, expired or used"))).toHaveLength(2);
+  });
+});
+
+describe("a linked user", () => {
+  test("is shown their wallet, their shift and its reports, and stops it", async () => {
+    const app = createBotApp();
+    const { userId, walletAddress } = await linkedUser(app, "alice");
+    expect(await say(app, "/wallet")).toEqual([expect.stringContaining(walletAddress)]);
+    expect(await say(app, "/status")).toEqual(["No research shift is running."]);
+    expect(await say(app, "/stop")).toEqual(["No research shift of yours is running."]);
+    await app.post("/mcp/research/start", { userId, token: "SOL" });
+    await app.pass(2.6 * HOUR);
+    const [status = ""] = await say(app, "/status");
+    expect(status).toContain("<b>🔬 Research shift · SOL</b>\nRunning for 2h 36min, 5h 24min to go");
+    expect(status).toContain("Interim reports: 1 of 2");
+    expect(status).toMatch(/Latest reports<\/b>\n[🟢🔴🟡] interim, SOL: /u);
+    // Somebody else's command is nothing to it.
+    await linkedUser(app, "bob", 43);
+    expect(await say(app, "/stop", { from: 43 })).toEqual(["No research shift of yours is running."]);
+    const before = app.cards().length;
+    await app.post("/mcp/research/start", { userId });
+    await arrived(app, before + 1);
+    expect(await say(app, "/stop")).toEqual(["Your 2 shifts were stopped."]);
+    expect((await app.rows("shifts")).map(({ status }) => status)).toEqual(["stopped", "stopped"]);
+  });
+
+  test("who has unlinked while an answer was under way is told nothing", async () => {
+    const app = createBotApp();
+    const { browser } = await linkedUser(app, "alice");
+    await deliver(app, updateOf("/ask How is my research going?"));
+    await browser.mutation(api.messenger.linking.unlink, {});
+    for (let i = 0; i < 400 && (await app.rows("botJobs")).length > 0; i++) await app.settle(2);
+    await arrived(app, 1);
+    expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…"]);
+    expect(await app.rows("botJobs")).toEqual([]);
+  });
+
+  test("is told when the chain cannot be read", async () => {
+    const app = createBotApp();
+    await linkedUser(app, "alice");
+    const answers = await say(app, "/portfolio", LONG);
+    expect(answers).toEqual(["Reading your wallet from the chain…", expect.stringMatching(/chain/i)]);
+    expect(answers[1]).not.toContain("Something went wrong");
+  });
+});
+
+describe("/research", () => {
+  test("answers at once, and with the card when it is written; a fresh result costs nothing more", async () => {
+    const app = createBotApp();
+    const [first, card] = await say(app, "/research $sol", LONG);
+    expect(first).toBe("Researching SOL: this takes up to a minute…");
+    expect(card).toMatch(/^<b>🔬 Research · SOL<\/b>\n5 Jan 2026/);
+    expect(card).toContain("<b>Key signals</b>");
+    const asked = app.standins.sent("llm").length;
+    expect((await say(app, "/research SOL", { from: 43, ...LONG }))[1]).toBe(card);
+    expect(app.standins.sent("llm")).toHaveLength(asked);
+    expect(await app.rows("botJobs")).toEqual([]);
+  });
+
+  test("is of the whole market without a token, and refuses what is none", async () => {
+    const app = createBotApp();
+    const [first, card] = await say(app, "/research", LONG);
+    expect(first).toBe("Researching the whole market: this takes up to a minute…");
+    expect(card).toContain("<b>🔬 Research · Market</b>");
+    const asked = app.standins.sent("llm").length;
+    expect(await say(app, "/research BTC and <b>ETH</b>")).toEqual([
+      "Name one token by its symbol, such as /research BTC.",
+    ]);
+    expect(app.standins.sent("llm")).toHaveLength(asked);
+  });
+
+  test("says which upstream failed", async () => {
+    const app = createBotApp();
+    app.standins.fail("llm", { mode: "status", status: 500 });
+    app.standins.fail("sentiment", { mode: "status", status: 500 });
+    const answers = await say(app, "/research SOL", LONG);
+    expect(answers).toEqual([
+      expect.any(String),
+      expect.stringMatching(/^The (?:LLM gateway|sentiment model)/),
+    ]);
+    expect(await app.rows("botJobs")).toEqual([]);
+  });
+});
+
+describe("/ask", () => {
+  test("answers at once, and with the assistant's words behind it", async () => {
+    const app = createBotApp();
+    expect(await say(app, "/ask")).toEqual([expect.stringContaining("/ask How is Ethereum doing?")]);
+    const answers = await say(app, "/ask Is 1 < 2 & <b>bold</b>?", LONG);
+    expect(answers).toEqual([
+      "Thinking…",
+      expect.stringContaining("Is 1 &lt; 2 &amp; &lt;b&gt;bold&lt;/b&gt;?"),
+    ]);
+  });
+
+  test("knows a linked user's own research, and nobody else's", async () => {
+    const app = createBotApp();
+    const { userId } = await linkedUser(app, "alice");
+    await app.post("/mcp/research/start", { userId, token: "SOL" });
+    await arrived(app, 1);
+    for (const [from, known] of [
+      [ALICE, true],
+      [43, false],
+    ] as const) {
+      await say(app, "/ask What is running?", { from, ...LONG });
+      const asked = JSON.stringify(app.standins.sent("llm").at(-1)?.body);
+      expect(asked.includes("Running research shift on SOL")).toBe(known);
+    }
+  });
+
+  test("says so when the model fails or its key is missing", async () => {
+    const app = createBotApp();
+    app.standins.fail("llm", { mode: "status", status: 500 });
+    expect((await say(app, "/ask Why?", LONG))[1]).toMatch(/^The LLM gateway/);
+    closeApp();
+    const keyless = createBotApp({ env: { LLM_GATEWAY_API_KEY: "" } });
+    expect((await say(keyless, "/ask Why?", LONG))[1]).toBe("LLM_GATEWAY_API_KEY is not configured.");
+  });
+});
+
+describe("a request for a key", () => {
+  test.each(["show me my private key", "/ask what is my seed phrase?", "/wallet export my private key"])(
+    "%s gets the security message, and reaches no model",
+    async (text) => {
+      const app = createBotApp();
+      await linkedUser(app, "alice");
+      expect(await say(app, text)).toEqual([SECURITY_MESSAGE]);
+      expect(app.standins.sent("llm")).toEqual([]);
+    },
+  );
+});
+
+describe("an answer under way", () => {
+  test("that was cut off with its server is taken up again, and comes once", async () => {
+    const app = createBotApp();
+    await deliver(app, updateOf("/ask Why?"));
+    const [job] = await app.rows("botJobs");
+    if (job === undefined) throw new Error("There is a job");
+    // A server took it, and was lost before it could say what became of it.
+    const taken = await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id });
+    expect(taken).toMatchObject({ claim: 1, work: { kind: "ask" } });
+    await arrived(app, 1);
+    expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…"]);
+    await app.pass(2 * MINUTE, { cronsRun: false });
+    const again = await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id });
+    expect(again).toMatchObject({ claim: 2 });
+    // The lost server's late word is not heard.
+    const step = { kind: "answer" as const, paragraphs: [["Too late"]] };
+    const late = () => app.t.mutation(internal.bot.jobs.advance, { jobId: job._id, claim: 1, step });
+    await late();
+    await app.pass(5 * MINUTE);
+    await arrived(app, 2);
+    await late();
+    await app.settle();
+    expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…", expect.stringContaining("Why?")]);
+  });
+
+  test("that is cut off time and again is given up, and the user is told", async () => {
+    const app = createBotApp();
+    await deliver(app, updateOf("/ask Why?"));
+    const [job] = await app.rows("botJobs");
+    if (job === undefined) throw new Error("There is a job");
+    for (let i = 0; i < 3; i++) {
+      expect(await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id })).not.toBeNull();
+      await app.pass(2 * MINUTE, { cronsRun: false });
+    }
+    await app.pass(2 * MINUTE);
+    await arrived(app, 2);
+    expect(app.cards().map(({ text }) => text)).toEqual([
+      "Thinking…",
+      "Something went wrong on my side. Please try again later.",
+    ]);
+    expect(await app.rows("botJobs")).toEqual([]);
+  });
+});
+
+describe("answers to people who are not linked", () => {
+  test("are forgotten after a week, those of users are kept", async () => {
+    const app = createBotApp();
+    await linkedUser(app, "alice");
+    await say(app, "/help");
+    await say(app, "/help", { from: 43 });
+    expect(await app.rows("messages")).toHaveLength(2);
+    await app.pass(7 * 24 * HOUR, { cronsRun: false });
+    await app.t.mutation(internal.bot.updates.forgetOld, {});
+    expect((await app.rows("messages")).map(({ chatId }) => chatId)).toEqual([String(ALICE)]);
+  });
+});

@@ -1,0 +1,85 @@
+import { api } from "../../convex/_generated/api";
+import { createApp, type App } from "../support/app";
+import type { CallInit, WorldOptions } from "../support/world";
+import { browserOf } from "../web/support";
+
+/** What the tests of the bot share: updates as the messenger sends them. */
+
+export const SECRET = "a-webhook-secret_of-tests";
+export const BOT_NAME = "simulated_123456_bot";
+export const ALICE = 42;
+export const GROUP = -100_777;
+
+export function createBotApp(options: WorldOptions = {}) {
+  return createApp({ ...options, env: { MESSENGER_WEBHOOK_SECRET: SECRET, ...options.env } });
+}
+
+let lastUpdateId = 1_000;
+
+/** An update with a person's message. */
+export function updateOf(text: string | undefined, where: { from?: number; chat?: number } = {}) {
+  const { from = ALICE } = where;
+  const { chat = from } = where;
+  const id = ++lastUpdateId;
+  return {
+    update_id: id,
+    message: {
+      message_id: id,
+      date: 1_700_000_000,
+      ...(text === undefined ? { sticker: { file_id: "x" } } : { text }),
+      from: { id: from, is_bot: false, first_name: "A", username: `user_${from}` },
+      chat: chat < 0 ? { id: chat, type: "supergroup", title: "G" } : { id: chat, type: "private" },
+    },
+  };
+}
+
+export function deliver(app: App, update: unknown, secret: string | null = SECRET, init: CallInit = {}) {
+  const headers: Record<string, string> =
+    secret === null ? {} : { "X-Telegram-Bot-Api-Secret-Token": secret };
+  return app.post("/messenger/webhook", update, { headers, ...init });
+}
+
+/** Lets work go on until the messenger was sent so many cards in all, and a little longer in case there are more. */
+export async function arrived(app: App, count: number): Promise<void> {
+  for (let i = 0; i < 400 && app.cards().length < count; i++) await app.settle(2);
+  await app.settle(4);
+}
+
+/** Says something to the bot, and returns what it answers, which are so many cards at least. */
+export async function say(
+  app: App,
+  text: string | undefined,
+  { answers = 1, ...where }: { from?: number; chat?: number; answers?: number } = {},
+): Promise<string[]> {
+  const before = app.cards().length;
+  const { status } = await deliver(app, updateOf(text, where));
+  if (status !== 200) throw new Error(`The webhook answered ${status}`);
+  await arrived(app, before + answers);
+  // What it leaves to be done later has been done, or is an answer that was waited for.
+  for (let i = 0; i < 400 && (await app.rows("botJobs")).length > 0; i++) await app.settle(2);
+  await app.settle(4);
+  return app
+    .cards()
+    .slice(before)
+    .map(({ text }) => text);
+}
+
+/** A signed-in user, and the code they created. */
+export async function userWithCode(app: App, subject: string) {
+  const browser = browserOf(app, subject);
+  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const { code, expiresAt } = await browser.mutation(api.messenger.linking.createCode, {});
+  return { browser, userId, code, expiresAt };
+}
+
+/** A signed-in user whose messenger account is linked. */
+export async function linkedUser(app: App, subject: string, messengerId = ALICE) {
+  const { browser, userId, code } = await userWithCode(app, subject);
+  const { status, body } = await app.post("/messenger/connect", {
+    linkToken: code,
+    messengerId: String(messengerId),
+    messengerUsername: subject,
+  });
+  if (status !== 200) throw new Error(`The account was not linked: ${JSON.stringify(body)}`);
+  return { browser, userId, walletAddress: String(body.walletAddress) };
+}

@@ -1,0 +1,313 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { arrived, linkedUser, userWithCode } from "../bot/support";
+import { closeApp, createApp, type App } from "../support/app";
+import { browserOf } from "../web/support";
+
+afterEach(closeApp);
+
+const MINUTE = 60_000;
+const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
+const UNKNOWN = { error: "This code is unknown, expired or used: create a new one" };
+
+const connect = (app: App, linkToken: unknown, messengerId: unknown = "42", extra: object = {}) =>
+  app.post("/messenger/connect", { linkToken, messengerId, messengerUsername: "@alice", ...extra });
+const walletOf = async (app: App, messengerId: string) =>
+  (await app.get(`/messenger/wallet?messengerId=${messengerId}`)).body;
+
+const NOT_LINKED = { linked: false, walletAddress: null, userId: null };
+
+describe("a link code", () => {
+  test("is 8 unambiguous characters, and stored as a hash alone", async () => {
+    const app = createApp();
+    const codes = new Set<string>();
+    for (let i = 0; i < 40; i++) {
+      const { code, expiresAt } = await userWithCode(app, `user-${i}`);
+      expect(code).toMatch(/^[2-9A-HJ-NP-Z]{8}$/);
+      expect(expiresAt).toBe(Date.now() + 10 * MINUTE);
+      codes.add(code);
+    }
+    expect(codes.size).toBe(40);
+    const stored = JSON.stringify(await app.rows("linkCodes"));
+    for (const code of codes) expect(stored).not.toContain(code);
+  });
+
+  test("is replaced by the next one, and the older is worth nothing", async () => {
+    const app = createApp();
+    const { browser, code: older } = await userWithCode(app, "alice");
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    expect(await app.rows("linkCodes")).toHaveLength(1);
+    expect(await connect(app, older)).toMatchObject({ status: 404, body: UNKNOWN });
+    expect((await connect(app, code)).status).toBe(200);
+  });
+
+  test.each([
+    ["is good for one ms less than 10 minutes", 10 * MINUTE - 1, 200],
+    ["has expired after exactly 10 minutes", 10 * MINUTE, 404],
+  ] as const)("%s", async (_name, age, status) => {
+    const app = createApp();
+    const { code } = await userWithCode(app, "alice");
+    vi.setSystemTime(Date.now() + age);
+    const body = JSON.stringify({ linkToken: code, messengerId: "42" });
+    // Without letting time pass while it runs.
+    expect((await app.t.fetch("/messenger/connect", { method: "POST", body })).status).toBe(status);
+  });
+
+  test("is taken as people type it", async () => {
+    const app = createApp();
+    const { code } = await userWithCode(app, "alice");
+    const typed = ` ${code.slice(0, 4).toLowerCase()}-${code.slice(4)} `;
+    expect((await connect(app, typed)).status).toBe(200);
+  });
+
+  test("of a userId that was given up for another is worth nothing", async () => {
+    const app = createApp();
+    const { browser, code } = await userWithCode(app, "alice");
+    await browser.mutation(api.account.claims.claimUserId, { userId: "my-own-id" });
+    expect(await connect(app, code)).toMatchObject({ status: 404, body: UNKNOWN });
+    expect(await app.rows("messengerLinks")).toEqual([]);
+  });
+
+  test("needs WALLET_ENCRYPTION_KEY, on both sides", async () => {
+    const app = createApp({ env: { WALLET_ENCRYPTION_KEY: "" } });
+    const alice = browserOf(app, "alice");
+    await alice.mutation(api.users.profile.signIn, {});
+    await expect(alice.mutation(api.messenger.linking.createCode, {})).rejects.toMatchObject({
+      data: { code: "not_configured" },
+    });
+    expect(await connect(app, "ABCDEFGH")).toMatchObject({
+      status: 500,
+      body: { error: "WALLET_ENCRYPTION_KEY is not configured" },
+    });
+  });
+});
+
+describe("POST /messenger/connect", () => {
+  test("links the account to the user's custody wallet, which is created when there is none", async () => {
+    const app = createApp();
+    const { browser, userId, code } = await userWithCode(app, "alice");
+    const { status, body } = await connect(app, code);
+    expect(status).toBe(200);
+    expect(body).toEqual({ success: true, walletAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/) });
+    expect(await walletOf(app, "42")).toEqual({ linked: true, walletAddress: body.walletAddress, userId });
+    expect(await browser.query(api.messenger.linking.status, {})).toEqual({
+      link: { messengerId: "42", messengerUsername: "@alice", linkedAt: expect.any(Number) },
+      codeExpiresAt: null,
+    });
+    expect((await app.post("/mcp/defi/connect", { userId })).body).toMatchObject({
+      address: body.walletAddress,
+      existing: true,
+    });
+  });
+
+  test("returns the custody wallet that is there", async () => {
+    const app = createApp();
+    const { userId, code } = await userWithCode(app, "alice");
+    const { address } = (await app.post("/mcp/defi/connect", { userId })).body;
+    expect((await connect(app, code)).body.walletAddress).toBe(address);
+    expect(await app.rows("wallets")).toHaveLength(1);
+  });
+
+  test.each([
+    [{ messengerId: "42" }, "linkToken is required"],
+    [{ linkToken: " ", messengerId: "42" }, "linkToken is required"],
+    [{ linkToken: 12, messengerId: "42" }, "linkToken must be a string"],
+    [{ linkToken: "ABCDEFGH" }, "messengerId is required"],
+    [{ linkToken: "ABCDEFGH", messengerId: "-100200" }, "messengerId must be a messenger account's id"],
+    [{ linkToken: "ABCDEFGH", messengerId: {} }, "messengerId must be a messenger account's id"],
+    [
+      { linkToken: "ABCDEFGH", messengerId: "1", messengerUsername: "x".repeat(65) },
+      "messengerUsername must be at most 64 characters",
+    ],
+  ])("refuses %j with 400", async (body, error) => {
+    const app = createApp();
+    expect(await app.post("/messenger/connect", body)).toMatchObject({ status: 400, body: { error } });
+  });
+
+  test("is 404 for a code that nobody made, and for one that was used", async () => {
+    const app = createApp();
+    expect(await connect(app, "ABCDEFGH")).toMatchObject({ status: 404, body: UNKNOWN });
+    const { code } = await userWithCode(app, "alice");
+    expect((await connect(app, code)).status).toBe(200);
+    expect(await connect(app, code, "43")).toMatchObject({ status: 404, body: UNKNOWN });
+    expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
+  });
+
+  test("is 409 for an account that is linked, whatever the code and whoever the user", async () => {
+    const app = createApp();
+    await linkedUser(app, "alice");
+    const again = { status: 409, body: { error: "This messenger account is already linked" } };
+    const bob = await userWithCode(app, "bob");
+    const { code } = await browserOf(app, "alice").mutation(api.messenger.linking.createCode, {});
+    for (const one of [bob.code, code, "ABCDEFGH"]) expect(await connect(app, one)).toMatchObject(again);
+    expect(await app.rows("messengerLinks")).toHaveLength(1);
+    expect(await app.rows("linkCodes")).toHaveLength(2);
+  });
+
+  test("is 409 for a user who has linked another account, and the code goes on being good", async () => {
+    const app = createApp();
+    const { browser } = await linkedUser(app, "alice");
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    expect(await connect(app, code, "43")).toMatchObject({
+      status: 409,
+      body: { error: "The user of this code has already linked another messenger account" },
+    });
+    expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
+    expect(await app.rows("linkCodes")).toHaveLength(1);
+  });
+
+  test("gives one code to one of two accounts that race for it, and one account one link", async () => {
+    const app = createApp();
+    const { userId, code } = await userWithCode(app, "alice");
+    const racers = Array.from({ length: 6 }, (_, i) => String(50 + i));
+    const answers = await Promise.all(racers.map((id) => connect(app, code, id)));
+    const statuses = answers.map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, 404, 404, 404, 404, 404]);
+    const [link, ...others] = await app.rows("messengerLinks");
+    expect(others).toEqual([]);
+    expect(link?.messengerId).toBe(racers[answers.findIndex(({ status }) => status === 200)]);
+    expect(link?.userId).toBe(userId);
+    expect(await app.rows("wallets")).toHaveLength(1);
+
+    const users = await Promise.all(["bob", "carol"].map((name) => userWithCode(app, name)));
+    const both = await Promise.all(users.map((user) => connect(app, user.code, "99")));
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);
+  });
+});
+
+describe("guessing codes", () => {
+  test("is limited per address, whatever account it says it is, and says when to come back", async () => {
+    const app = createApp();
+    const { code } = await userWithCode(app, "alice");
+    const guess = (i: number, ip: string, token = `GUESS${i}`) =>
+      app.post("/messenger/connect", { linkToken: token, messengerId: String(i) }, { ip });
+    const statuses: number[] = [];
+    for (let i = 1; i <= 25; i++) statuses.push((await guess(i, "192.0.2.7")).status);
+    expect(statuses.filter((status) => status === 404).length).toBeLessThanOrEqual(22);
+    expect(statuses.at(-1)).toBe(429);
+    const refused = await guess(99, "192.0.2.7", code);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    // Somebody elsewhere is not held back by it.
+    expect((await guess(99, "192.0.2.8", code)).status).toBe(200);
+  });
+
+  test("is limited over all, however many addresses guess", async () => {
+    const app = createApp();
+    const statuses = await Promise.all(
+      Array.from({ length: 700 }, (_, i) =>
+        app
+          .post(
+            "/messenger/connect",
+            { linkToken: `GUESS${i}`, messengerId: `${i}` },
+            { ip: `198.51.${i}.1` },
+          )
+          .then(({ status }) => status),
+      ),
+    );
+    const wrong = statuses.filter((status) => status === 404).length;
+    expect(wrong).toBeGreaterThanOrEqual(600);
+    expect(wrong).toBeLessThan(690);
+    expect(statuses.filter((status) => status === 429).length).toBe(700 - wrong);
+    const { code } = await userWithCode(app, "alice");
+    expect((await app.post("/messenger/connect", { linkToken: code, messengerId: "1" })).status).toBe(429);
+    await app.pass(2 * MINUTE, { cronsRun: false });
+    expect((await app.post("/messenger/connect", { linkToken: code, messengerId: "1" })).status).toBe(200);
+  });
+});
+
+describe("GET /messenger/wallet", () => {
+  test("says that an account is not linked with nulls, and needs an id", async () => {
+    const app = createApp();
+    expect(await walletOf(app, "42")).toEqual(NOT_LINKED);
+    expect(await app.get("/messenger/wallet")).toMatchObject({
+      status: 400,
+      body: { error: "messengerId is required" },
+    });
+  });
+});
+
+describe("unlinking", () => {
+  test("frees account and user, withdraws the open code, and is 404 without a link", async () => {
+    const app = createApp();
+    const { browser, walletAddress } = await linkedUser(app, "alice");
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    await browser.mutation(api.messenger.linking.unlink, {});
+    expect(await walletOf(app, "42")).toEqual(NOT_LINKED);
+    expect((await connect(app, code)).status).toBe(404);
+    await expect(browser.mutation(api.messenger.linking.unlink, {})).rejects.toMatchObject({
+      data: { code: "not_found" },
+    });
+    const next = await browser.mutation(api.messenger.linking.createCode, {});
+    expect((await connect(app, next.code, "43")).body).toEqual({ success: true, walletAddress });
+    const bob = await userWithCode(app, "bob");
+    expect((await connect(app, bob.code, "42")).status).toBe(200);
+  });
+});
+
+describe("cards of a linked user", () => {
+  const start = (app: App, userId: string, extra: object = {}) =>
+    app.post("/mcp/research/start", { userId, ...extra });
+
+  test("go to the linked account's chat, until it is unlinked", async () => {
+    const app = createApp();
+    const { browser, userId } = await linkedUser(app, "alice");
+    await start(app, userId);
+    await arrived(app, 1);
+    await browser.mutation(api.messenger.linking.unlink, {});
+    await start(app, userId);
+    await arrived(app, 2);
+    expect(app.cards().map(({ chatId }) => chatId)).toEqual(["42", "424242"]);
+  });
+
+  test("go to the shift's and to the configured chat before that, and by the user's own bot", async () => {
+    const app = createApp();
+    const { userId } = await linkedUser(app, "alice");
+    await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT });
+    await start(app, userId);
+    await arrived(app, 1);
+    await app.post("/user/messenger", { userId, messengerChatId: "7" });
+    await start(app, userId);
+    await arrived(app, 2);
+    await start(app, userId, { messengerChatId: "8" });
+    await arrived(app, 3);
+    expect(app.cards().map(({ botToken, chatId }) => [botToken, chatId])).toEqual([
+      [OWN_BOT, "42"],
+      [OWN_BOT, "7"],
+      [OWN_BOT, "8"],
+    ]);
+  });
+
+  test("do not go to an id that is no chat of the messenger's", async () => {
+    const app = createApp();
+    const { userId, code } = await userWithCode(app, "alice");
+    expect((await connect(app, code, "some_account-1")).status).toBe(200);
+    await start(app, userId);
+    await arrived(app, 1);
+    expect(app.cards().map(({ chatId }) => chatId)).toEqual(["424242"]);
+  });
+});
+
+describe("the user's own data", () => {
+  test("includes the link, which keeps the userId from being given up and goes with a deletion", async () => {
+    const app = createApp();
+    const { browser, userId } = await linkedUser(app, "alice");
+    await browser.mutation(api.messenger.linking.createCode, {});
+    const bob = await linkedUser(app, "bob", 43);
+    const paginationOpts = { numItems: 5, cursor: null };
+    const exported = await browser.query(api.account.export.page, {
+      section: "messengerLinks",
+      paginationOpts,
+    });
+    expect(exported.page.map((line): unknown => JSON.parse(line))).toMatchObject([
+      { userId, messengerId: "42", messengerUsername: "alice" },
+    ]);
+    await expect(
+      browser.mutation(api.account.claims.claimUserId, { userId: "another" }),
+    ).rejects.toMatchObject({ data: { code: "conflict" } });
+    await browser.mutation(api.account.deletion.request, {});
+    for (let i = 0; i < 400 && (await app.rows("messengerLinks")).length > 1; i++) await app.settle(2);
+    expect((await app.rows("messengerLinks")).map((link) => link.userId)).toEqual([bob.userId]);
+    expect(await app.rows("linkCodes")).toEqual([]);
+  });
+});

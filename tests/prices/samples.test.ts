@@ -1,0 +1,164 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { recentHourlyCloses } from "../../convex/prices/model";
+import { closeApp, createApp, START, type App } from "../support/app";
+
+afterEach(closeApp);
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+type Source = "chainlink" | "coinbase" | "llm";
+
+const store = (
+  app: App,
+  at: number,
+  priceUsd: number,
+  source: Source = "coinbase",
+  token: "BTC" | "ETH" = "BTC",
+) => {
+  vi.setSystemTime(at);
+  return app.t.mutation(internal.prices.samples.store, { token, priceUsd, source, observedAt: at });
+};
+const closes = (app: App, before: number, count: number, token: "BTC" | "ETH" = "BTC") =>
+  app.t.run((ctx) => recentHourlyCloses(ctx, token, { before, count }));
+
+describe("the five-minute tick", () => {
+  test("stores one sample per token, however often and however many times at once it runs", async () => {
+    const app = createApp();
+    const tick = () => app.t.mutation(internal.prices.samples.takeDue, {});
+    await Promise.all([tick(), tick(), tick()]);
+    await app.settle();
+    await tick();
+    await app.settle();
+    const samples = await app.rows("priceSamples");
+    expect(samples.map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
+    expect((await app.rows("hourlyCloses")).map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
+  });
+
+  test("runs with the crons: twelve samples an hour of each token, without a call to the model", async () => {
+    const app = createApp();
+    await app.pass(HOUR - MINUTE);
+    const samples = await app.rows("priceSamples");
+    expect(samples.filter(({ token }) => token === "BTC")).toHaveLength(12);
+    expect(samples.filter(({ token }) => token === "ETH")).toHaveLength(12);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("does not ask the model for a price, but takes it from market data of the last minutes, marked", async () => {
+    const app = createApp();
+    app.standins.fail("tickers", { mode: "status", status: 503 });
+    await app.t.mutation(internal.prices.samples.takeDue, {});
+    await app.settle();
+    expect(await app.rows("priceSamples")).toEqual([]);
+    expect(app.standins.sent("llm")).toEqual([]);
+    await app.get("/mcp/market");
+    await app.t.mutation(internal.prices.samples.takeDue, {});
+    await app.settle();
+    expect((await app.rows("priceSamples")).map(({ token, source }) => [token, source])).toEqual([
+      ["BTC", "llm"],
+      ["ETH", "llm"],
+    ]);
+    expect(app.standins.sent("llm")).toHaveLength(1);
+  });
+
+  test("goes on with one token where a source knows no more", async () => {
+    const app = createApp();
+    app.standins.fail("tickers", { mode: "status", status: 503, ticker: "binance" });
+    app.standins.fail("tickers", { mode: "status", status: 503, ticker: "coingecko" });
+    app.standins.fail("tickers", { mode: "status", status: 503, ticker: "coinbase", times: 1 });
+    await app.t.mutation(internal.prices.samples.takeDue, {});
+    await app.settle();
+    expect(await app.rows("priceSamples")).toHaveLength(1);
+  });
+});
+
+describe("a sample", () => {
+  test("within a minute of the last is not stored; a better source's behind the model's is", async () => {
+    const app = createApp();
+    expect(await store(app, START, 100, "llm")).toMatchObject({ priceUsd: 100 });
+    expect(await store(app, START + SECOND, 101, "llm")).toMatchObject({ priceUsd: 100 });
+    expect(await store(app, START + 2 * SECOND, 102, "coinbase")).toMatchObject({ priceUsd: 102 });
+    expect(await store(app, START + 3 * SECOND, 103, "coinbase")).toMatchObject({ priceUsd: 102 });
+    expect(await store(app, START + 4 * SECOND, 50, "llm")).toMatchObject({ priceUsd: 102 });
+    expect((await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd)).toEqual([100, 102]);
+  });
+
+  test("is forgotten after a week, its hour's close is not", async () => {
+    const app = createApp();
+    for (let i = 0; i < 6; i++) await store(app, START + i * 5 * MINUTE, 100 + i);
+    await store(app, START + 7 * DAY + 12 * MINUTE, 200);
+    const kept = (await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd);
+    expect(kept).toEqual([103, 104, 105, 200]);
+    expect((await app.rows("hourlyCloses")).map(({ priceUsd }) => priceUsd)).toEqual([105, 200]);
+  });
+});
+
+describe("hourly closes", () => {
+  test("are the last price of each UTC hour, over midnight, newest last, without the hour that runs", async () => {
+    const app = createApp();
+    const midnight = Date.UTC(2026, 1, 28) + DAY;
+    await store(app, midnight - 65 * MINUTE, 1);
+    await store(app, midnight - 35 * MINUTE, 2);
+    await store(app, midnight - 1, 3);
+    await store(app, midnight + MINUTE, 4);
+    await store(app, midnight + 59 * MINUTE, 5);
+    await store(app, midnight + 2 * HOUR + 5 * MINUTE, 6, "chainlink");
+    const all = [
+      { hourEndsAt: midnight - HOUR, priceUsd: 1, source: "coinbase" },
+      { hourEndsAt: midnight, priceUsd: 3, source: "coinbase" },
+      { hourEndsAt: midnight + HOUR, priceUsd: 5, source: "coinbase" },
+      { hourEndsAt: midnight + 3 * HOUR, priceUsd: 6, source: "chainlink" },
+    ];
+    expect(await closes(app, midnight + 3 * HOUR, 10)).toEqual(all);
+    expect(await closes(app, midnight + 3 * HOUR - 1, 10)).toEqual(all.slice(0, 3));
+    expect(await closes(app, midnight + HOUR, 2)).toEqual(all.slice(1, 3));
+    expect(await closes(app, midnight + HOUR, 2, "ETH")).toEqual([]);
+    expect(new Date(midnight).toISOString()).toBe("2026-03-01T00:00:00.000Z");
+  });
+
+  test("a sample on the full hour belongs to the hour it begins", async () => {
+    const app = createApp();
+    await store(app, START - MINUTE - 1, 1);
+    await store(app, START, 2);
+    expect(await closes(app, START, 5)).toEqual([{ hourEndsAt: START, priceUsd: 1, source: "coinbase" }]);
+  });
+
+  test("keep the last better source's word where the model came later", async () => {
+    const app = createApp();
+    await store(app, START, 90, "llm");
+    await store(app, START + 10 * MINUTE, 100, "chainlink");
+    await store(app, START + 20 * MINUTE, 50, "llm");
+    expect(await closes(app, START + HOUR, 1)).toEqual([
+      { hourEndsAt: START + HOUR, priceUsd: 100, source: "chainlink" },
+    ]);
+  });
+
+  test("are one per hour and token for any times at which samples come", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 61, max: 7_200 }), fc.integer({ min: 1, max: 1e6 })), {
+          minLength: 1,
+          maxLength: 25,
+        }),
+        async (steps) => {
+          const app = createApp();
+          const expected = new Map<number, number>();
+          let at = START;
+          for (const [seconds, priceUsd] of steps) {
+            at += seconds * SECOND;
+            await store(app, at, priceUsd);
+            expected.set((Math.floor(at / HOUR) + 1) * HOUR, priceUsd);
+          }
+          const told = await closes(app, at + HOUR, 100);
+          expect(told.map(({ hourEndsAt, priceUsd }) => [hourEndsAt, priceUsd])).toEqual([...expected]);
+          closeApp();
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+});

@@ -1,0 +1,250 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { closeApp, createApp, type App } from "../support/app";
+import * as given from "./support";
+
+const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
+
+afterEach(closeApp);
+
+const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
+const states = async (app: App) => (await app.rows("signalRuns")).map(({ token, state }) => [token, state]);
+
+describe("the daily job", () => {
+  test("issues one signal per token from live context, with an event each and one card", async () => {
+    const app = createApp({ now: EIGHT });
+    await issue(app);
+    const signals = await app.rows("signals");
+    expect(signals.map(({ token, day, status }) => [token, day, status]).sort()).toEqual([
+      ["BTC", "2026-01-05", "PENDING"],
+      ["ETH", "2026-01-05", "PENDING"],
+    ]);
+    for (const { generatedAt, expiresAt, price, entry, model } of signals) {
+      expect(expiresAt - generatedAt).toBe(6 * HOUR);
+      expect(price.source).toBe("coinbase");
+      expect(Math.abs(entry / price.usd - 1)).toBeLessThan(0.03);
+      expect(model).toContain("simulated");
+    }
+    const events = await app.rows("signalEvents");
+    expect(events.map(({ sequence, kind }) => [sequence, kind])).toEqual([
+      [1, "issued"],
+      [2, "issued"],
+    ]);
+    expect(app.cards()).toHaveLength(1);
+    expect(app.cards()[0]?.chatId).toBe("424242");
+    expect(app.cards()[0]?.text).toContain(`Record 2: ${events[1]?.hash ?? "?"}`);
+  });
+
+  test("tells the model the live price, the recorded hours and how yesterday's signals ended", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    marketAt(app, { BTC: 101.5, ETH: 97 });
+    await given.wait(app, 30 * MINUTE);
+    await given.track(app);
+    await given.wait(app, DAY - 30 * MINUTE);
+    await issue(app);
+    const prompt = JSON.stringify(asked(app).at(-1)?.body);
+    expect(prompt).toMatch(/Live price: \$(101\.5|97) \(coinbase, 2026-01-06T08:/);
+    expect(prompt).toContain("Hourly closes:\\n2026-01-05T09:00:00.000Z $");
+    expect(prompt).toContain(
+      "BTC 2026-01-05: BUY at $100, tp1 $101, tp2 $102, sl $98, confidence 70, WIN (+1 %)",
+    );
+    expect(prompt).toContain(
+      "ETH 2026-01-05: BUY at $100, tp1 $101, tp2 $102, sl $98, confidence 70, LOSS (-2 %)",
+    );
+  });
+
+  test("issues once a day however often it runs, and when two start at once", async () => {
+    const app = createApp({ now: EIGHT });
+    const start = () => app.t.mutation(internal.signals.issuing.issueDue, {});
+    await Promise.all([start(), start(), start()]);
+    await work(app);
+    await issue(app);
+    await given.wait(app, 5 * HOUR);
+    await issue(app);
+    expect(await app.rows("signals")).toHaveLength(2);
+    expect(await app.rows("signalEvents")).toHaveLength(2);
+    expect([asked(app).length, app.cards().length]).toEqual([2, 1]);
+  });
+
+  test("missed for days issues today's alone, and nothing when it comes before today's 08:00", async () => {
+    const app = createApp({ now: EIGHT });
+    await issue(app);
+    await given.wait(app, 3 * DAY - 7 * HOUR);
+    await issue(app);
+    expect(await app.rows("signals")).toHaveLength(2);
+    await given.wait(app, 9 * HOUR);
+    await issue(app);
+    const days = (await app.rows("signals")).map(({ day }) => day);
+    expect(days).toEqual(["2026-01-05", "2026-01-05", "2026-01-08", "2026-01-08"]);
+  });
+
+  test("issues on a leap day and on the days around it", async () => {
+    const app = createApp({ now: Date.UTC(2028, 1, 28, 8) });
+    for (let day = 0; day < 3; day++) {
+      await issue(app);
+      await given.wait(app, DAY);
+    }
+    const days = new Set((await app.rows("signals")).map(({ day }) => day));
+    expect([...days]).toEqual(["2028-02-28", "2028-02-29", "2028-03-01"]);
+  });
+});
+
+describe("a proposal the rules refuse", () => {
+  test.each([
+    ["inverted levels", { ...buy, tp1: 98, sl: 102 }, "sl < entry < tp1 <= tp2"],
+    ["targets in the wrong order", { ...buy, tp1: 102, tp2: 101 }, "sl < entry < tp1 <= tp2"],
+    ["a SELL with a BUY's levels", { ...buy, signal: "SELL" }, "sl > entry > tp1 >= tp2"],
+    ["an entry far away", { ...buy, entry: 103.5, tp1: 104, tp2: 105 }, "within 3 % of the live price 100"],
+    ["a negative level", { ...buy, sl: -98 }, "sl"],
+    ["a level of zero", { ...buy, sl: 0 }, "sl"],
+    ["NaN", { ...buy, tp1: "NaN" }, "tp1"],
+    ["a word for a number", { ...buy, entry: "about 100" }, "entry"],
+    ["a missing level", { ...buy, tp1: null }, "must have tp1, tp2 and sl"],
+    ["a first target already passed", { ...buy, entry: 98.5, tp1: 99.5, sl: 97 }, "must lie between"],
+    [
+      "a confidence above 100",
+      { ...buy, confidence: 170 },
+      "confidence must be a whole number from 0 to 100",
+    ],
+    ["a confidence as a fraction", { ...buy, confidence: 0.7 }, "confidence must be a whole number"],
+    ["another direction", { ...buy, signal: "LONG" }, "signal"],
+    ["prose", "Bitcoin looks strong today.", "no complete JSON value"],
+  ])("%s: sent back once with the reasons, then refused with a note", async (_name, proposal, reason) => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, proposal);
+    expect(await app.rows("signals")).toEqual([]);
+    expect(await app.rows("signalEvents")).toEqual([]);
+    expect(app.cards()).toEqual([]);
+    expect(asked(app)).toHaveLength(4);
+    const repair = JSON.stringify(asked(app).map(({ body }) => body));
+    expect(repair).toContain("That answer cannot be used");
+    expect(repair).toContain(reason);
+    expect(await states(app)).toEqual([
+      ["BTC", "refused"],
+      ["ETH", "refused"],
+    ]);
+    const notes = await app.rows("operatorNotes");
+    expect(notes.map(({ subject }) => subject).sort()).toEqual([
+      "signal BTC 2026-01-05",
+      "signal ETH 2026-01-05",
+    ]);
+    expect(notes[0]?.text).toContain(reason);
+    await app.pass(2 * HOUR);
+    expect(asked(app)).toHaveLength(4);
+  });
+
+  test("is issued when the repair turn mends it", async () => {
+    const app = createApp({ now: EIGHT });
+    marketAt(app, { BTC: 100, ETH: 100 });
+    modelSays(app, { ...buy, sl: 105 }, 1);
+    modelSays(app, sell);
+    await issue(app);
+    expect((await app.rows("signals")).map(({ signal, sl }) => [signal, sl])).toEqual([
+      ["SELL", 102],
+      ["SELL", 102],
+    ]);
+    expect(asked(app)).toHaveLength(3);
+    expect(await app.rows("operatorNotes")).toEqual([]);
+  });
+
+  test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async () => {
+    const app = createApp({ now: EIGHT });
+    marketAt(app, { BTC: 100, ETH: 100 });
+    const loose = { ...buy, entry: "$100.00", tp1: "101", tp2: "102", sl: "98", confidence: "70%" };
+    modelSays(app, `Here:\n\`\`\`json\n${JSON.stringify(loose)}\n\`\`\``, 1);
+    modelSays(app, { ...hold, tp1: 101, tp2: 102, sl: 98 }, 1);
+    await issue(app);
+    const levels = (await app.rows("signals")).map(({ signal, entry, tp1, sl }) => [signal, entry, tp1, sl]);
+    expect(levels.sort()).toEqual([
+      ["BUY", 100, 101, 98],
+      ["HOLD", 100, null, null],
+    ]);
+    expect(asked(app)).toHaveLength(2);
+  });
+});
+
+describe("a day on which something is out of reach", () => {
+  test("one token's first attempt fails: the other's signal goes out at once, its own on a card to follow", async () => {
+    const app = createApp({ now: EIGHT });
+    marketAt(app, { BTC: 100, ETH: 100 });
+    app.standins.fail("llm", { mode: "status", status: 401, schema: "trading_signal", times: 1 });
+    modelSays(app, buy);
+    await issue(app);
+    const [first] = await app.rows("signals");
+    expect(await app.rows("signals")).toHaveLength(1);
+    expect(app.cards().map(({ text }) => text.match(/(BTC|ETH) BUY/g))).toEqual([
+      [`${first?.token ?? "?"} BUY`],
+    ]);
+    await app.pass(2 * MINUTE);
+    const second = first?.token === "BTC" ? "ETH" : "BTC";
+    expect(app.cards().map(({ text }) => text.match(/(BTC|ETH) BUY/g))[1]).toEqual([`${second} BUY`]);
+    expect(app.cards()).toHaveLength(2);
+  });
+
+  test("the gateway comes back: the signals are issued late, within the hour", async () => {
+    const app = createApp({ now: EIGHT });
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    await issue(app);
+    await app.pass(7 * MINUTE);
+    expect(await app.rows("signals")).toEqual([]);
+    app.standins.clear("llm");
+    await app.pass(25 * MINUTE);
+    expect(await app.rows("signals")).toHaveLength(2);
+    expect(await app.rows("operatorNotes")).toEqual([]);
+  });
+
+  test("the gateway stays away: nothing is issued and the operator is told", async () => {
+    const app = createApp({ now: EIGHT });
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    await issue(app);
+    await app.pass(80 * MINUTE);
+    expect(await states(app)).toEqual([
+      ["BTC", "failed"],
+      ["ETH", "failed"],
+    ]);
+    expect((await app.rows("operatorNotes")).map(({ text }) => text)).toEqual([
+      "The LLM gateway refused this service's key",
+      "The LLM gateway refused this service's key",
+    ]);
+    expect(asked(app)).toHaveLength(12);
+  });
+
+  test("no measured price: the model's own market data are no ground for a signal", async () => {
+    const app = createApp({ now: EIGHT });
+    app.standins.fail("tickers", { mode: "status", status: 500 });
+    await issue(app);
+    expect((await app.rows("priceSamples")).map(({ source }) => source)).toContain("llm");
+    expect([asked(app).length, (await app.rows("signals")).length]).toEqual([0, 0]);
+    app.standins.clear("tickers");
+    await app.pass(25 * MINUTE);
+    expect((await app.rows("signals")).map(({ price }) => price.source)).toEqual(["coinbase", "coinbase"]);
+  });
+
+  test("an attempt that is lost is resumed by the cron", async () => {
+    const app = createApp({ now: EIGHT });
+    app.standins.fail("llm", { mode: "hang", ms: 1, schema: "trading_signal" });
+    await issue(app);
+    const [run] = await app.rows("signalRuns");
+    if (run === undefined) throw new Error("There is a run");
+    app.standins.clear("llm");
+    // As a crash leaves it: begun, and nobody at work.
+    await app.t.run((ctx) => ctx.db.patch("signalRuns", run._id, { attempt: 3, leaseUntil: Date.now() - 1 }));
+    await app.t.mutation(internal.signals.issuing.resumeLost, {});
+    await work(app);
+    expect((await app.row("signalRuns", run._id))?.state).toBe("issued");
+    expect((await app.rows("signals")).filter(({ token }) => token === run.token)).toHaveLength(1);
+  });
+
+  test("a day that ends before the signal is ready stays without it", async () => {
+    const app = createApp({ now: Date.UTC(2026, 0, 5, 23, 58) });
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    await issue(app);
+    await app.pass(20 * MINUTE, { cronsRun: false });
+    expect(await states(app)).toEqual([
+      ["BTC", "failed"],
+      ["ETH", "failed"],
+    ]);
+    expect(await app.rows("signals")).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import { closeApp, createApp, type App } from "../support/app";
+import * as given from "./support";
+
+const { buy, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait } = given;
+const ALICE = "alice-6f1c0a9e2b";
+
+afterEach(closeApp);
+
+const reviews = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "signal_review");
+
+/** BTC won, ETH lost. */
+async function decided(app: App): Promise<void> {
+  await issued(app, buy);
+  await wait(app, 30 * MINUTE);
+  marketAt(app, { BTC: 101, ETH: 98 });
+  await track(app);
+}
+
+const SIGNAL = {
+  token: "BTC",
+  timeframe: "1h",
+  signal: "BUY",
+  entry: 100,
+  tp1: 101,
+  tp2: 102,
+  sl: 98,
+  confidence: 70,
+  reasoning: "Up.",
+  status: "PENDING",
+  generatedAt: expect.stringMatching(/^2026-01-05T08:00:/),
+  expiresAt: expect.stringMatching(/^2026-01-05T14:00:/),
+};
+
+describe("/mcp/signals/latest", () => {
+  test("answers GET and POST alike: both tokens, or the one asked for", async () => {
+    const app = createApp({ now: EIGHT });
+    expect((await app.get("/mcp/signals/latest")).body).toEqual({ signals: { BTC: null, ETH: null } });
+    await issued(app, buy);
+    const both = { signals: { BTC: SIGNAL, ETH: { ...SIGNAL, token: "ETH" } } };
+    expect((await app.get("/mcp/signals/latest")).body).toEqual(both);
+    expect((await app.post("/mcp/signals/latest", { token: "" })).body).toEqual(both);
+    expect((await app.post("/mcp/signals/latest", { token: "btc" })).body).toEqual({
+      signals: { BTC: SIGNAL },
+    });
+    for (const token of ["SOL", "BTCX", "BTC,ETH"]) {
+      const { status, body } = await app.get(`/mcp/signals/latest?token=${token}`);
+      expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
+    }
+  });
+
+  test("keeps an outcome on the signal", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    const { body } = await app.get("/mcp/signals/latest?token=BTC");
+    expect(body.signals).toEqual({
+      BTC: { ...SIGNAL, status: "WIN", closedAt: expect.any(String), exitPrice: 101, pnlPercent: 1 },
+    });
+  });
+
+  test("with userId sends the card to that user's own messenger and says that it arrived", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
+    const { body } = await app.get(`/mcp/signals/latest?userId=${ALICE}&token=ETH`);
+    expect(body).toMatchObject({ signals: { ETH: { token: "ETH" } }, messengerSent: true });
+    expect(app.cards().at(-1)).toMatchObject({ chatId: "11", text: expect.stringContaining("ETH BUY") });
+    expect(app.cards().at(-1)?.text).not.toContain("BTC");
+  });
+
+  test("says that nothing was sent: no signal yet, no bot, a messenger that refuses", async () => {
+    const app = createApp({ now: EIGHT });
+    const ask = async () => (await app.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent;
+    expect(await ask()).toBe(false);
+    await issued(app, buy);
+    app.standins.fail("messenger", { mode: "status", status: 403 });
+    expect(await ask()).toBe(false);
+    closeApp();
+    const silent = createApp({ now: EIGHT, env: { MESSENGER_BOT_TOKEN: "" } });
+    await issued(silent, buy);
+    expect(await silent.rows("signals")).toHaveLength(2);
+    const { status, body } = await silent.post("/mcp/signals/latest", { userId: ALICE });
+    expect([status, body.messengerSent]).toEqual([200, false]);
+  });
+
+  test("limits cards per user, and reading not at all", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const statuses = [];
+    for (let n = 0; n < 31; n++)
+      statuses.push((await app.post("/mcp/signals/latest", { userId: ALICE })).status);
+    expect([statuses.indexOf(429), statuses.length]).toEqual([30, 31]);
+    expect((await app.get("/mcp/signals/latest")).status).toBe(200);
+  });
+});
+
+describe("/mcp/signals/history", () => {
+  test("answers newest first, by token and page, with the statistics of the whole record", async () => {
+    const app = createApp({ now: EIGHT });
+    for (let day = 0; day < 3; day++) {
+      await decided(app);
+      await wait(app, DAY - 30 * MINUTE);
+    }
+    const { body } = await app.get("/mcp/signals/history");
+    expect(body).toMatchObject({
+      count: 6,
+      stats: { n: 6, wins: 3, losses: 3, winrate: 50, totalPnlPercent: -3, trades: 6 },
+    });
+    const btc = (await app.post("/mcp/signals/history", { token: "BTC", limit: "2" })).body;
+    expect(btc).toMatchObject({ count: 2, stats: { wins: 3, losses: 0, totalPnlPercent: 3 } });
+    const times = (answer: unknown) => JSON.stringify(answer).match(/(?<="generatedAt":")[^"]+/g) ?? [];
+    expect(times(btc.signals).map((time) => time.slice(0, 10))).toEqual(["2026-01-07", "2026-01-06"]);
+    const before = times(btc.signals)[1] ?? "";
+    const next = (await app.get(`/mcp/signals/history?token=BTC&before=${before}`)).body;
+    expect(times(next.signals).map((time) => time.slice(0, 10))).toEqual(["2026-01-05"]);
+  });
+
+  test.each([
+    ["limit=0", "limit must be at least 1"],
+    ["limit=101", "limit must be at most 100"],
+    ["limit=2.5", "limit must be a whole number"],
+    ["limit=ten", "limit"],
+    ["token=DOGE", "token must be BTC or ETH"],
+    ["before=yesterday", "before must be an ISO 8601 UTC time"],
+  ])("refuses %s", async (query, error) => {
+    const app = createApp({ now: EIGHT });
+    const { status, body } = await app.get(`/mcp/signals/history?${query}`);
+    expect(status).toBe(400);
+    expect(body.error).toContain(error);
+  });
+
+  test("answers 10 when no limit is given", async () => {
+    const app = createApp({ now: EIGHT });
+    for (let day = 0; day < 6; day++) {
+      await issued(app, hold);
+      await wait(app, DAY);
+    }
+    expect((await app.get("/mcp/signals/history")).body.count).toBe(10);
+    expect((await app.get("/mcp/signals/history?limit=100")).body.count).toBe(12);
+  });
+});
+
+describe("/mcp/signals/recap", () => {
+  test("tells the UTC day, with a review written once per set of outcomes", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    const { status, body } = await app.get("/mcp/signals/recap");
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      date: "2026-01-05",
+      wins: 1,
+      losses: 1,
+      expired: 0,
+      pending: 0,
+      winrate: 50,
+      totalPnlPercent: -1,
+      byToken: {
+        BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1 }),
+        ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -2 }),
+      },
+      review: expect.stringContaining("1 won, 1 lost and 0 expired"),
+      generatedAt: expect.any(String),
+    });
+    expect((await app.post("/mcp/signals/recap")).body.review).toBe(body.review);
+    expect(reviews(app)).toHaveLength(1);
+    await wait(app, DAY);
+    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({
+      date: "2026-01-06",
+      wins: 0,
+      review: null,
+    });
+    expect(reviews(app)).toHaveLength(1);
+  });
+
+  test("is reviewed anew when an outcome changes, once for many callers", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await app.get("/mcp/signals/recap");
+    await wait(app, 7 * HOUR);
+    await track(app);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => app.get("/mcp/signals/recap")));
+    expect(new Set(answers.map(({ body }) => body.review)).size).toBe(1);
+    expect(answers[0]?.body).toMatchObject({ expired: 2, pending: 0, winrate: null, totalPnlPercent: 0 });
+    expect(reviews(app)).toHaveLength(2);
+  });
+
+  test.each([
+    ["is down", { mode: "status", status: 401 }],
+    ["answers prose", { mode: "reply", content: "A fine day." }],
+    ["is slow", { mode: "slow", ms: 400 }],
+  ] as const)("answers the figures when the gateway %s, review null", async (_name, fault) => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    deadlines.caller = 100;
+    app.standins.fail("llm", fault);
+    const { status, body } = await app.get("/mcp/signals/recap");
+    expect([status, body.wins, body.losses, body.review]).toEqual([200, 1, 1, null]);
+    app.standins.clear();
+    deadlines.caller = 10_000;
+    expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
+  });
+
+  test("answers the figures without the gateway's key", async () => {
+    const app = createApp({ now: EIGHT, env: { LLM_GATEWAY_API_KEY: "" } });
+    const { status, body } = await app.get("/mcp/signals/recap");
+    expect([status, body.review, body.totalPnlPercent]).toEqual([200, null, 0]);
+  });
+
+  test("with userId sends the recap's card", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
+    expect((await app.get(`/mcp/signals/recap?userId=${ALICE}`)).body.messengerSent).toBe(true);
+    const card = app.cards().at(-1);
+    expect(card?.chatId).toBe("11");
+    expect(card?.text).toMatch(
+      /^<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0 · win rate 50%\nTotal PnL <b>-1\.00%<\/b>\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ win \+1\.00%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ loss -2\.00%\n\n<b>Review<\/b>\n/u,
+    );
+  });
+});

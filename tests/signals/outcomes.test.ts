@@ -1,0 +1,241 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { closeApp, createApp, type App } from "../support/app";
+import * as given from "./support";
+
+const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, track, wait } = given;
+
+afterEach(closeApp);
+
+const totals = async (app: App) =>
+  (await app.rows("signalTotals"))
+    .map(({ scope, wins, losses, expired, pnlSum }) => [scope, wins, losses, expired, pnlSum])
+    .sort();
+
+describe("the outcome tracker", () => {
+  test("ends each signal at its own token's price, with its event and totals in the same transaction", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await wait(app, 30 * MINUTE);
+    await track(app);
+    expect(await endings(app)).toEqual([
+      ["PENDING", undefined, undefined],
+      ["PENDING", undefined, undefined],
+    ]);
+    await wait(app, 30 * MINUTE);
+    marketAt(app, { BTC: 101.2, ETH: 97.5 });
+    await track(app);
+    const rows = await app.rows("signals");
+    const of = (token: string) => rows.find((row) => row.token === token);
+    expect(of("BTC")).toMatchObject({
+      status: "WIN",
+      exitPrice: 101,
+      pnlPercent: 1,
+      closedAt: expect.any(Number),
+    });
+    expect(of("ETH")).toMatchObject({ status: "LOSS", exitPrice: 98, pnlPercent: -2 });
+    const events = await app.rows("signalEvents");
+    expect(events.map(({ kind }) => kind)).toEqual(["issued", "issued", "closed", "closed"]);
+    expect(events.map(({ previousHash }) => previousHash).slice(1)).toEqual(
+      events.map(({ hash }) => hash).slice(0, 3),
+    );
+    expect(await totals(app)).toEqual([
+      ["ALL", 1, 1, 0, -1],
+      ["BTC", 1, 0, 0, 1],
+      ["ETH", 0, 1, 0, -2],
+    ]);
+  });
+
+  test("takes a SELL for the mirror image", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, sell);
+    await wait(app, 30 * MINUTE);
+    marketAt(app, { BTC: 98.9, ETH: 102.4 });
+    await track(app);
+    expect((await endings(app)).sort()).toEqual([
+      ["LOSS", 102, -2],
+      ["WIN", 99, 1],
+    ]);
+  });
+
+  test("lets the price seen decide when both levels were crossed between two looks", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    marketAt(app, { BTC: 90, ETH: 110 });
+    await wait(app, 10 * MINUTE);
+    marketAt(app, { BTC: 110, ETH: 90 });
+    await wait(app, 20 * MINUTE);
+    await track(app);
+    const won = (await app.rows("signals")).map(({ token, status }) => [token, status]).sort();
+    expect(won).toEqual([
+      ["BTC", "WIN"],
+      ["ETH", "LOSS"],
+    ]);
+  });
+
+  test("lets the price decide before age, after ticks were missed", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await wait(app, 2 * DAY);
+    marketAt(app, { BTC: 101, ETH: 100.25 });
+    await track(app);
+    expect((await endings(app)).sort()).toEqual([
+      ["EXPIRED", 100.25, 0.25],
+      ["WIN", 101, 1],
+    ]);
+  });
+
+  test("expires HOLD at the live price without a result, whatever the price did", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, hold);
+    marketAt(app, { BTC: 150, ETH: 50 });
+    await wait(app, 5 * HOUR);
+    await track(app);
+    expect((await endings(app)).map(([status]) => status)).toEqual(["PENDING", "PENDING"]);
+    await wait(app, 2 * HOUR);
+    await track(app);
+    expect((await endings(app)).sort()).toEqual([
+      ["EXPIRED", 150, null],
+      ["EXPIRED", 50, null],
+    ]);
+    expect((await totals(app))[0]).toEqual(["ALL", 0, 0, 2, 0]);
+  });
+
+  test("asks for one price per token and tick, and for none when nothing is pending", async () => {
+    const app = createApp({ now: EIGHT });
+    await track(app);
+    expect(app.standins.sent("tickers")).toEqual([]);
+    await issued(app, buy);
+    await wait(app, DAY);
+    await issued(app, buy);
+    await wait(app, 10 * MINUTE);
+    const before = app.standins.sent("tickers").length;
+    await track(app);
+    expect(app.standins.sent("tickers").length - before).toBe(2);
+    expect(await app.rows("signals")).toHaveLength(4);
+  });
+
+  test("run twice, and twice at once, ends a signal once", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await wait(app, 30 * MINUTE);
+    marketAt(app, { BTC: 101, ETH: 101 });
+    const tick = () => app.t.mutation(internal.signals.outcomes.track, {});
+    await Promise.all([tick(), tick(), tick()]);
+    await app.settle();
+    await track(app);
+    expect((await app.rows("signalEvents")).filter(({ kind }) => kind === "closed")).toHaveLength(2);
+    expect((await totals(app))[0]).toEqual(["ALL", 2, 0, 0, 2]);
+  });
+
+  test("closes more than a batch of pending signals", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const [row] = await app.rows("signals");
+    if (row === undefined) throw new Error("There is a signal");
+    const { _id, _creationTime, ...signal } = row;
+    await app.t.run(async (ctx) => {
+      for (let n = 1; n <= 120; n++) {
+        const generatedAt = signal.generatedAt - n * MINUTE;
+        await ctx.db.insert("signals", { ...signal, day: `2025-${n}`, generatedAt });
+      }
+    });
+    await wait(app, 30 * MINUTE);
+    marketAt(app, { BTC: 101, ETH: 101 });
+    await track(app);
+    await app.settle();
+    expect((await endings(app)).every(([status]) => status === "WIN")).toBe(true);
+    expect((await totals(app))[0]?.[1]).toBe(122);
+  });
+});
+
+describe("where the price comes from", () => {
+  test("a ticker that fails is followed by the next, and the signal ends", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await wait(app, 30 * MINUTE);
+    app.standins.fail("tickers", { mode: "status", status: 500, ticker: "coinbase" });
+    marketAt(app, { BTC: 101, ETH: 101 });
+    await track(app);
+    expect((await app.rows("priceSamples")).at(-1)?.source).toBe("binance");
+    expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
+  });
+
+  test("the model's market data decide nothing; the next measured price does", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await wait(app, 30 * MINUTE);
+    app.standins.fail("tickers", { mode: "status", status: 500 });
+    marketAt(app, { BTC: 150, ETH: 50 });
+    await track(app);
+    await app.settle();
+    expect((await app.rows("priceSamples")).at(-1)?.source).toBe("llm");
+    expect((await endings(app)).map(([status]) => status)).toEqual(["PENDING", "PENDING"]);
+    app.standins.clear("tickers");
+    await wait(app, 30 * MINUTE);
+    marketAt(app, { BTC: 101, ETH: 101 });
+    await track(app);
+    expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
+  });
+
+  test("with none in reach nothing changes until 6 hours behind the expiry, then it expires without a result", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    app.standins.fail("tickers", { mode: "status", status: 500 });
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    await wait(app, 11.9 * HOUR);
+    await track(app);
+    expect((await endings(app)).map(([status]) => status)).toEqual(["PENDING", "PENDING"]);
+    await wait(app, HOUR);
+    await track(app);
+    expect(await endings(app)).toEqual([
+      ["EXPIRED", null, null],
+      ["EXPIRED", null, null],
+    ]);
+    expect((await totals(app))[0]).toEqual(["ALL", 0, 0, 2, 0]);
+    const { body } = await app.get("/mcp/signals/history");
+    expect(body).toMatchObject({ stats: { expired: 2, trades: 0 }, count: 2 });
+  });
+});
+
+test("whatever the prices and the ticks, a signal ends once, and the chain and the totals tell the same", async () => {
+  const tick = fc.record({
+    after: fc.integer({ min: 20, max: 300 }),
+    btc: fc.option(fc.integer({ min: 95, max: 105 }), { freq: 4 }),
+    twice: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(buy, sell, hold),
+      fc.array(tick, { minLength: 1, maxLength: 5 }),
+      async (proposal, ticks) => {
+        const app = createApp({ now: EIGHT });
+        try {
+          await issued(app, proposal);
+          for (const { after, btc, twice } of ticks) {
+            await wait(app, after * MINUTE);
+            app.standins.clear("tickers");
+            if (btc === null) app.standins.fail("tickers", { mode: "status", status: 500 });
+            marketAt(app, { BTC: btc ?? 100, ETH: btc ?? 100 });
+            await track(app);
+            if (twice) await track(app);
+          }
+          const signals = await app.rows("signals");
+          const closed = signals.filter(({ status }) => status !== "PENDING");
+          const events = await app.rows("signalEvents");
+          expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1));
+          expect(events.filter(({ kind }) => kind === "closed")).toHaveLength(closed.length);
+          const all = (await app.rows("signalTotals")).find(({ scope }) => scope === "ALL");
+          const counted = all === undefined ? 0 : all.wins + all.losses + all.expired;
+          expect(counted).toBe(closed.length);
+          const sum = closed.reduce((total, { pnlPercent }) => total + (pnlPercent ?? 0), 0);
+          expect(all?.pnlSum ?? 0).toBeCloseTo(sum, 6);
+        } finally {
+          closeApp();
+        }
+      },
+    ),
+    { numRuns: 8, endOnFailure: true },
+  );
+});

@@ -1,0 +1,183 @@
+import fc from "fast-check";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { canonicalJson, GENESIS, type SignalEvent } from "../../convex/signals/eventChain";
+import { sha256Hex } from "../../convex/lib/crypto";
+import { problemsOfRecord, type SignalRecord } from "../../scripts/verifySignalsChecks";
+import { closeApp, createApp } from "../support/app";
+import { rechained, recordOf } from "./record";
+import * as given from "./support";
+
+const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait } = given;
+
+afterEach(closeApp);
+
+/** Three days: a BUY won by BTC and lost by ETH, a SELL that expired, a HOLD still open. */
+async function threeDays(): Promise<SignalRecord> {
+  const app = createApp({ now: EIGHT });
+  await issued(app, buy);
+  await wait(app, 30 * MINUTE);
+  marketAt(app, { BTC: 101, ETH: 98 });
+  await track(app);
+  await wait(app, DAY);
+  await issued(app, sell);
+  await wait(app, 7 * HOUR);
+  await track(app);
+  await wait(app, 17 * HOUR);
+  await issued(app, hold);
+  const record = await recordOf(app);
+  closeApp();
+  return record;
+}
+
+let record: SignalRecord;
+beforeAll(async () => {
+  record = await threeDays();
+});
+
+const copy = () => structuredClone(record);
+const at = (events: SignalEvent[], index: number) => {
+  const event = events[index];
+  if (event === undefined) throw new Error("There is such an event");
+  return event;
+};
+
+describe("GET /signals/proof", () => {
+  test("answers events in order, page by page, and the head", async () => {
+    const app = createApp({ now: EIGHT });
+    expect((await app.get("/signals/proof")).body).toEqual({ events: [], head: null, count: 0 });
+    await issued(app, buy);
+    const { body } = await app.get("/signals/proof?limit=1");
+    expect(body).toMatchObject({
+      count: 1,
+      head: { sequence: 2 },
+      events: [{ sequence: 1, previousHash: GENESIS }],
+    });
+    const second = (await app.get("/signals/proof?after=1")).body;
+    expect(second).toMatchObject({ count: 1, events: [{ sequence: 2 }] });
+    expect((await app.get("/signals/proof?after=2")).body).toMatchObject({ count: 0, head: { sequence: 2 } });
+    expect((await app.get("/signals/proof?limit=501")).status).toBe(400);
+    expect((await app.get("/signals/proof?after=-1")).status).toBe(400);
+  });
+
+  test("hashes the canonical JSON of what it shows, so that anybody can", () => {
+    const { sequence, kind, contentHash, previousHash, hash, content } = at(copy().events, 0);
+    expect(sha256Hex(canonicalJson(content))).toBe(contentHash);
+    const links =
+      `{"contentHash":"${contentHash}","kind":"${kind}","previousHash":"${previousHash}",` +
+      `"sequence":${sequence}}`;
+    expect(sha256Hex(links)).toBe(hash);
+    expect(canonicalJson({ b: 1e21, a: -0, c: "ü\n", d: null, aa: 0.1 })).toBe(
+      '{"a":0,"aa":0.1,"b":1e+21,"c":"ü\\n","d":null}',
+    );
+  });
+});
+
+describe("verification", () => {
+  test("of an untouched record finds nothing", () => {
+    expect(record.events).toHaveLength(10);
+    expect(problemsOfRecord(record)).toEqual([]);
+    expect(problemsOfRecord(record, at(record.events, 1).hash)).toEqual([]);
+  });
+
+  test("finds a changed signal", () => {
+    const changed = copy();
+    const signal = changed.signals.find(({ status }) => status === "LOSS");
+    if (signal === undefined) throw new Error("There is a loss");
+    signal.sl = 97;
+    expect(problemsOfRecord(changed)).toEqual([
+      "The signal ETH 2026-01-05: sl is shown as 97, its events say 98",
+    ]);
+  });
+
+  test("finds a changed outcome, and statistics that tell another one", () => {
+    const changed = copy();
+    const signal = changed.signals.find(({ status }) => status === "LOSS");
+    if (signal === undefined) throw new Error("There is a loss");
+    Object.assign(signal, { status: "WIN", exitPrice: 101, pnlPercent: 1 });
+    expect(problemsOfRecord(changed).join("\n")).toMatch(/status is shown as "WIN", its events say "LOSS"/);
+    const praised = copy();
+    if (praised.stats !== undefined) praised.stats.ALL.wins = 2;
+    expect(problemsOfRecord(praised)).toEqual(["The statistics shown for ALL do not follow from the events"]);
+  });
+
+  test("finds a signal that is no longer shown, and one that was never issued", () => {
+    const hidden = copy();
+    hidden.signals = hidden.signals.filter(({ status }) => status !== "LOSS");
+    expect(problemsOfRecord(hidden)).toEqual(["The signal ETH 2026-01-05 was issued, but is not shown"]);
+    const invented = copy();
+    const [first] = invented.signals;
+    if (first === undefined) throw new Error("There is a signal");
+    invented.signals.push({ ...first, generatedAt: "2026-01-01T08:00:00.000Z" });
+    expect(problemsOfRecord(invented).join()).toContain("2026-01-01 is shown, but no event issued it");
+  });
+
+  test("finds a changed, removed, moved or inserted event, and a chain cut at its end", () => {
+    fc.assert(
+      fc.property(
+        fc.nat({ max: record.events.length - 1 }),
+        fc.nat({ max: record.events.length - 1 }),
+        (index, other) => {
+          const changed = copy();
+          Object.assign(at(changed.events, index).content, { day: "2026-02-02" });
+          expect(problemsOfRecord(changed).join("\n")).toContain(`Event ${index + 1} (`);
+          expect(problemsOfRecord(changed).join("\n")).toContain("its content is not what was hashed");
+
+          const removed = copy();
+          removed.events.splice(index, 1);
+          expect(problemsOfRecord(removed).join("\n")).toMatch(
+            /were removed, moved or added|missing at the end/,
+          );
+
+          const inserted = copy();
+          inserted.events.splice(index, 0, structuredClone(at(inserted.events, other)));
+          expect(problemsOfRecord(inserted).join("\n")).toMatch(
+            /does not follow|were removed, moved or added/,
+          );
+
+          if (index === other) return;
+          const moved = copy();
+          const [taken] = moved.events.splice(index, 1);
+          if (taken !== undefined) moved.events.splice(other, 0, taken);
+          expect(problemsOfRecord(moved).join("\n")).toContain("were removed, moved or added");
+        },
+      ),
+    );
+    const link = copy();
+    at(link.events, 4).previousHash = "a".repeat(64);
+    expect(problemsOfRecord(link).join("\n")).toContain("does not follow the event before it");
+    const forged = copy();
+    at(forged.events, 4).hash = "a".repeat(64);
+    expect(problemsOfRecord(forged).join("\n")).toContain("its hash is not that of its links");
+  });
+
+  test("finds a whole chain that was rewritten, by a head that was published before", () => {
+    const published = record.head?.hash ?? "";
+    const rewritten = copy();
+    Object.assign(at(rewritten.events, 0).content, { reasoning: "I knew it." });
+    const shown = rewritten.signals.find(
+      ({ token, generatedAt }) =>
+        token === at(rewritten.events, 0).content.token && generatedAt.startsWith("2026-01-05"),
+    );
+    if (shown !== undefined) shown.reasoning = "I knew it.";
+    Object.assign(rewritten, rechained(rewritten.events));
+    expect(problemsOfRecord(rewritten)).toEqual([]);
+    expect(problemsOfRecord(rewritten, published)).toEqual([
+      `The published head ${published} is no link of this chain: what it stood for was rewritten`,
+    ]);
+  });
+
+  test("finds an outcome that its own levels rule out, however well it is hashed", () => {
+    const statements = copy().events;
+    const lost = statements.find((event) => event.kind === "closed" && event.content.status === "LOSS");
+    if (lost === undefined) throw new Error("There is a loss");
+    Object.assign(lost.content, { pnlPercent: -0.1 });
+    const { events, head } = rechained(statements);
+    expect(problemsOfRecord({ ...copy(), events, head }).join("\n")).toContain("its PnL is -2 %, not -0.1 %");
+    Object.assign(lost.content, { exitPrice: 99.9, pnlPercent: -0.1 });
+    expect(problemsOfRecord({ ...copy(), ...rechained(statements) }).join("\n")).toContain(
+      "a LOSS ends at 98, not at 99.9",
+    );
+    const twice = rechained([...copy().events, at(copy().events, 2)]);
+    expect(problemsOfRecord({ ...copy(), ...twice }).join("\n")).toContain("had been closed before");
+  });
+});

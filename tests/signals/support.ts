@@ -1,0 +1,119 @@
+import { vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import type { App } from "../support/app";
+
+/** What the tests of signals share: a market that stands where a test puts it, and the jobs as the crons run them. */
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** Monday, 5 January 2026, 08:00. */
+export const EIGHT = Date.UTC(2026, 0, 5, 8);
+
+/** Lets the market stand at these prices from now on, for tickers and model alike. */
+export function marketAt(app: App, prices: Partial<Record<string, number>>): void {
+  const { market } = app.standins;
+  const before: unknown = Reflect.get(market, "coin");
+  if (vi.isMockFunction(before)) before.mockRestore();
+  const simulated = market.coin.bind(market);
+  vi.spyOn(market, "coin").mockImplementation((symbol, at) => {
+    const coin = simulated(symbol, at);
+    return { ...coin, price: prices[symbol] ?? coin.price };
+  });
+}
+
+/** The model proposes this for whatever token it is asked about, `times` times or always. */
+export function modelSays(app: App, content: unknown, times?: number): void {
+  app.standins.fail("llm", {
+    mode: "reply",
+    schema: "trading_signal",
+    content: typeof content === "string" ? content : JSON.stringify(content),
+    ...(times === undefined ? {} : { times }),
+  });
+}
+
+/** A BUY at 100: stop 98, targets 101 and 102. */
+export const buy = {
+  signal: "BUY",
+  entry: 100,
+  tp1: 101,
+  tp2: 102,
+  sl: 98,
+  confidence: 70,
+  reasoning: "Up.",
+};
+/** Its mirror image. */
+export const sell = {
+  signal: "SELL",
+  entry: 100,
+  tp1: 99,
+  tp2: 98,
+  sl: 102,
+  confidence: 60,
+  reasoning: "Down.",
+};
+export const hold = {
+  signal: "HOLD",
+  entry: 100,
+  tp1: null,
+  tp2: null,
+  sl: null,
+  confidence: 55,
+  reasoning: "Flat.",
+};
+
+/** The daily job, and what it sets going. */
+export async function issue(app: App): Promise<void> {
+  await app.t.mutation(internal.signals.issuing.issueDue, {});
+  await work(app);
+}
+
+/** Lets what is due run to its end: the pool, the price, the model, the card. */
+export async function work(app: App): Promise<void> {
+  for (let round = 0; round < 50; round++) {
+    await app.settle(4);
+    if (!(await isBusy(app))) return;
+  }
+}
+
+/** Whether something is under way. An attempt that waits for its time has a longer lease than an hour. */
+async function isBusy(app: App): Promise<boolean> {
+  const now = Date.now();
+  const attempts = [...(await app.rows("signalRuns")), ...(await app.rows("weeklyRecaps"))];
+  if (attempts.some(({ state, leaseUntil }) => state === "writing" && leaseUntil - now <= HOUR)) return true;
+  const cards = await app.rows("messages");
+  if (cards.some(({ state, dueAt }) => state === "sending" || (state === "queued" && dueAt <= now)))
+    return true;
+  const scheduled = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+  return scheduled.some(
+    ({ state, scheduledTime }) =>
+      state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= now),
+  );
+}
+
+/** One tick of the outcome tracker. */
+export async function track(app: App): Promise<void> {
+  await app.t.mutation(internal.signals.outcomes.track, {});
+  await work(app);
+}
+
+/** Moves the clock without running anything on the way but what is scheduled. */
+export async function wait(app: App, ms: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(ms);
+  await app.settle(2);
+}
+
+/** Both tokens' signals issued as proposed, with BTC and ETH at 100. */
+export async function issued(app: App, proposal: object | string): Promise<void> {
+  marketAt(app, { BTC: 100, ETH: 100 });
+  modelSays(app, proposal);
+  await issue(app);
+  app.standins.clear("llm");
+}
+
+/** A signal's status, exit price and result. */
+export async function endings(app: App) {
+  const rows = await app.rows("signals");
+  return rows.map(({ status, exitPrice, pnlPercent }) => [status, exitPrice, pnlPercent]);
+}

@@ -1,0 +1,121 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Statement } from "../../convex/signals/eventChain";
+import { statisticsOf } from "../../convex/signals/statistics";
+import { emptyTotals } from "../../convex/signals/totals";
+import { rechained } from "./record";
+
+/** The command itself: against a file, against a server, and what it says and exits with. */
+
+const MORE_THAN_A_PAGE = 620;
+
+const statements = Array.from({ length: MORE_THAN_A_PAGE }, (_, index): Statement => {
+  const generatedAt = new Date(Date.UTC(2026, 0, 1 + index, 8)).toISOString();
+  return {
+    kind: "issued",
+    content: {
+      token: "BTC",
+      day: generatedAt.slice(0, 10),
+      timeframe: "1h",
+      signal: "BUY",
+      entry: 100,
+      tp1: 101,
+      tp2: 102,
+      sl: 98,
+      confidence: 60,
+      reasoning: "Up.",
+      generatedAt,
+      expiresAt: generatedAt,
+      priceUsd: 100,
+      priceSource: "coinbase",
+      priceObservedAt: generatedAt,
+    },
+  };
+});
+const { events, head } = rechained(statements);
+const stats = statisticsOf(emptyTotals());
+const signals = events
+  .flatMap((event) => (event.kind === "issued" ? [event.content] : []))
+  .map(({ day: _day, priceUsd: _usd, priceSource: _source, priceObservedAt: _at, ...shown }) => ({
+    ...shown,
+    status: "PENDING",
+  }))
+  .reverse();
+
+let folder: string;
+const server = createServer((request, response) => {
+  const url = new URL(request.url ?? "/", "http://127.0.0.1");
+  const limit = Number(url.searchParams.get("limit"));
+  const before = url.searchParams.get("before") ?? "9";
+  const page = signals.filter(({ generatedAt }) => generatedAt < before).slice(0, limit);
+  const after = Number(url.searchParams.get("after"));
+  const body =
+    url.pathname === "/signals/proof"
+      ? { events: events.slice(after, after + limit), head }
+      : { signals: url.searchParams.get("token") === "ETH" ? [] : page, stats };
+  response.setHeader("Content-Type", "application/json").end(JSON.stringify(body));
+});
+let url: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "verify-signals-"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has a port");
+  url = `http://127.0.0.1:${address.port}`;
+});
+afterAll(async () => {
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+function verify(...args: string[]): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      ["--import", "tsx", "scripts/verifySignals.ts", ...args],
+      (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
+    );
+  });
+}
+
+describe("npm run verify-signals", () => {
+  test("reads a whole deployment page by page, saves it, and verifies the copy", async () => {
+    const file = join(folder, "record.json");
+    const live = await verify(url, "--save", file, "--head", head?.hash ?? "");
+    expect(live.output).toContain(
+      `The record holds: ${MORE_THAN_A_PAGE} events, ${MORE_THAN_A_PAGE} signals.`,
+    );
+    expect(live.output).toContain(`Head: event ${MORE_THAN_A_PAGE}, ${head?.hash ?? "?"}`);
+    expect(live.code).toBe(0);
+    expect((await verify(file)).code).toBe(0);
+
+    const text = await readFile(file, "utf8");
+    await writeFile(file, text.replace('"sl": 98', '"sl": 90'));
+    const tampered = await verify(file);
+    expect(tampered.code).toBe(1);
+    expect(tampered.output).toContain("Event 1 (issued BTC 2026-01-01): its content is not what was hashed");
+  });
+
+  test("says why it could not check", async () => {
+    const broken = join(folder, "broken.json");
+    await writeFile(broken, '{"events":1}');
+    const answers = await Promise.all([
+      verify(),
+      verify(join(folder, "none.json")),
+      verify(broken),
+      verify("http://127.0.0.1:1"),
+    ]);
+    expect(answers.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
+    expect(answers.map(({ output }) => output)).toEqual([
+      expect.stringContaining("Usage:"),
+      expect.stringContaining("cannot be read"),
+      expect.stringContaining("is no signal record"),
+      expect.stringContaining("cannot be reached"),
+    ]);
+  });
+});

@@ -1,0 +1,130 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { closeApp, createApp, type App } from "../support/app";
+import * as given from "./support";
+
+const { buy, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait, work } = given;
+
+/** Monday 08:00 to Sunday 23:55. */
+const TO_SUNDAY = 6 * DAY + 15 * HOUR + 55 * MINUTE;
+
+afterEach(closeApp);
+
+async function recapWeek(app: App): Promise<void> {
+  await app.t.mutation(internal.signals.weeks.openDue, {});
+  await work(app);
+}
+
+/** Monday: BTC wins, ETH loses. Tuesday: both expire at +0.5 %. */
+async function week(app: App): Promise<void> {
+  await issued(app, buy);
+  await wait(app, 30 * MINUTE);
+  marketAt(app, { BTC: 101, ETH: 98 });
+  await track(app);
+  await wait(app, DAY - 30 * MINUTE);
+  await issued(app, buy);
+  await wait(app, 6.5 * HOUR);
+  marketAt(app, { BTC: 100.5, ETH: 100.5 });
+  await track(app);
+}
+
+async function until(app: App, moment: number): Promise<void> {
+  await wait(app, moment - Date.now());
+}
+
+describe("the weekly recap", () => {
+  test("tells Monday to Sunday, day by day, and goes to the messenger as a full card", async () => {
+    const app = createApp({ now: EIGHT });
+    await week(app);
+    await until(app, EIGHT + TO_SUNDAY);
+    await recapWeek(app);
+    const [recap] = await app.rows("weeklyRecaps");
+    expect(recap).toMatchObject({
+      week: "2026-01-05",
+      state: "done",
+      wins: 1,
+      losses: 1,
+      expired: 2,
+      pending: 0,
+      winrate: 50,
+      totalPnlPercent: 0,
+      averagePnlPercent: 0,
+      bestPnlPercent: 1,
+      worstPnlPercent: -2,
+      review: expect.stringContaining("1 won, 1 lost and 2 expired"),
+    });
+    expect(Object.keys(recap?.days ?? {}).sort()).toEqual([
+      "2026-01-05",
+      "2026-01-06",
+      "2026-01-07",
+      "2026-01-08",
+      "2026-01-09",
+      "2026-01-10",
+      "2026-01-11",
+    ]);
+    expect(recap?.days["2026-01-05"]?.BTC).toMatchObject({ signal: "BUY", status: "WIN", pnlPercent: 1 });
+    expect(recap?.days["2026-01-11"]).toEqual({ BTC: null, ETH: null });
+    const text = app.cards().at(-1)?.text ?? "";
+    expect(text).toContain("<b>🏆 Weekly recap</b>\n2026-01-05 to 2026-01-11, UTC");
+    expect(text).toContain("Wins 1 · losses 1 · expired 2 · win rate 50%\nTotal PnL <b>0.00%</b>");
+    expect(text).toContain("Average 0.00% · best +1.00% · worst -2.00%");
+    expect(text).toContain(
+      "<b>Mon</b> · BTC 🟢 ✅ win +1.00% · ETH 🟢 ❌ loss -2.00%\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.50%",
+    );
+    expect(text).toContain("<b>Sun</b> · BTC — · ETH —");
+    expect(text).toMatch(/<b>Review<\/b>\n[^]*🔗 Record 8: [0-9a-f]{64}$/u);
+  });
+
+  test("is stored and sent once however often it runs, and late on Monday it is last week's", async () => {
+    const app = createApp({ now: EIGHT });
+    await week(app);
+    await until(app, EIGHT + 7 * DAY + HOUR);
+    const open = () => app.t.mutation(internal.signals.weeks.openDue, {});
+    await Promise.all([open(), open()]);
+    await work(app);
+    await recapWeek(app);
+    expect((await app.rows("weeklyRecaps")).map(({ week }) => week)).toEqual(["2026-01-05"]);
+    expect(app.cards().filter(({ text }) => text.includes("Weekly recap"))).toHaveLength(1);
+    await until(app, EIGHT + TO_SUNDAY + 7 * DAY);
+    await recapWeek(app);
+    expect((await app.rows("weeklyRecaps")).map(({ week }) => week)).toEqual(["2026-01-05", "2026-01-12"]);
+  });
+
+  test("goes out without a review when the gateway stays away, and asks for none about an empty week", async () => {
+    const app = createApp({ now: EIGHT });
+    await week(app);
+    await until(app, EIGHT + TO_SUNDAY);
+    app.standins.fail("llm", { mode: "status", status: 401, schema: "signal_review" });
+    await recapWeek(app);
+    await app.pass(30 * MINUTE);
+    expect((await app.rows("weeklyRecaps"))[0]).toMatchObject({
+      state: "done",
+      attempt: 4,
+      review: null,
+      wins: 1,
+    });
+    const asked = () => app.standins.sent("llm").filter(({ schema }) => schema === "signal_review").length;
+    const before = asked();
+    await until(app, EIGHT + TO_SUNDAY + 7 * DAY);
+    await recapWeek(app);
+    expect((await app.rows("weeklyRecaps"))[1]).toMatchObject({ state: "done", review: null, wins: 0 });
+    expect(asked()).toBe(before);
+    expect(app.cards().filter(({ text }) => text.includes("Weekly recap"))).toHaveLength(2);
+    expect(app.cards().at(-1)?.text).not.toContain("Review");
+  });
+
+  test("is resumed when its writing was lost", async () => {
+    const app = createApp({ now: EIGHT });
+    await week(app);
+    await until(app, EIGHT + TO_SUNDAY);
+    app.standins.fail("llm", { mode: "status", status: 401, schema: "signal_review" });
+    await recapWeek(app);
+    app.standins.clear();
+    const [recap] = await app.rows("weeklyRecaps");
+    if (recap === undefined) throw new Error("There is a recap");
+    await app.t.run((ctx) => ctx.db.patch("weeklyRecaps", recap._id, { leaseUntil: Date.now() - 1 }));
+    await app.t.mutation(internal.signals.weeks.resumeLost, {});
+    await work(app);
+    expect((await app.row("weeklyRecaps", recap._id))?.review).toEqual(expect.any(String));
+  });
+});

@@ -1,0 +1,238 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { api, internal } from "../../convex/_generated/api";
+import { closeApp, createApp } from "../support/app";
+import { ALICE, browserOf, decided, deliver, FRIEND, linkedUser, mention, SECRET, streamed } from "./support";
+
+afterEach(closeApp);
+
+const MINUTE = 60_000;
+const world = () => createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
+const MALLORY = { id: "666", handle: "mallory" };
+
+async function signedIn(app: ReturnType<typeof world>, subject: string) {
+  const browser = browserOf(app, subject);
+  await browser.mutation(api.users.profile.signIn, {});
+  return browser;
+}
+
+const linked = async (app: ReturnType<typeof world>) =>
+  (await app.rows("socialAuthors")).map(({ authorId, handle, enabled }) => [authorId, handle, enabled]);
+
+describe("proving an account", () => {
+  test("links its id, switched off, uses the code up, and tells the user", async () => {
+    const app = world();
+    const alice = await signedIn(app, "alice");
+    const { userId } = await alice.mutation(api.users.profile.signIn, {});
+    const { code, expiresAt } = await alice.mutation(api.social.app.startProof, { handle: "@Alice" });
+    expect(code).toMatch(/^[A-HJ-NP-Z2-9]{4}(?:-[A-HJ-NP-Z2-9]{4}){2}$/);
+    expect(expiresAt - Date.now()).toBe(15 * MINUTE);
+    expect(JSON.stringify(await app.rows("socialProofs"))).not.toContain(code);
+    await mention(app, `this is me: ${code.toLowerCase()}!`);
+    await app.settle();
+    expect(await alice.query(api.social.app.settings, {})).toEqual({
+      authors: [{ authorId: ALICE.id, handle: "alice", enabled: false, linkedAt: expect.any(Number) }],
+      limits: { perTradeUsd: "100", perDayUsd: "300" },
+      recipients: [],
+    });
+    expect(await app.rows("socialProofs")).toEqual([]);
+    expect(await app.rows("mentions")).toMatchObject([{ status: "ignored" }]);
+    expect((await app.rows("messages")).map((one) => [one.userId, one.kind])).toEqual([
+      [userId, "account linked"],
+    ]);
+    expect(app.standins.sent("llm")).toEqual([]);
+
+    await mention(app, code, { id: "777", handle: "Alice" });
+    await app.settle();
+    expect(await linked(app)).toEqual([[ALICE.id, "alice", false]]);
+  });
+
+  test("does not work from another handle, after its time, without a handle, or for an earlier code", async () => {
+    const app = world();
+    const alice = await signedIn(app, "alice");
+    const start = () => alice.mutation(api.social.app.startProof, { handle: "alice" });
+    const { code: old } = await start();
+    const { code } = await start();
+    await mention(app, code, MALLORY);
+    await mention(app, old);
+    await deliver(app, { ...streamed({ tweetId: "1", text: `@bot ${code}` }), includes: undefined });
+    await app.settle();
+    expect(await linked(app)).toEqual([]);
+    await app.pass(16 * MINUTE);
+    await mention(app, code);
+    await app.settle();
+    expect(await linked(app)).toEqual([]);
+    expect((await app.rows("mentions")).map(({ status }) => status)).toEqual(Array(4).fill("ignored"));
+  });
+
+  test("again by another user moves the account over, switched off", async () => {
+    const app = world();
+    await linkedUser(app, () => app.settle());
+    const bob = await signedIn(app, "bob");
+    const { code } = await bob.mutation(api.social.app.startProof, { handle: "alice" });
+    await mention(app, code);
+    await app.settle();
+    expect(await linked(app)).toEqual([[ALICE.id, "alice", false]]);
+    expect((await bob.query(api.social.app.settings, {})).authors).toHaveLength(1);
+    const alice = browserOf(app, "alice");
+    const setting = alice.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
+    await expect(setting).rejects.toMatchObject({ data: { code: "not_found" } });
+  });
+
+  test("takes a handle, and five accounts at most", async () => {
+    const app = world();
+    const alice = await signedIn(app, "alice");
+    for (const handle of ["", "@", "two words", "a".repeat(31), "<b>"]) {
+      const start = alice.mutation(api.social.app.startProof, { handle });
+      await expect(start).rejects.toMatchObject({ data: { code: "invalid_request" } });
+    }
+    for (let i = 0; i < 5; i++) {
+      const { code } = await alice.mutation(api.social.app.startProof, { handle: `alice${i}` });
+      await mention(app, code, { id: `20${i}`, handle: `alice${i}` });
+      await app.settle();
+    }
+    const sixth = alice.mutation(api.social.app.startProof, { handle: "alice6" });
+    await expect(sixth).rejects.toMatchObject({ data: { code: "conflict" } });
+  });
+});
+
+describe("a mention", () => {
+  const trade = "buy 10 usd of eth";
+
+  test("by somebody who has the user's handle and not the id is a stranger's", async () => {
+    const app = world();
+    await linkedUser(app, () => app.settle());
+    await mention(app, trade, { id: "999", handle: ALICE.handle });
+    await app.settle();
+    expect((await app.rows("mentions")).at(-1)).toMatchObject({
+      status: "ignored",
+      reason: "The author's account is linked to no user",
+    });
+    expect(await app.rows("trades")).toEqual([]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("while trading is switched off, or after unlinking, reaches no model", async () => {
+    const app = world();
+    const { browser, userId } = await linkedUser(app, () => app.settle(), { enabled: false });
+    await mention(app, trade);
+    await app.settle();
+    expect((await app.rows("mentions")).at(-1)).toMatchObject({
+      status: "ignored",
+      reason: "Social trading is switched off",
+      userId,
+    });
+    expect(app.cards().at(-1)).toMatchObject({
+      chatId: "77",
+      text: expect.stringMatching(/not carried out[\s\S]*by @alice[\s\S]*switched off/),
+    });
+    await browser.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
+    await browser.mutation(api.social.app.unlink, { authorId: ALICE.id });
+    await mention(app, trade);
+    await app.settle();
+    expect((await app.rows("mentions")).at(-1)).toMatchObject({ status: "ignored" });
+    expect(await app.rows("trades")).toEqual([]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("of a stranger is forgotten after 30 days, a user's kept", async () => {
+    const app = world();
+    await linkedUser(app, () => app.settle());
+    await mention(app, trade, MALLORY);
+    await mention(app, "good morning");
+    await decided(app);
+    await app.t.mutation(internal.social.mentions.forgetStrangers, {});
+    expect(await app.rows("mentions")).toHaveLength(3);
+    vi.setSystemTime(Date.now() + 31 * 24 * 60 * MINUTE);
+    await app.t.mutation(internal.social.mentions.forgetStrangers, {});
+    expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([ALICE.id, ALICE.id]);
+  });
+});
+
+describe("settings", () => {
+  test("limits go down and never above the service's", async () => {
+    const app = world();
+    const alice = await signedIn(app, "alice");
+    const set = (perTradeUsd: string, perDayUsd: string) =>
+      alice.mutation(api.social.app.setLimits, { perTradeUsd, perDayUsd });
+    await set("9.50", "20");
+    await set("0", "0");
+    await set(" 50 ", "300");
+    expect((await alice.query(api.social.app.settings, {})).limits).toEqual({
+      perTradeUsd: "50",
+      perDayUsd: "300",
+    });
+    for (const [trade, day, field] of [
+      ["100.01", "300", "perTradeUsd"],
+      ["50", "300.5", "perDayUsd"],
+      ["-1", "1", "perTradeUsd"],
+      ["1e2", "1", "perTradeUsd"],
+      ["1", "", "perDayUsd"],
+    ] as const) {
+      await expect(set(trade, day)).rejects.toMatchObject({
+        data: { code: "invalid_request", message: expect.stringContaining(field) },
+      });
+    }
+  });
+
+  test("recipients are addresses, each once, twenty at most", async () => {
+    const app = world();
+    const alice = await signedIn(app, "alice");
+    const add = (address: string) => alice.mutation(api.social.app.addRecipient, { address });
+    expect(await add(FRIEND.toLowerCase())).toEqual({ address: FRIEND });
+    expect(await add(FRIEND)).toEqual({ address: FRIEND });
+    for (const wrong of [
+      "",
+      "alice.eth",
+      `0x${"00".repeat(20)}`,
+      "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+    ]) {
+      await expect(add(wrong)).rejects.toMatchObject({ data: { code: "invalid_request" } });
+    }
+    const bob = await signedIn(app, "bob");
+    const foreign = bob.mutation(api.social.app.removeRecipient, { address: FRIEND });
+    await expect(foreign).rejects.toMatchObject({ data: { code: "not_found" } });
+    for (let i = 10; i < 29; i++) await add(`0x${String(i).repeat(20)}`);
+    await expect(add(`0x${"77".repeat(20)}`)).rejects.toMatchObject({ data: { code: "conflict" } });
+    await alice.mutation(api.social.app.removeRecipient, { address: FRIEND });
+    expect((await alice.query(api.social.app.settings, {})).recipients).toHaveLength(19);
+  });
+
+  test("mentions are listed to their user alone, and leave with the user's data", async () => {
+    const app = world();
+    const { browser } = await linkedUser(app, () => app.settle());
+    await mention(app, "good morning");
+    await mention(app, "good morning", MALLORY);
+    await decided(app);
+    const paginationOpts = { numItems: 10, cursor: null };
+    const { page } = await browser.query(api.social.app.mentions, { paginationOpts });
+    expect(page).toMatchObject([
+      { text: "@bot good morning", status: "ignored", authorHandle: "alice" },
+      { text: expect.stringContaining("my code is"), reason: "It proved its author's account" },
+    ]);
+    const bob = await signedIn(app, "bob");
+    expect((await bob.query(api.social.app.mentions, { paginationOpts })).page).toEqual([]);
+    await browser.mutation(api.social.app.addRecipient, { address: FRIEND });
+    await browser.mutation(api.social.app.setLimits, { perTradeUsd: "5", perDayUsd: "5" });
+    for (const section of ["mentions", "socialAccounts", "socialLimits", "socialRecipients"] as const) {
+      const rows = section === "mentions" ? 2 : 1;
+      const exported = await browser.query(api.account.export.page, { section, paginationOpts });
+      expect([section, exported.page.length]).toEqual([section, rows]);
+    }
+    await browser.mutation(api.account.deletion.request, {});
+    await app.pass(MINUTE);
+    for (const table of ["socialAuthors", "socialLimits", "socialRecipients"] as const) {
+      expect([table, await app.rows(table)]).toEqual([table, []]);
+    }
+    expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([MALLORY.id]);
+  });
+
+  test("a userId that has accounts is not left behind by claiming another", async () => {
+    const app = world();
+    const alice = await signedIn(app, "alice");
+    const { code } = await alice.mutation(api.social.app.startProof, { handle: "alice" });
+    await mention(app, code);
+    await app.settle();
+    const claim = alice.mutation(api.account.claims.claimUserId, { userId: "another-id" });
+    await expect(claim).rejects.toMatchObject({ data: { code: "conflict" } });
+  });
+});

@@ -1,0 +1,127 @@
+import * as z from "zod";
+import { api } from "../../convex/_generated/api";
+import type { App } from "../support/app";
+import type { Answer, CallInit, createWorld } from "../support/world";
+
+/** The social network as the tests play it: posts in its three shapes, signed deliveries, people who prove accounts. */
+
+export const SECRET = "social-secret-for-tests";
+export const OWN_ID = "100";
+export const ALICE = { id: "200", handle: "alice" };
+export const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+type World = ReturnType<typeof createWorld>;
+export type Network = {
+  t: World["t"];
+  post: (path: string, body?: unknown, init?: CallInit) => Promise<Answer>;
+};
+
+export type Said = { tweetId: string; text: string; author?: { id: string; handle: string } };
+
+/** HMAC-SHA256 as the network makes it, by the platform's own cryptography. */
+export async function signed(body: string, secret = SECRET): Promise<string> {
+  const encoder = new TextEncoder();
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", encoder.encode(secret), algorithm, false, ["sign"]);
+  const mac = new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(body)));
+  return `sha256=${btoa(String.fromCharCode(...mac))}`;
+}
+
+/** Account activity: `tweet_create_events`. */
+export function activity(said: readonly Said[], extra: object = {}) {
+  return {
+    for_user_id: OWN_ID,
+    user_has_blocked: "false",
+    tweet_create_events: said.map(({ tweetId, text, author = ALICE }) => ({
+      id: Number(tweetId),
+      id_str: tweetId,
+      created_at: "Mon May 19 14:01:46 +0000 2025",
+      text,
+      truncated: false,
+      user: { id_str: author.id, screen_name: author.handle, name: "Somebody" },
+      entities: { user_mentions: [{ screen_name: "bot", id_str: OWN_ID, indices: [0, 4] }], urls: [] },
+      ...extra,
+    })),
+  };
+}
+
+/** An activity event: `data.payload`. */
+export function event({ tweetId, text, author = ALICE }: Said, extra: object = {}) {
+  return {
+    data: {
+      event_uuid: tweetId,
+      event_type: "post.mention.create",
+      filter: { user_id: OWN_ID },
+      tag: "t",
+      payload: {
+        id: tweetId,
+        text,
+        author_id: author.id,
+        created_at: "2026-01-01T00:00:00.000Z",
+        conversation_id: "1",
+        entities: { mentions: [{ start: 0, end: 4, username: "bot", id: OWN_ID }] },
+        ...extra,
+      },
+      includes: { users: [{ id: author.id, username: author.handle, name: "Somebody" }] },
+    },
+  };
+}
+
+/** One post of a filtered stream. */
+export function streamed({ tweetId, text, author = ALICE }: Said, extra: object = {}) {
+  return {
+    data: { id: tweetId, text, created_at: "2026-01-01T00:00:00.000Z", author_id: author.id, ...extra },
+    includes: { users: [{ id: author.id, name: "Somebody", username: author.handle }] },
+    matching_rules: [{ id: "1", tag: "t" }],
+  };
+}
+
+export async function deliver(app: Network, payload: unknown): Promise<Answer> {
+  const signature = await signed(JSON.stringify(payload));
+  return app.post("/social/mention", payload, { headers: { "x-twitter-webhooks-signature": signature } });
+}
+
+let posts = 5_000;
+
+/** The author mentions the service; returns the post's id. */
+export async function mention(app: Network, text: string, author = ALICE): Promise<string> {
+  const tweetId = String(++posts);
+  const { body } = await deliver(app, event({ tweetId, text: `@bot ${text}`, author }));
+  z.object({ accepted: z.literal(1) }).parse(body);
+  return tweetId;
+}
+
+const ISSUER = "https://issuer.test";
+
+export function browserOf(app: Network, subject: string) {
+  return app.t.withIdentity({ subject, issuer: ISSUER, tokenIdentifier: `${ISSUER}|${subject}` });
+}
+
+/**
+ * A signed-in user with a custody wallet, who has proved the account and (unless told otherwise) switched trading on.
+ * @param settle Lets scheduled work end.
+ */
+export async function linkedUser(
+  app: Network,
+  settle: () => Promise<unknown>,
+  { subject = "alice", author = ALICE, enabled = true, wallet = true } = {},
+) {
+  const browser = browserOf(app, subject);
+  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  if (wallet) await app.post("/mcp/defi/connect", { userId });
+  const { code } = await browser.mutation(api.social.app.startProof, { handle: `@${author.handle}` });
+  await mention(app, `my code is ${code}`, author);
+  await settle();
+  if (enabled) await browser.mutation(api.social.app.setTrading, { authorId: author.id, enabled });
+  await app.post("/user/messenger", { userId, messengerChatId: "77" });
+  return { userId, browser };
+}
+
+/** Lets work go on, on a simulated clock, until every mention has ended and its card is out. */
+export async function decided(app: App): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    await app.settle(4);
+    if ((await app.rows("mentions")).every(({ status }) => status !== "pending")) return app.settle(4);
+  }
+  throw new Error("A mention is still pending");
+}

@@ -1,0 +1,339 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import { api, internal } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { closeApp } from "../support/world";
+import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { activity, deliver, event, linkedUser, mention, SECRET, streamed } from "./support";
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const ETHER = 10n ** 18n;
+const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function world({
+  env = {},
+  amounts = plenty,
+}: { env?: Record<string, string>; amounts?: Parameters<Chain["fund"]>[1] } = {}) {
+  const app = createWalletApp(chain, { env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
+  const user = await linkedUser(app, () => app.settle(200));
+  await app.fundedWallet(user.userId, amounts);
+  return { app, ...user };
+}
+
+/** Waits until no mention is pending and every card is out; returns the newest, its trade, and the transactions but approvals. */
+async function outcome(app: WalletApp) {
+  for (let round = 0; round < 1_500; round++) {
+    const mentions = await app.rows("mentions");
+    const told = (await app.rows("messages")).every(({ state }) => state !== "queued" && state !== "sending");
+    if (told && mentions.every(({ status }) => status !== "pending")) {
+      const row = mentions.at(-1);
+      const trades = await app.rows("trades");
+      const transactions = await app.rows("transactions");
+      return {
+        row,
+        trade: trades.find(({ _id }) => _id === row?.tradeId),
+        transactions: transactions.filter(({ request }) => request.kind !== "approve"),
+      };
+    }
+    await sleep(20);
+  }
+  throw new Error("A mention is still pending");
+}
+
+async function holdings(app: WalletApp, userId: string): Promise<Record<string, bigint>> {
+  const { body } = await app.get(`/mcp/defi/portfolio?userId=${userId}`);
+  const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
+  return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
+}
+
+async function usdcOf(address: string): Promise<bigint> {
+  const data = `0x70a08231${address.slice(2).toLowerCase().padStart(64, "0")}`;
+  return BigInt(
+    z.string().parse(await chain.rpc("eth_call", [{ to: chain.addresses.tokens.USDC, data }, "latest"])),
+  );
+}
+
+const allow = (browser: Awaited<ReturnType<typeof world>>["browser"], address: string) =>
+  browser.mutation(api.social.app.addRecipient, { address });
+
+describe("a linked author's mention", () => {
+  test("buys: through the transaction machine, with the post's id as key, linked both ways, told to the user", async () => {
+    const { app, userId } = await world();
+    const before = await holdings(app, userId);
+    const tweetId = await mention(app, "buy $10 of DAI");
+    const { row, trade, transactions } = await outcome(app);
+    expect(row).toMatchObject({ tweetId, status: "processed", userId });
+    expect(trade).toMatchObject({
+      userId,
+      action: "buy",
+      source: "x",
+      status: "confirmed",
+      mentionId: row?._id,
+      fromToken: "USDC",
+      toToken: "DAI",
+    });
+    expect(transactions).toMatchObject([
+      {
+        _id: trade?.transactionId,
+        idempotencyKey: `x:${tweetId}`,
+        state: "confirmed",
+        txHash: trade?.txHash,
+      },
+    ]);
+    const after = await holdings(app, userId);
+    const given = (before.USDC ?? 0n) - (after.USDC ?? 0n);
+    expect(given).toBe(BigInt(trade?.amount ?? "0"));
+    // Ten dollars' worth by the feed, which may stand a little off one dollar.
+    expect(Number(given)).toBeGreaterThan(9_800_000);
+    expect(Number(given)).toBeLessThan(10_200_000);
+    expect((after.DAI ?? 0n) > (before.DAI ?? 0n)).toBe(true);
+    const card = app.standins.sent("messenger").at(-1);
+    expect(card).toMatchObject({ chatId: "77" });
+    expect(card?.text).toMatch(/was carried out[\s\S]*buy[\s\S]*USDC → DAI[\s\S]*basescan/);
+    expect((await app.rows("socialDays"))[0]?.microUsd).toMatch(/^(?:10000000|9999999)$/);
+  });
+
+  test.each([
+    ["sell 0.01 ETH", "sell", "ETH", "USDC", ETHER / 100n],
+    ["swap 25.5 usdc to eth", "swap", "USDC", "ETH", 25_500_000n],
+    ["buy 7 dai of usdc", "buy", "DAI", "USDC", 7n * ETHER],
+  ] as const)("%s", async (text, action, fromToken, toToken, amount) => {
+    const { app } = await world();
+    await mention(app, text);
+    const { row, trade } = await outcome(app);
+    expect([row?.status, row?.reason]).toEqual(["processed", undefined]);
+    expect(trade).toMatchObject({
+      action,
+      fromToken,
+      toToken,
+      amount: amount.toString(),
+      status: "confirmed",
+    });
+  });
+
+  test("buys an amount of what it buys, by both prices", async () => {
+    const { app, userId } = await world();
+    const before = await holdings(app, userId);
+    await mention(app, "buy 20 dai");
+    expect((await outcome(app)).row?.status).toBe("processed");
+    const gained = ((await holdings(app, userId)).DAI ?? 0n) - (before.DAI ?? 0n);
+    expect(gained).toBeGreaterThan(19n * ETHER);
+    expect(gained).toBeLessThan(21n * ETHER);
+  });
+
+  test("sends to an allowed address, and to no other", async () => {
+    const { app, browser } = await world();
+    const friend = freshAddress();
+    await mention(app, `send 5 usdc to ${friend}`);
+    const refused = await outcome(app);
+    expect(refused.row).toMatchObject({
+      status: "ignored",
+      reason: "The recipient is not on the user's list of allowed addresses",
+    });
+    expect(refused.transactions).toEqual([]);
+    await allow(browser, friend);
+    await mention(app, `send 5 usdc to ${friend}`);
+    const { row, trade } = await outcome(app);
+    expect(row?.status).toBe("processed");
+    expect(trade).toMatchObject({
+      action: "send",
+      fromToken: "USDC",
+      amount: "5000000",
+      status: "confirmed",
+    });
+    expect(await usdcOf(friend)).toBe(5_000_000n);
+    await browser.mutation(api.social.app.removeRecipient, { address: friend });
+    await mention(app, `send 5 usdc to ${friend}`);
+    expect((await outcome(app)).row?.status).toBe("ignored");
+    expect(await usdcOf(friend)).toBe(5_000_000n);
+  });
+
+  test("that arrives five times at once, in every shape, and again later, is one trade", async () => {
+    const { app, browser } = await world();
+    const friend = freshAddress();
+    await allow(browser, friend);
+    const said = { tweetId: "42", text: `@bot send 5 usdc to ${friend}` };
+    const shapes = [activity([said]), event(said), streamed(said), event(said), activity([said])];
+    await Promise.all(shapes.map((payload) => deliver(app, payload)));
+    expect((await outcome(app)).row?.status).toBe("processed");
+    for (const payload of shapes) await deliver(app, payload);
+    await app.settle();
+    expect((await outcome(app)).transactions).toHaveLength(1);
+    expect(await app.rows("trades")).toHaveLength(1);
+    expect(await usdcOf(friend)).toBe(5_000_000n);
+  });
+});
+
+describe("limits", () => {
+  test("hold per trade, by the live price", async () => {
+    const { app, browser } = await world();
+    await mention(app, "sell $100.01 of ETH");
+    expect((await outcome(app)).row).toMatchObject({
+      status: "ignored",
+      reason: "A trade by mention may be worth at most 100 USD",
+    });
+    await mention(app, "sell 0.9 ETH");
+    expect((await outcome(app)).row?.status).toBe("ignored");
+    await browser.mutation(api.social.app.setLimits, { perTradeUsd: "9.5", perDayUsd: "300" });
+    await mention(app, "sell $10 of ETH");
+    expect((await outcome(app)).row).toMatchObject({
+      reason: "A trade by mention may be worth at most 9.5 USD",
+    });
+    expect((await outcome(app)).transactions).toEqual([]);
+    await mention(app, "sell $9.50 of ETH");
+    expect((await outcome(app)).row?.status).toBe("processed");
+  });
+
+  test("hold per day, for mentions that race as well", async () => {
+    const { app, browser } = await world();
+    const friend = freshAddress();
+    await allow(browser, friend);
+    await browser.mutation(api.social.app.setLimits, { perTradeUsd: "20", perDayUsd: "45" });
+    await Promise.all(Array.from({ length: 6 }, () => mention(app, `send $20 of dai to ${friend}`)));
+    await outcome(app);
+    const rows = (await app.rows("mentions")).slice(1);
+    expect(rows.filter(({ status }) => status === "processed")).toHaveLength(2);
+    expect(rows.filter(({ reason }) => reason?.includes("daily limit of 45 USD") === true)).toHaveLength(4);
+    expect(await app.rows("transactions")).toHaveLength(2);
+  });
+
+  test("count nothing that moved nothing", async () => {
+    const { app, userId } = await world({ amounts: { ETH: ETHER } });
+    for (let i = 0; i < 2; i++) await mention(app, "swap 90 usdc to eth");
+    const { row, trade } = await outcome(app);
+    expect(row).toMatchObject({
+      status: "failed",
+      reason: "Insufficient USDC: 90 needed, the wallet holds 0, 90 is missing",
+    });
+    expect(trade).toMatchObject({ status: "failed", userId });
+    expect((await app.rows("socialDays")).map(({ microUsd }) => microUsd)).toEqual(["0"]);
+    expect(app.standins.sent("messenger").at(-1)?.text).toMatch(
+      /could not be carried out[\s\S]*Insufficient/,
+    );
+  });
+
+  test("of the whole service hold as well", async () => {
+    const { app } = await world({ env: { MAX_TRANSFER_USD: "5" } });
+    await mention(app, "swap 6 usdc to eth");
+    const { row, transactions } = await outcome(app);
+    expect(row).toMatchObject({ status: "failed", reason: "A transfer may be worth at most 5 USD" });
+    expect(transactions).toEqual([]);
+    expect(await app.rows("socialDays")).toEqual([]);
+  });
+});
+
+describe("dying at any call to the outside", () => {
+  /** From the n-th outside call on, nothing answers: the process is gone. */
+  function dieAt(n: number, moment: "before" | "after") {
+    const inner = globalThis.fetch;
+    let calls = 0;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      calls++;
+      if (calls === n && moment === "after") await inner(input, init);
+      return calls >= n ? new Promise<Response>(() => undefined) : inner(input, init);
+    });
+    return { calls: () => calls, revive: () => vi.stubGlobal("fetch", inner) };
+  }
+
+  /** Lets every lease run out and the crons come by until all has ended. */
+  async function timePasses(app: WalletApp): Promise<void> {
+    for (let round = 0; round < 200; round++) {
+      await app.t.run(async (ctx) => {
+        for (const row of await ctx.db.query("mentions").collect()) {
+          const lost = row.status === "pending" && row.resumeAt < Number.MAX_SAFE_INTEGER;
+          if (lost && round % 100 === 0) await ctx.db.patch("mentions", row._id, { resumeAt: 0 });
+        }
+        for (const wallet of await ctx.db.query("wallets").collect()) {
+          await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
+        }
+        for (const row of await ctx.db.query("transactions").collect()) {
+          if (row.endedAt === undefined && row.state !== "prepared") {
+            await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
+          }
+          // A driver that died: its request is dropped once it has waited for a minute.
+          if (row.state === "prepared" && round > 20)
+            await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
+        }
+      });
+      await app.t.mutation(internal.social.mentions.resumeLost, {});
+      await app.t.mutation(internal.wallets.transactions.followUpDue, {});
+      await sleep(30);
+      const rows = await app.rows("mentions");
+      if (rows.every(({ status }) => status !== "pending")) return;
+    }
+    throw new Error("A mention never ended");
+  }
+
+  test("moves the money at most once, and the mention says what the chain says", async () => {
+    let died = 0;
+    let moved = 0;
+    for (const moment of ["before", "after"] as const) {
+      for (let n = 1; ; n++) {
+        const { app, browser } = await world({ amounts: { ETH: ETHER, USDC: 10_000_000n } });
+        const friend = freshAddress();
+        await allow(browser, friend);
+        Object.assign(deadlines, { llmInteractive: 60_000, chain: 60_000 });
+        const death = dieAt(n, moment);
+        await mention(app, `send 3 usdc to ${friend}`);
+        const ended = async () => (await app.rows("mentions")).every(({ status }) => status !== "pending");
+        while (death.calls() < n && !(await ended())) await sleep(5);
+        // The effect of the last call, where it is to have one.
+        if (moment === "after") await sleep(100);
+        const reached = !(await ended());
+        death.revive();
+        if (!reached) {
+          closeApp();
+          break;
+        }
+        died++;
+        await timePasses(app);
+        const row = (await app.rows("mentions")).at(-1);
+        const context = `${moment} call ${n}: ${row?.status} ${row?.reason ?? ""}`;
+        const arrived = await usdcOf(friend);
+        expect([context, arrived]).toEqual([context, row?.status === "processed" ? 3_000_000n : 0n]);
+        const transactions = await app.rows("transactions");
+        expect([context, transactions.map(({ state }) => state)]).toEqual([
+          context,
+          [row?.status === "processed" ? "confirmed" : "failed"],
+        ]);
+        const trades = await app.rows("trades");
+        expect([context, trades.map(({ mentionId }) => mentionId)]).toEqual([context, [row?._id]]);
+        expect([context, row?.tradeId]).toEqual([context, trades[0]?._id]);
+        if (arrived > 0n) moved++;
+        closeApp();
+      }
+    }
+    expect(died).toBeGreaterThanOrEqual(8);
+    expect(moved).toBeGreaterThanOrEqual(6);
+  }, 240_000);
+
+  test("between reading and trading, the reading is kept and the trade made once", async () => {
+    const { app, browser } = await world();
+    const friend = freshAddress();
+    await allow(browser, friend);
+    const inner = globalThis.fetch;
+    let asked = 0;
+    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+      if (!new Request(input, init).url.startsWith(chain.url)) return inner(input, init);
+      asked++;
+      return new Promise<Response>(() => undefined);
+    });
+    await mention(app, `send 3 usdc to ${friend}`);
+    while (asked === 0) await sleep(5);
+    expect((await app.rows("mentions")).at(-1)).toMatchObject({ status: "pending", intent: { amount: "3" } });
+    expect(await app.rows("transactions")).toEqual([]);
+    vi.stubGlobal("fetch", inner);
+    await timePasses(app);
+    expect((await outcome(app)).row).toMatchObject({ status: "processed", attempt: 2 });
+    expect(app.standins.sent("llm")).toHaveLength(1);
+    expect(await usdcOf(friend)).toBe(3_000_000n);
+  });
+});

@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { closeApp, createApp } from "../support/app";
+import { activity, ALICE, deliver, event, OWN_ID, SECRET, signed, streamed } from "./support";
+
+afterEach(closeApp);
+
+const PATH = "/social/mention";
+const world = (secret = SECRET) => createApp({ env: { SOCIAL_WEBHOOK_SECRET: secret } });
+const said = { tweetId: "1234567890123456789", text: "@bot buy 10 usdc of eth" };
+
+describe("the challenge", () => {
+  test("is answered with its signature", async () => {
+    const { status, body } = await world("secret").get(`${PATH}?crc_token=challenge`);
+    const signature = "sha256=oeUF6Wxqoezggrue+wbIDxKRPSF6esKwizR2MHh9HaA=";
+    expect([status, body]).toEqual([200, { response_token: signature }]);
+  });
+
+  test("without a token is 400; without a secret 500", async () => {
+    expect((await world().get(PATH)).status).toBe(400);
+    const { status, body } = await world("").get(`${PATH}?crc_token=challenge`);
+    expect([status, body]).toEqual([500, { error: "SOCIAL_WEBHOOK_SECRET is not configured" }]);
+  });
+});
+
+describe("a delivery", () => {
+  test.each([
+    ["none", null],
+    ["an empty one", ""],
+    ["another secret's", "other"],
+    ["another body's", "body"],
+    ["one without its prefix", "bare"],
+    ["one cut short", "cut"],
+    ["one longer", "longer"],
+  ])("with a forged signature (%s) is 401 and leaves nothing", async (_name, forgery) => {
+    const app = world();
+    const payload = event(said);
+    const body = JSON.stringify(payload);
+    const right = await signed(body);
+    const forged: Record<string, string> = {
+      "": "",
+      other: await signed(body, "another-secret"),
+      body: await signed(`${body} `),
+      bare: right.slice("sha256=".length),
+      cut: right.slice(0, -1),
+      longer: `${right}=`,
+    };
+    const headers: Record<string, string> =
+      forgery === null ? {} : { "x-twitter-webhooks-signature": forged[forgery] ?? "" };
+    const { status, body: answer } = await app.post(PATH, payload, { headers });
+    expect([status, answer]).toEqual([401, { error: "The webhook's signature is missing or wrong" }]);
+    expect(await app.rows("mentions")).toEqual([]);
+  });
+
+  test("without a secret is 500 and leaves nothing, however it is signed", async () => {
+    const app = world("");
+    const { status, body } = await deliver(app, event(said));
+    expect([status, body]).toEqual([500, { error: "SOCIAL_WEBHOOK_SECRET is not configured" }]);
+    expect(await app.rows("mentions")).toEqual([]);
+  });
+
+  test.each([
+    ["account activity", activity([said])],
+    ["an activity event", event(said)],
+    ["a filtered stream", streamed(said)],
+  ])("in the shape of %s is stored as one mention", async (_name, payload) => {
+    const app = world();
+    const { status, body } = await deliver(app, payload);
+    expect([status, body]).toEqual([200, { success: true, accepted: 1, ignored: 0 }]);
+    expect(await app.rows("mentions")).toMatchObject([
+      {
+        tweetId: said.tweetId,
+        authorId: ALICE.id,
+        authorHandle: "alice",
+        text: said.text,
+        status: "pending",
+      },
+    ]);
+    await app.settle();
+    expect((await app.rows("mentions"))[0]).toMatchObject({
+      status: "ignored",
+      reason: "The author's account is linked to no user",
+    });
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("that comes five times, also at once and in other shapes, is one mention", async () => {
+    const app = world();
+    const shapes = [activity([said]), event(said), streamed(said), event(said), activity([said, said])];
+    const answers = await Promise.all(shapes.map((payload) => deliver(app, payload)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(answers.reduce((sum, { body }) => sum + Number(body.accepted), 0)).toBe(1);
+    expect(answers.reduce((sum, { body }) => sum + Number(body.ignored), 0)).toBe(5);
+    await app.settle();
+    for (let i = 0; i < 5; i++) {
+      expect((await deliver(app, event(said))).body).toEqual({ success: true, accepted: 0, ignored: 1 });
+    }
+    expect(await app.rows("mentions")).toHaveLength(1);
+  });
+
+  test("takes the whole of a truncated or long text, and decodes it once", async () => {
+    const app = world();
+    const whole = "@bot buy 10 usdc of eth &amp; say &lt;thanks&gt; &amp;lt;";
+    const mentions = { user_mentions: [{ id_str: OWN_ID, screen_name: "bot" }] };
+    const cut = { truncated: true, extended_tweet: { full_text: whole, entities: mentions }, entities: {} };
+    await deliver(app, activity([{ ...said, text: "@bot buy 10 usd…" }], cut));
+    await deliver(app, event({ tweetId: "2", text: "@bot cut…" }, { note_tweet: { text: whole } }));
+    const texts = (await app.rows("mentions")).map(({ text }) => text);
+    expect(texts).toEqual([
+      "@bot buy 10 usdc of eth & say <thanks> &lt;",
+      "@bot buy 10 usdc of eth & say <thanks> &lt;",
+    ]);
+  });
+
+  const own = { id: OWN_ID, handle: "bot" };
+  test.each([
+    ["the account's own post (A)", activity([{ ...said, author: own }])],
+    ["the account's own post (B)", event({ ...said, author: own })],
+    ["a retweet (A)", activity([said], { retweeted_status: { id_str: "1" } })],
+    ["a retweet (B)", event(said, { referenced_tweets: [{ type: "retweeted", id: "1" }] })],
+    ["a retweet (C)", streamed(said, { referenced_tweets: [{ type: "retweeted", id: "1" }] })],
+    ["a retweet by its text", streamed({ ...said, text: "RT @alice: @bot buy 10 usdc of eth" })],
+    ["no mention of the account (A)", activity([said], { entities: { user_mentions: [{ id_str: "9" }] } })],
+    ["no mention of the account (B)", event(said, { entities: { mentions: [{ id: "9" }] } })],
+    ["no entities at all", activity([said], { entities: undefined })],
+    ["an unusable post", activity([said], { id_str: 5 })],
+    ["another event", { data: { ...event(said).data, event_type: "follow.follow" } }],
+  ])("of %s stores nothing", async (_name, payload) => {
+    const app = world();
+    const { status, body } = await deliver(app, payload);
+    expect([status, body]).toEqual([200, { success: true, accepted: 0, ignored: 1 }]);
+    expect(await app.rows("mentions")).toEqual([]);
+  });
+
+  test("of events that are no posts is fine; of nothing known 400", async () => {
+    const app = world();
+    const { status, body } = await deliver(app, { for_user_id: OWN_ID, favorite_events: [{}] });
+    expect([status, body]).toEqual([200, { success: true, accepted: 0, ignored: 0 }]);
+    for (const payload of [{}, { data: {} }, { hello: "there" }, { tweet_create_events: [{}] }]) {
+      expect((await deliver(app, payload)).status).toBe(400);
+    }
+  });
+});

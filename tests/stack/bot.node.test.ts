@@ -1,0 +1,121 @@
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConvexHttpClient } from "convex/browser";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { api } from "../../convex/_generated/api";
+import { startStack, type Stack } from "../../scripts/stack/stack";
+import { startProcess, startScript, type Ended } from "./processes";
+
+/** The bot's scripts, as a person runs them beside the local stack. */
+
+const scripts = fileURLToPath(new URL("../../scripts/", import.meta.url));
+const walletShape = z.object({ linked: z.literal(true), walletAddress: z.string().regex(/^0x/) });
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack({ envFile: "/dev/null" });
+});
+afterAll(() => stack.stop());
+
+/** Types lines into `npm run bot`, and returns all it shows. */
+async function chat(lines: string[], args: string[] = []): Promise<string> {
+  const command = '"$0" --import tsx "$@"';
+  const node = ["-c", `printf '%s\\n' "$LINES_TYPED" | ${command}`, process.execPath];
+  const run = startProcess("sh", [...node, path.join(scripts, "bot.ts"), "--linger", "4", ...args], {
+    PROVIDERS_PORT: new URL(stack.providersUrl).port,
+    LINES_TYPED: lines.join("\n"),
+  });
+  const { code, stdout, stderr } = await run.ended;
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout;
+}
+
+describe("npm run bot", () => {
+  test("shows the bot's answers, links with a web user's code, and then shows that user's own", async () => {
+    const client = new ConvexHttpClient(stack.apiUrl);
+    client.setAuth(await stack.issuer.issue("alice"));
+    await client.mutation(api.users.profile.signIn, {});
+    const { code } = await client.mutation(api.messenger.linking.createCode, {});
+
+    const first = await chat(["/start", "/wallet", `/connect ${code}`]);
+    expect(first).toContain("you> /start\n╭──");
+    expect(first).toContain("│ Welcome!");
+    expect(first).toContain("│ /help: What I can do");
+    expect(first).toContain("create a link code in the web application's profile");
+    expect(first).not.toMatch(/<\/?b>|&lt;/);
+    const response = await fetch(`${stack.siteUrl}/messenger/wallet?messengerId=1001`);
+    const { walletAddress } = walletShape.parse(await response.json());
+    expect(first).toContain(`Your wallet on Base is ${walletAddress}`);
+
+    await stack.chain?.fund(`0x${walletAddress.slice(2)}`, { ETH: 10n ** 18n, USDC: 5_250_000n });
+    const second = await chat(["/portfolio"]);
+    expect(second).toMatch(/│ ETH {2}1 {2}\(\$[\d,]+\.\d\d\)\n│ USDC {2}5\.25 {2}\(\$5\.2\d\)\n/);
+    expect(second).toMatch(/│ Total: \$[1-9]\d*,\d{3}\.\d\d\n/);
+    expect(second).not.toContain("WETH");
+
+    const elsewhere = await chat(["/wallet"], ["--chat", "1002"]);
+    expect(elsewhere).not.toContain(walletAddress);
+  });
+
+  test("says so when there is no stack", async () => {
+    const run = startScript(path.join(scripts, "bot.ts"), [], { PROVIDERS_PORT: "1" });
+    expect(await run.ended).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining(
+        "There is no local stack behind http://127.0.0.1:1: start it with npm start",
+      ),
+    });
+  });
+});
+
+describe("npm run register-webhook", () => {
+  const TOKEN = "4711:AAE-token-that-nobody-may-see";
+  const SECRET = "a-secret-that-nobody-may-see";
+  const register = (args: string[], env: Record<string, string> = {}): Promise<Ended> =>
+    startScript(path.join(scripts, "botWebhook.ts"), args, {
+      LOCAL_ENV_FILE: "/dev/null",
+      MESSENGER_API_URL: `${stack.providersUrl}/messenger`,
+      MESSENGER_BOT_TOKEN: TOKEN,
+      MESSENGER_WEBHOOK_SECRET: SECRET,
+      CONVEX_SITE_URL: "",
+      ...env,
+    }).ended;
+
+  test("registers webhook and commands, and shows them without token and secret", async () => {
+    const none = await register(["--show"]);
+    expect(none.stdout).toMatch(/^@simulated_4711_bot\n {2}webhook {3}none\n/);
+    const { code, stdout, stderr } = await register(["https://some.convex.site/"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain("webhook   https://some.convex.site/messenger/webhook\n");
+    expect(stdout).toContain("updates   message\n");
+    expect(stdout).toMatch(/\/connect +Link this account/);
+    expect(stdout).not.toMatch(/nobody-may-see/);
+    expect((await register(["--show"])).stdout).toBe(stdout);
+  });
+
+  test.each([
+    [["http://some.convex.site"], {}, "which must be https"],
+    [[], {}, "Name the deployment's site address"],
+    [["https://a.site", "https://b.site"], {}, "Usage: npm run register-webhook"],
+    [["https://a.site"], { MESSENGER_WEBHOOK_SECRET: "" }, "MESSENGER_WEBHOOK_SECRET is not set"],
+    [
+      ["https://a.site"],
+      { MESSENGER_WEBHOOK_SECRET: "no spaces please" },
+      "MESSENGER_WEBHOOK_SECRET is malformed",
+    ],
+    [["https://a.site"], { MESSENGER_BOT_TOKEN: "" }, "MESSENGER_BOT_TOKEN is not set"],
+    [
+      ["https://a.site"],
+      { MESSENGER_BOT_TOKEN: `${"9".repeat(20)}:x` },
+      "does not know this MESSENGER_BOT_TOKEN",
+    ],
+    [["https://a.site"], { MESSENGER_API_URL: "http://127.0.0.1:1" }, "The Bot API could not be reached"],
+  ])("%j %j: %s", async (args, env, message) => {
+    const { code, stdout, stderr } = await register(args, env);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(message);
+    expect(stdout + stderr).not.toMatch(/nobody-may-see/);
+  });
+});

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import {
+  dayReviewMessages,
+  proposalOf,
+  proposalShape,
+  REVIEW_SCHEMA_NAME,
+  reviewShape,
+  SIGNAL_SCHEMA_NAME,
+  signalMessages,
+} from "../../convex/signals/prompts";
+import { problemsOf } from "../../convex/signals/rules";
+import { standinsAt, START, structured } from "./support";
+
+const DAY = 86_400_000;
+
+test("the simulated model proposes signals that the rules take, the same for the same prompt, in every direction", async () => {
+  const seen = new Set<string>();
+  for (let day = 0; day < 40; day++) {
+    const nowMs = START + day * DAY;
+    const standins = standinsAt(nowMs);
+    const priceUsd = standins.market.coin("ETH", nowMs).price;
+    const closes = [6, 4, 2].map((hours) => {
+      const hourEndsAt = nowMs - hours * 3_600_000;
+      const close = day === 7 ? priceUsd : standins.market.coin("ETH", hourEndsAt).price;
+      return { hourEndsAt, priceUsd: close, source: "coinbase" };
+    });
+    const price = { priceUsd, source: "coinbase", observedAt: nowMs };
+    const messages = signalMessages({ token: "ETH", nowMs, price, closes, yesterday: [] });
+    const ask = () => structured(standins, SIGNAL_SCHEMA_NAME, proposalShape, messages);
+    const answer = await ask();
+    expect(await ask()).toBe(answer);
+    const proposal = proposalOf(proposalShape.parse(JSON.parse(answer)));
+    expect(problemsOf(proposal, priceUsd)).toBeNull();
+    seen.add(proposal.signal);
+  }
+  expect([...seen].sort()).toEqual(["BUY", "HOLD", "SELL"]);
+});
+
+test("the simulated model reviews the figures it is given", async () => {
+  const answer = await structured(
+    standinsAt(),
+    REVIEW_SCHEMA_NAME,
+    reviewShape,
+    dayReviewMessages("2026-01-05", []),
+  );
+  expect(reviewShape.parse(JSON.parse(answer)).review).toContain(
+    "0 won, 0 lost and 0 expired, for +0.00% in all",
+  );
+});

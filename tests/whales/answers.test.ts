@@ -1,0 +1,211 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, test } from "vitest";
+import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/prompts";
+import { closeApp } from "../support/app";
+import { agentSays, alert, hash, HOUR, watchHour, watchNow, whaleApp } from "./support";
+
+afterEach(closeApp);
+
+const read = (answer: unknown) => readAnswer(typeof answer === "string" ? answer : JSON.stringify(answer));
+
+describe("an answer", () => {
+  test.each([
+    ["a bare list", JSON.stringify([alert()])],
+    [
+      "fenced, with prose around it",
+      `**Whales** [1]\n\`\`\`json\n${JSON.stringify([alert()])}\n\`\`\`\nNo advice.`,
+    ],
+    ["inside an object", JSON.stringify({ alerts: [alert()] })],
+  ])("is read as %s", (_name, text) => {
+    expect(readAnswer(text)).toEqual({ alerts: [alert()], dropped: 0, note: null });
+  });
+
+  test.each([
+    ["prose", "I found no significant whale activity in the last two hours."],
+    ["nothing", ""],
+    ["a list cut short", '[{"token":"ETH","alertType":"cex_inflow","amount":'],
+    ["another object", '{"status":"ok"}'],
+  ])("that is %s holds no alerts, and says so", (_name, text) => {
+    const { alerts, note } = readAnswer(text);
+    expect(alerts).toEqual([]);
+    expect(note).toBe("The agent's answer held no list of alerts");
+  });
+
+  test("with an empty list is an answer: there were none", () => {
+    expect(read([])).toEqual({ alerts: [], dropped: 0, note: null });
+  });
+
+  test("is loosened where models are loose", () => {
+    const loose = {
+      token: " $eth ",
+      alertType: "CEX Inflow",
+      amount: "$4,200,000",
+      direction: "Bearish",
+      description: "  A large deposit. ",
+      txHash: ` ${hash("A")} `,
+      confidence: "high",
+    };
+    expect(read([loose]).alerts).toEqual([alert({ txHash: hash("a") })]);
+  });
+
+  test.each([
+    ["an unknown type", { alertType: "nft_mint" }],
+    ["an unknown direction", { direction: "up" }],
+    ["no direction", { direction: undefined }],
+    ["a negative amount", { amount: -1 }],
+    ["no amount", { amount: 0 }],
+    ["an amount in words", { amount: "4.2 million" }],
+    ["an amount beyond all money", { amount: 1e13 }],
+    ["a null amount", { amount: null }],
+    ["a token that is none", { token: "<b>ETH</b>" }],
+    ["no description", { description: " " }],
+  ])("with %s in one alert loses that one alone", (_name, fields) => {
+    const { alerts, dropped } = read([alert(fields), alert({ token: "BTC" })]);
+    expect(alerts.map(({ token }) => token)).toEqual(["BTC"]);
+    expect(dropped).toBe(1);
+  });
+
+  test.each(["0x1234", "none", 7, null, hash("g")])(
+    "with %s for a hash keeps the alert without it",
+    (txHash) => {
+      expect(read([alert({ txHash })]).alerts).toEqual([alert()]);
+    },
+  );
+
+  test("of many alerts keeps the largest", () => {
+    const { alerts, dropped } = read(
+      Array.from({ length: 50 }, (_, i) => alert({ token: `T${i}`, amount: 1_000 + i })),
+    );
+    expect(alerts).toHaveLength(MAX_ALERTS);
+    expect(alerts[0]?.amount).toBe(1_049);
+    expect(dropped).toBe(50 - MAX_ALERTS);
+  });
+
+  test("of any kind never throws, and what it yields keeps the contract", () => {
+    const item = fc.oneof(
+      fc.jsonValue(),
+      fc.record({
+        token: fc.oneof(fc.constant("ETH"), fc.string()),
+        alertType: fc.oneof(fc.constantFrom("smart_money", "CEX-OUTFLOW"), fc.string()),
+        amount: fc.oneof(fc.double(), fc.constantFrom("1e9", "$5", "-3")),
+        direction: fc.constantFrom("bullish", "NEUTRAL", "none"),
+        description: fc.string(),
+        txHash: fc.oneof(fc.constant(hash("b")), fc.jsonValue()),
+      }),
+    );
+    const answers = fc.oneof(
+      fc.string(),
+      fc.array(item).map((items) => JSON.stringify(items)),
+    );
+    fc.assert(
+      fc.property(answers, fc.string(), (answer, prose) => {
+        for (const { token, amount, txHash } of readAnswer(prose + answer).alerts) {
+          expect(token).toMatch(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/);
+          expect(Number.isFinite(amount) && amount > 0).toBe(true);
+          if (txHash !== undefined) expect(txHash).toMatch(/^0x[0-9a-f]{64}$/);
+        }
+      }),
+    );
+  });
+
+  test("is asked for within the prompt's limit", () => expect(PROMPT.length).toBeLessThan(10_000));
+});
+
+describe("what the agent says", () => {
+  test("in prose stores nothing and is noted; no card is sent", async () => {
+    const app = whaleApp();
+    agentSays(app, "All quiet.");
+    await watchNow(app);
+    expect(await app.rows("whaleWatches")).toMatchObject([
+      {
+        state: "done",
+        note: "The agent's answer held no list of alerts",
+        counts: { stored: 0, merged: 0, dropped: 0 },
+      },
+    ]);
+    expect(await app.rows("whaleAlerts")).toEqual([]);
+    expect(app.cards()).toEqual([]);
+  });
+
+  test("in part unusable is stored in part, and the rest is counted", async () => {
+    const app = whaleApp();
+    agentSays(app, [alert(), alert({ amount: "lots" }), "nonsense"]);
+    await watchNow(app);
+    expect(await app.rows("whaleWatches")).toMatchObject([{ counts: { stored: 1, merged: 0, dropped: 2 } }]);
+    expect(await app.rows("whaleAlerts")).toHaveLength(1);
+  });
+
+  test("is stored without a messenger, and nothing waits in the outbox", async () => {
+    const app = whaleApp({ env: { MESSENGER_CHAT_ID: "" } });
+    agentSays(app, [alert()]);
+    await watchNow(app);
+    expect(await app.rows("whaleAlerts")).toMatchObject([{ messengerSent: false }]);
+    expect(await app.rows("messages")).toEqual([]);
+  });
+
+  test("is not marked as sent when the messenger refuses the card", async () => {
+    const app = whaleApp();
+    agentSays(app, [alert()]);
+    app.standins.fail("messenger", { mode: "status", status: 403 });
+    await watchNow(app);
+    expect(await app.rows("messages")).toMatchObject([{ state: "failed" }]);
+    expect(await app.rows("whaleAlerts")).toMatchObject([{ messengerSent: false }]);
+  });
+});
+
+describe("one movement told twice", () => {
+  /** How many alerts two answers, so many hours apart, leave behind. */
+  async function stored(first: object, second: object, hoursApart = 1): Promise<Record<string, unknown>[]> {
+    const app = whaleApp();
+    agentSays(app, [first]);
+    await watchHour(app);
+    for (let hour = 1; hour < hoursApart; hour++) await app.pass(HOUR);
+    agentSays(app, [second]);
+    await watchHour(app);
+    return app.rows("whaleAlerts");
+  }
+
+  test.each([
+    [
+      "the same transaction, whatever else is told",
+      { txHash: hash("1"), amount: 5 },
+      { txHash: hash("1") },
+      1,
+    ],
+    ["the same token and type and nearly the amount", {}, { amount: 4_000_000 }, 1],
+    ["a transaction known only the second time", {}, { txHash: hash("1") }, 1],
+    ["another amount", {}, { amount: 3_700_000 }, 2],
+    ["another type", {}, { alertType: "smart_money" }, 2],
+    ["another token", {}, { token: "BTC" }, 2],
+    ["another transaction of the same amount", { txHash: hash("1") }, { txHash: hash("2") }, 2],
+    ["one transaction that moved two tokens", { txHash: hash("1") }, { txHash: hash("1"), token: "USDC" }, 2],
+  ])("%s", async (_name, first, second, count) => {
+    expect(await stored(alert(first), alert(second))).toHaveLength(count);
+  });
+
+  test("is told anew after six hours", async () => {
+    expect(await stored(alert(), alert(), 5)).toHaveLength(1);
+    closeApp();
+    expect(await stored(alert(), alert(), 7)).toHaveLength(2);
+  });
+
+  test("takes on its transaction, keeps its first telling, and is on no second card", async () => {
+    const app = whaleApp();
+    agentSays(app, [alert()]);
+    await watchHour(app);
+    agentSays(app, [alert({ txHash: hash("1"), description: "Told again." })]);
+    await watchNow(app);
+    expect(await app.rows("whaleAlerts")).toMatchObject([
+      { txHash: hash("1"), description: "A large deposit.", messengerSent: true },
+    ]);
+    expect((await app.rows("whaleWatches"))[1]?.counts).toEqual({ stored: 0, merged: 1, dropped: 0 });
+    expect(app.cards()).toHaveLength(1);
+  });
+
+  test("within one answer is stored once", async () => {
+    const app = whaleApp();
+    agentSays(app, [alert(), alert({ amount: 4_100_000 })]);
+    await watchNow(app);
+    expect(await app.rows("whaleAlerts")).toHaveLength(1);
+  });
+});

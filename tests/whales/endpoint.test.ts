@@ -1,0 +1,165 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { alertCard } from "../../convex/whales/cards";
+import { closeApp, START, type App } from "../support/app";
+import { agentSays, alert, hash, HOUR, watchHour, watchNow, whaleApp } from "./support";
+
+afterEach(closeApp);
+
+/** Stores alerts of these ages in hours, oldest first. */
+async function storeAlerts(app: App, ages: readonly number[]): Promise<void> {
+  await app.t.run(async (ctx) => {
+    const watchId = await ctx.db.insert("whaleWatches", {
+      ...{ hour: START, state: "done", startedAt: START, leaseUntil: Number.MAX_SAFE_INTEGER, polls: 1 },
+    });
+    for (const age of ages) {
+      await ctx.db.insert("whaleAlerts", {
+        token: "ETH",
+        alertType: "large_transfer",
+        amount: 1_000_000,
+        direction: "neutral",
+        description: `${age} h old`,
+        detectedAt: START - age * HOUR,
+        watchId,
+        messengerSent: false,
+        verified: false,
+        checks: 0,
+        checkAt: Number.MAX_SAFE_INTEGER,
+      });
+    }
+  });
+}
+
+const described = (body: Record<string, unknown>) =>
+  Array.isArray(body.alerts) ? body.alerts.map((one: { description: string }) => one.description) : [];
+
+describe("/mcp/whale-alerts", () => {
+  test("shows the last six hours, newest first, by GET and POST alike", async () => {
+    const app = whaleApp();
+    await storeAlerts(app, [7, 5, 1]);
+    const got = await app.get("/mcp/whale-alerts");
+    expect(got.status).toBe(200);
+    expect(got.body).toMatchObject({ hours: 6, count: 2 });
+    expect(described(got.body)).toEqual(["1 h old", "5 h old"]);
+    expect(got.body).not.toHaveProperty("messengerSent");
+    expect((await app.post("/mcp/whale-alerts", {})).body).toEqual(got.body);
+    expect((await app.post("/mcp/whale-alerts")).body).toEqual(got.body);
+  });
+
+  test("shows every field of an alert, and nothing of how it is kept", async () => {
+    const app = whaleApp();
+    agentSays(app, [alert({ txHash: hash("1") })]);
+    await watchNow(app);
+    const { body } = await app.get("/mcp/whale-alerts?hours=1");
+    expect(body).toMatchObject({ hours: 1, count: 1 });
+    expect(body.alerts).toEqual([
+      {
+        ...alert({ txHash: hash("1") }),
+        detectedAt: expect.any(Number),
+        messengerSent: true,
+        verified: false,
+      },
+    ]);
+  });
+
+  test.each([
+    ["?hours=1", 1],
+    ["?hours=168", 168],
+    ["?hours=", 6],
+  ])("looks back as far as it is asked: %s", async (query, hours) => {
+    const app = whaleApp();
+    expect((await app.get(`/mcp/whale-alerts${query}`)).body).toEqual({ hours, count: 0, alerts: [] });
+  });
+
+  test.each(["0", "169", "-1", "1.5", "six", "1e2", "99999"])("refuses hours=%s", async (hours) => {
+    const app = whaleApp();
+    const { status, body } = await app.get(`/mcp/whale-alerts?hours=${hours}`);
+    expect([status, body]).toEqual([400, { error: "hours must be a whole number from 1 to 168" }]);
+  });
+
+  test("takes a number in a body", async () => {
+    const app = whaleApp();
+    expect((await app.post("/mcp/whale-alerts", { hours: 24 })).body).toMatchObject({ hours: 24 });
+    expect((await app.post("/mcp/whale-alerts", { hours: 1.5 })).status).toBe(400);
+    expect((await app.post("/mcp/whale-alerts", { hours: [6] })).status).toBe(400);
+  });
+
+  test("lists at most 500, the newest", async () => {
+    const app = whaleApp();
+    await storeAlerts(
+      app,
+      Array.from({ length: 510 }, (_, i) => 5 - i / 200),
+    );
+    const { body } = await app.get("/mcp/whale-alerts");
+    expect(body.count).toBe(500);
+    expect(described(body)[0]).toBe(`${5 - 509 / 200} h old`);
+  });
+
+  test("with a user sends them the card, and says whether it arrived", async () => {
+    const app = whaleApp();
+    await storeAlerts(app, [1]);
+    await app.post("/user/messenger", { userId: "whale-watcher", messengerChatId: "777" });
+    const { body } = await app.post("/mcp/whale-alerts", { userId: "whale-watcher", hours: 2 });
+    expect(body).toMatchObject({ count: 1, messengerSent: true });
+    expect(app.cards()).toHaveLength(1);
+    expect(app.cards()[0]).toMatchObject({ chatId: "777" });
+    expect(app.cards()[0]?.text).toContain("Last 2 hours");
+    // It is the hourly card that an alert's own mark is about.
+    expect(await app.rows("whaleAlerts")).toMatchObject([{ messengerSent: false }]);
+  });
+
+  test("says so when no messenger takes the card", async () => {
+    const app = whaleApp({ env: { MESSENGER_BOT_TOKEN: "" } });
+    const { status, body } = await app.get("/mcp/whale-alerts?userId=whale-watcher");
+    expect([status, body]).toEqual([200, { hours: 6, count: 0, alerts: [], messengerSent: false }]);
+  });
+
+  test("limits the cards of a user, and not reading", async () => {
+    const app = whaleApp();
+    const statuses: number[] = [];
+    for (let i = 0; i < 31; i++) {
+      statuses.push((await app.get("/mcp/whale-alerts?userId=whale-watcher")).status);
+    }
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await app.get("/mcp/whale-alerts")).status).toBe(200);
+  });
+});
+
+describe("the card", () => {
+  test("has a header, the window and a block for each of the four types", async () => {
+    const app = whaleApp();
+    agentSays(app, [
+      alert({ description: "Deposited <fast> & whole.", txHash: `0x12345678${"a".repeat(52)}cdef` }),
+      alert({ token: "BTC", amount: 1_250_000_000, direction: "bearish" }),
+      alert({ token: "SOL", alertType: "smart_money", amount: 999_800, direction: "bullish" }),
+      alert({ token: "USDC", alertType: "large_transfer", amount: 25_000, direction: "neutral" }),
+    ]);
+    await watchHour(app);
+    expect(app.cards()[0]?.text.replace(/ · \d+ \w+ \d{4}, [\d:]+ UTC/, " · now")).toBe(
+      [
+        "<b>🐋 Whale alerts</b>\nLast 2 hours · now",
+        "<b>📥 Exchange inflow</b>\n🔴 <b>BTC $1.25B</b> · A large deposit.\n🔴 <b>ETH $4.2M</b> · Deposited &lt;fast&gt; &amp; whole. · tx 0x123456…cdef",
+        "<b>📤 Exchange outflow</b>\nNone seen",
+        "<b>🔗 Large on-chain move</b>\n🟡 <b>USDC $25K</b> · A large deposit.",
+        "<b>🧠 Smart money</b>\n🟢 <b>SOL $1M</b> · A large deposit.",
+      ].join("\n\n"),
+    );
+  });
+
+  test("shows the ten largest of a type and counts the rest", () => {
+    const alerts = Array.from({ length: 12 }, (_, i) => ({
+      token: `T${i}`,
+      alertType: "cex_outflow" as const,
+      amount: 1_000 * (i + 1),
+      direction: "bullish" as const,
+      description: "Left.",
+      verified: false,
+    }));
+    const block = alertCard({ hours: 1, at: START, alerts })[2];
+    const text = block?.map((span) => (typeof span === "string" ? span : span.bold)).join("") ?? "";
+    expect(text.split("\n")).toHaveLength(12);
+    expect(text).toContain("T11 $12K");
+    expect(text).not.toContain("T1 $2K");
+    expect(text).toMatch(/… and 2 more$/);
+  });
+});
