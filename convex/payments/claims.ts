@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
+import { recordCronRun } from "../lib/cronRuns";
 import { setting } from "../lib/env";
 import { vResult } from "../research/tables";
 import { userIdByAddress } from "../wallets/owners";
@@ -239,6 +240,7 @@ export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted paid reports");
     const lost = (state: "settling" | "generating") =>
       ctx.db
         .query("paymentClaims")

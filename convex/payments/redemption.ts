@@ -1,8 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, type ActionCtx } from "../_generated/server";
+import { type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { required } from "../lib/env";
+import { providerAction } from "../lib/providerCalls";
 import { HOUR, SECOND, sleep } from "../lib/time";
 import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain";
@@ -38,7 +39,7 @@ export type Redeemed = Infer<typeof vRedeemed>;
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
  * @throws AppError `upstream` when the chain cannot be asked; nothing is claimed then.
  */
-export const redeem = internalAction({
+export const redeem = providerAction({
   args: { proof: vProof, order: vOrder },
   returns: vRedeemed,
   handler: async (ctx, { proof, order }): Promise<Redeemed> => {
