@@ -82,6 +82,7 @@ import type * as messenger_settings from "../messenger/settings.js";
 import type * as messenger_tables from "../messenger/tables.js";
 import type * as messenger_waiting from "../messenger/waiting.js";
 import type * as ops_about from "../ops/about.js";
+import type * as ops_audit from "../ops/audit.js";
 import type * as ops_backlog from "../ops/backlog.js";
 import type * as ops_health from "../ops/health.js";
 import type * as ops_housekeeping from "../ops/housekeeping.js";
@@ -327,6 +328,7 @@ declare const fullApi: ApiFromModules<{
   "messenger/tables": typeof messenger_tables;
   "messenger/waiting": typeof messenger_waiting;
   "ops/about": typeof ops_about;
+  "ops/audit": typeof ops_audit;
   "ops/backlog": typeof ops_backlog;
   "ops/health": typeof ops_health;
   "ops/housekeeping": typeof ops_housekeeping;
