@@ -57,7 +57,12 @@ export type LimitName =
   | "card";
 
 /** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
-export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });
+export const vCaller = v.object({
+  userId: v.optional(v.string()),
+  address: v.union(v.string(), v.null()),
+  /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
+  requestId: v.optional(v.string()),
+});
 export type Caller = Infer<typeof vCaller>;
 
 /**

@@ -10,6 +10,7 @@ import {
 import { deadlines } from "./deadlines";
 import { AppError } from "./errors";
 import { charge, type Caller } from "./limits";
+import { log } from "./log";
 import { sleep } from "./time";
 
 /**
@@ -44,6 +45,7 @@ export async function beginRefresh(
   if (row === null) await ctx.db.insert("refreshes", begun);
   else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
+  log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
   return { key, attempt };
 }
 
@@ -66,6 +68,8 @@ export async function finishRefresh(
     leaseUntil: 0,
     ...(failure === null ? {} : { failure }),
   });
+  if (failure === null) log.info("refresh.done", { key, attempt });
+  else log.warn("refresh.failed", { key, attempt, error: failure });
   return true;
 }
 

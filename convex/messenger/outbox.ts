@@ -197,7 +197,7 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">) {
 
 async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
   const sent = row.state === "sent";
-  if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, reason: row.error });
+  if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, state: row.state });
   if (row.onSettled === undefined || row.subject === undefined) return;
   const handle = row.onSettled as FunctionHandle<
     "mutation",
