@@ -1,8 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as z from "zod";
 
-/** What a piece of work read and wrote: documents, and index ranges (each query and each get is one). */
-export type Usage = { read: number; written: number; ranges: number };
+/**
+ * What a piece of work read and wrote: documents, and index ranges (each query and each get is one); and the functions
+ * that actions called in it, by name.
+ */
+export type Usage = { read: number; written: number; ranges: number; called: string[] };
 
 /** The system calls behind `ctx`, through which convex-test sends everything a function does. */
 type SystemCalls = {
@@ -18,6 +21,8 @@ let installed = false;
 const streamed = z.object({ done: z.boolean() });
 const inserted = z.object({ _id: z.string() });
 const paged = z.object({ page: z.array(z.unknown()) });
+const named = z.object({ name: z.string() });
+const CALL = /^1\.0\/actions\/(?:query|mutation|action)$/;
 const WRITE = /^1\.0\/(?:insert|shallowMerge|replace|remove)$/;
 const SCHEDULE = /^1\.0\/(?:schedule|cancel_job)$/;
 
@@ -45,9 +50,9 @@ export function writeCount(): number {
 
 /** Runs `work` and tells what it read and wrote; functions it only scheduled are not counted. */
 export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; usage: Usage }> {
-  const usage: Usage = { read: 0, written: 0, ranges: 0 };
+  const usage: Usage = { read: 0, written: 0, ranges: 0, called: [] };
   const value = await usages.run(usage, work);
-  return { value, usage: { ...usage } };
+  return { value, usage: { ...usage, called: [...usage.called] } };
 }
 
 function systemCalls(): SystemCalls {
@@ -73,6 +78,7 @@ function counted(calls: SystemCalls): SystemCalls {
         // The scheduled function would inherit the usage it is not part of.
         return usages.exit(() => calls.asyncSyscall(operation, args));
       }
+      if (CALL.test(operation)) usages.getStore()?.called.push(...namesIn(args));
       const result = await calls.asyncSyscall(operation, args);
       if (WRITE.test(operation)) {
         writes += 1;
@@ -83,6 +89,12 @@ function counted(calls: SystemCalls): SystemCalls {
       return result;
     },
   };
+}
+
+/** A component's function and one called by its handle have no name here. */
+function namesIn(args: string): string[] {
+  const call = named.safeParse(JSON.parse(args));
+  return call.success ? [call.data.name] : [];
 }
 
 function readBy(operation: string, result: string): Partial<Usage> {
