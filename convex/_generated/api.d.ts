@@ -83,6 +83,7 @@ import type * as payments_proofs from "../payments/proofs.js";
 import type * as payments_redemption from "../payments/redemption.js";
 import type * as payments_relayer from "../payments/relayer.js";
 import type * as payments_reports from "../payments/reports.js";
+import type * as payments_repricing from "../payments/repricing.js";
 import type * as payments_settlement from "../payments/settlement.js";
 import type * as payments_settlements from "../payments/settlements.js";
 import type * as payments_terms from "../payments/terms.js";
@@ -236,6 +237,7 @@ declare const fullApi: ApiFromModules<{
   "payments/redemption": typeof payments_redemption;
   "payments/relayer": typeof payments_relayer;
   "payments/reports": typeof payments_reports;
+  "payments/repricing": typeof payments_repricing;
   "payments/settlement": typeof payments_settlement;
   "payments/settlements": typeof payments_settlements;
   "payments/terms": typeof payments_terms;

@@ -63,6 +63,16 @@ export const vTransfer = v.object({
   amount: v.string(),
 });
 
+export const vSettlement = v.object({
+  relayer: v.string(),
+  nonce: v.number(),
+  rawTransaction: v.string(),
+  txHash: v.string(),
+  /** The hashes of the same call with lower fees and the same nonce, oldest first: any one of them may be mined. */
+  outpriced: v.optional(v.array(v.string())),
+});
+
+export type Settlement = Infer<typeof vSettlement>;
 export type Order = Infer<typeof vOrder>;
 export type Strength = Infer<typeof vStrength>;
 export type ClaimState = Infer<typeof vClaimState>;
@@ -92,9 +102,7 @@ export const paidTables = {
     payer: v.string(),
     authorization: v.optional(vAuthorization),
     /** The signed bytes that carry it out, stored before anybody outside has them. */
-    settlement: v.optional(
-      v.object({ relayer: v.string(), nonce: v.number(), rawTransaction: v.string(), txHash: v.string() }),
-    ),
+    settlement: v.optional(vSettlement),
     /** The transaction that pays, as soon as it is known. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),

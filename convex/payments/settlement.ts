@@ -13,9 +13,10 @@ import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment
 import { asAddress, asHex } from "../wallets/addresses";
 import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
+import type { Settlement } from "./paidTables";
 import type { Authorization } from "./proofs";
 import { openRelayer, relayerAddress } from "./relayer";
-import type { SettlementTask } from "./settlements";
+import { repriced } from "./repricing";
 import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 import type { Transfer } from "./transfers";
 
@@ -25,11 +26,12 @@ import type { Transfer } from "./transfers";
 const PAUSE_MS = 300;
 /** Before a facilitator that is ahead of the chain's RPC is asked again. */
 const FACILITATOR_PAUSE_MS = 2_000;
+/** A transaction that is not mined is held against the chain's fees every so many looks. */
+const LOOKS_PER_PRICING = 10;
 /** More payments than are ever signed at the same moment. */
 const MAX_NONCES = 200;
 
 type Work = { claimId: Id<"paymentClaims">; attempt: number };
-type Settlement = NonNullable<SettlementTask["settlement"]>;
 /** How one round ended: the payment's transaction is being looked for again, or the claim has left this state. */
 type Round = "again" | "ended";
 
@@ -40,13 +42,13 @@ export const settle = internalAction({
   handler: async (ctx, work) => {
     const deadline = AbortSignal.timeout(deadlines.transaction);
     try {
-      for (;;) {
+      for (let look = 0; ; look++) {
         const task = await ctx.runQuery(internal.payments.settlements.task, work);
         if (task === null) return null;
         const round =
           task.settlement === null
             ? await handIn(ctx, work, task.authorization)
-            : await follow(ctx, work, task.authorization, task.settlement);
+            : await follow(ctx, work, task.authorization, task.settlement, look % LOOKS_PER_PRICING === 0);
         if (round === "ended") return null;
         if (deadline.aborted) {
           throw new AppError("upstream", "The payment is still being settled: send the same proof again");
@@ -131,22 +133,54 @@ async function follow(
   ctx: ActionCtx,
   work: Work,
   authorization: Authorization,
-  { relayer, nonce, rawTransaction, txHash }: Settlement,
+  settlement: Settlement,
+  pricing: boolean,
 ): Promise<Round> {
+  const { relayer, nonce, rawTransaction, txHash } = settlement;
   const raw = asHex(rawTransaction);
   const now = await standing(asAddress(relayer), nonce, raw);
   switch (now.kind) {
     case "mined":
       return now.succeeded ? accept(ctx, work, authorization, txHash) : recover(ctx, work, authorization);
     case "pending":
+      if (pricing) await outbid(ctx, work, settlement);
       return "again";
     case "missing":
-      report(work, await broadcast(raw));
+      if (!(pricing && (await outbid(ctx, work, settlement)))) report(work, await broadcast(raw));
       return "again";
     case "replaced":
-      await ctx.runMutation(internal.payments.settlements.drop, work);
-      return "again";
+      return acceptOutpriced(ctx, work, authorization, settlement);
   }
+}
+
+/** Hands the same call out with higher fees, when the chain's have grown beyond it. @returns Whether it did. */
+async function outbid(ctx: ActionCtx, work: Work, settlement: Settlement): Promise<boolean> {
+  const signed = await repriced(settlement);
+  if (signed === null) return false;
+  const { txHash: outpriced } = settlement;
+  // Stored first, like all signed bytes: what was mined is always known by one of the claim's hashes.
+  if (!(await ctx.runMutation(internal.payments.settlements.replace, { ...work, outpriced, ...signed }))) {
+    return true;
+  }
+  log.warn("payments.settlement repriced", { claimId: work.claimId });
+  report(work, await broadcast(signed.rawTransaction));
+  return true;
+}
+
+/** The nonce is used up: by the same call with lower fees, perhaps; else by somebody else's transaction. */
+async function acceptOutpriced(
+  ctx: ActionCtx,
+  work: Work,
+  authorization: Authorization,
+  { outpriced = [] }: Settlement,
+): Promise<Round> {
+  for (const txHash of outpriced) {
+    const payment = await readPayment(asHex(txHash));
+    if (payment.kind === "missing") continue;
+    return payment.succeeded ? accept(ctx, work, authorization, txHash) : recover(ctx, work, authorization);
+  }
+  await ctx.runMutation(internal.payments.settlements.drop, work);
+  return "again";
 }
 
 function report({ claimId }: Work, outcome: Awaited<ReturnType<typeof broadcast>>): void {

@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
 import { claimById, startGenerating, vRefusal } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
-import { vAuthorization, vTransfer, vTroubleCode } from "./paidTables";
+import { vAuthorization, vSettlement, vTransfer, vTroubleCode } from "./paidTables";
 import { ALREADY_USED } from "./terms";
 import { spendTransfer, spentTransfer } from "./transfers";
 
@@ -12,13 +12,6 @@ import { spendTransfer, spentTransfer } from "./transfers";
 
 const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
 type Work = { claimId: Doc<"paymentClaims">["_id"]; attempt: number };
-
-const vSettlement = v.object({
-  relayer: v.string(),
-  nonce: v.number(),
-  rawTransaction: v.string(),
-  txHash: v.string(),
-});
 
 const vTask = v.object({ authorization: vAuthorization, settlement: v.union(vSettlement, v.null()) });
 export type SettlementTask = Infer<typeof vTask>;
@@ -59,6 +52,23 @@ export const store = internalMutation({
     else await ctx.db.patch("relayers", account._id, { nextNonce: nonce + 1 });
     await ctx.db.patch("paymentClaims", row._id, { settlement, txHash: settlement.txHash });
     return "stored" as const;
+  },
+});
+
+/**
+ * Stores the same call with higher fees under the same nonce: at most one of the two can be mined, and both hashes are
+ * kept. @returns `false` when the bytes are void, because the attempt was overtaken or has stored others meanwhile.
+ */
+export const replace = internalMutation({
+  args: { ...vWork, outpriced: v.string(), rawTransaction: v.string(), txHash: v.string() },
+  returns: v.boolean(),
+  handler: async (ctx, { outpriced, rawTransaction, txHash, ...work }) => {
+    const row = await current(ctx, work);
+    if (row?.settlement?.txHash !== outpriced) return false;
+    const hashes = [...(row.settlement.outpriced ?? []), outpriced];
+    const settlement = { ...row.settlement, rawTransaction, txHash, outpriced: hashes };
+    await ctx.db.patch("paymentClaims", row._id, { settlement, txHash });
+    return true;
   },
 });
 

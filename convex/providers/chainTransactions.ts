@@ -7,7 +7,13 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import { getTransaction, getTransactionCount, getTransactionReceipt, sendRawTransaction } from "viem/actions";
+import {
+  getBlock,
+  getTransaction,
+  getTransactionCount,
+  getTransactionReceipt,
+  sendRawTransaction,
+} from "viem/actions";
 import { messageOf } from "../lib/errors";
 import { chainClient, chainFailure, guarded, refusalText } from "./chain";
 
@@ -76,6 +82,21 @@ export async function standing(from: Address, nonce: number, raw: Hex): Promise<
     }
     if (transaction !== null) return { kind: "pending" };
     return { kind: mined > nonce ? "replaced" : "missing" };
+  });
+}
+
+/**
+ * What the chain asks for gas now, in wei: the latest block's base fee and the suggested tip.
+ * @throws AppError `upstream`
+ */
+export async function gasPrices(): Promise<{ baseFee: bigint; tip: bigint }> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [block, tip] = await Promise.all([
+      getBlock(client, { blockTag: "latest" }),
+      client.request({ method: "eth_maxPriorityFeePerGas" }),
+    ]);
+    return { baseFee: block.baseFeePerGas ?? 0n, tip: BigInt(tip) };
   });
 }
 

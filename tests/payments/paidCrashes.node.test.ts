@@ -13,7 +13,6 @@ import {
   createPaidApp,
   ONE,
   payer,
-  PLATFORM,
   settlementCall,
   transfer,
   versionOne,
