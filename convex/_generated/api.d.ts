@@ -76,6 +76,7 @@ import type * as payments_depositSignatures from "../payments/depositSignatures.
 import type * as payments_depositTables from "../payments/depositTables.js";
 import type * as payments_depositWork from "../payments/depositWork.js";
 import type * as payments_deposits from "../payments/deposits.js";
+import type * as payments_erasure from "../payments/erasure.js";
 import type * as payments_hashProofs from "../payments/hashProofs.js";
 import type * as payments_http from "../payments/http.js";
 import type * as payments_paidTables from "../payments/paidTables.js";
@@ -230,6 +231,7 @@ declare const fullApi: ApiFromModules<{
   "payments/depositTables": typeof payments_depositTables;
   "payments/depositWork": typeof payments_depositWork;
   "payments/deposits": typeof payments_deposits;
+  "payments/erasure": typeof payments_erasure;
   "payments/hashProofs": typeof payments_hashProofs;
   "payments/http": typeof payments_http;
   "payments/paidTables": typeof payments_paidTables;

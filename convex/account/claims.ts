@@ -1,9 +1,11 @@
 import { v } from "convex/values";
-import { mutation, type QueryCtx } from "../_generated/server";
+import { internal } from "../_generated/api";
+import { action, internalMutation, type QueryCtx } from "../_generated/server";
 import { standingOf } from "../credits/model";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { userId as userIdShape } from "../lib/input";
+import { charge } from "../lib/limits";
 import { hasRuns } from "../runs/model";
 import { addressesOf, findUser, ownerOf } from "../users/model";
 import { walletOf } from "../wallets/model";
@@ -12,9 +14,21 @@ import { walletOf } from "../wallets/model";
  * Makes a `userId` that the caller already uses over HTTP their own: whoever knows it may, once, first come. From then on
  * its funds move with the caller's token alone. The id made at sign-in is given up for it, so nothing may hang on that.
  * @throws AppError `invalid_request` for what is no userId; `conflict` when it is another user's, when the caller has
- * claimed another, or when their present account is in use.
+ * claimed another, or when their present account is in use; `rate_limited`.
  */
-export const claimUserId = mutation({
+export const claimUserId = action({
+  args: { userId: v.string() },
+  returns: v.object({ userId: v.string() }),
+  handler: async (ctx, args): Promise<{ userId: string }> => {
+    const { tokenIdentifier } = await requireIdentity(ctx);
+    // Counted in a transaction of its own: a refused claim, which may be a guess, counts too.
+    await charge(ctx, "claim", { userId: tokenIdentifier, address: null });
+    return ctx.runMutation(internal.account.claims.claim, args);
+  },
+});
+
+/** The claim itself: one transaction decides who comes first. */
+export const claim = internalMutation({
   args: { userId: v.string() },
   returns: v.object({ userId: v.string() }),
   handler: async (ctx, args) => {

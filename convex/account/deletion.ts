@@ -2,16 +2,20 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { eraseReservations } from "../credits/reservations";
 import { MINUTE } from "../lib/time";
 import { eraseMessages } from "../messenger/model";
 import { eraseResearch, hasActiveShift } from "../research/model";
 import { eraseRuns, hasRuns } from "../runs/model";
+import { anonymisePayments } from "../payments/erasure";
 import { eraseAddresses, requireUser } from "../users/model";
+import { eraseTransferDays } from "../wallets/transferLimits";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
- * settings and linked addresses. What money depends on stays: the credits ledger with games and reservations, wallets,
- * transactions and trades, and the account itself, which is what protects the wallets.
+ * settings, linked addresses, ended reservations and past daily totals. Deposits and payments stay without the user's
+ * name, because a payment whose row is gone could be used again. What money depends on stays as it is: the credits
+ * ledger with games, wallets, transactions and trades, and the account itself, which is what protects the wallets.
  */
 
 /** Rows per transaction. */
@@ -30,6 +34,9 @@ const STEPS: ((ctx: MutationCtx, userId: string, limit: number) => Promise<numbe
   eraseRuns,
   eraseMessages,
   eraseAddresses,
+  eraseReservations,
+  eraseTransferDays,
+  anonymisePayments,
 ];
 
 /** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */

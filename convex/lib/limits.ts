@@ -25,6 +25,8 @@ const limits = {
   runAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   gameUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
   gameAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000 },
+  claimUser: { kind: "token bucket", rate: 20, period: HOUR, capacity: 20 },
+  claimAddress: { kind: "token bucket", rate: 200, period: HOUR, capacity: 200 },
   transferAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   depositUser: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200 },
@@ -35,7 +37,17 @@ const limits = {
 const rateLimiter = new RateLimiter(components.rateLimiter, limits);
 
 export type LimitName =
-  "chat" | "refresh" | "shift" | "settings" | "chain" | "transfer" | "deposit" | "payment" | "run" | "game";
+  | "chat"
+  | "refresh"
+  | "shift"
+  | "settings"
+  | "chain"
+  | "transfer"
+  | "deposit"
+  | "payment"
+  | "run"
+  | "game"
+  | "claim";
 
 /** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
 export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });

@@ -1,10 +1,12 @@
 import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { setting } from "../lib/env";
 import { vResult } from "../research/tables";
 import { userIdByAddress } from "../wallets/owners";
 import {
+  auditPayment,
   claimById,
   claimByKey,
   isReason,
@@ -22,6 +24,9 @@ import { ALREADY_USED, refusal, type Refusal } from "./terms";
 import { spendTransfer, spentTransfer, transferKey } from "./transfers";
 
 /** Claiming payments: one mutation decides who redeems what. Everything about the chain was checked before. */
+
+/** Rows per transaction; a report is about ten kilobytes. */
+const FORGOTTEN_TOGETHER = 100;
 
 const vClaimed = v.union(vTicket, vRefusal);
 
@@ -145,6 +150,7 @@ async function open(ctx: MutationCtx, { transfer, strength }: Graded, order: Ord
     txHash: transfer.txHash,
     createdAt: Date.now(),
   });
+  await auditPayment(ctx, claimId, { order, transfer });
   return startGenerating(ctx, await claimById(ctx, claimId));
 }
 
@@ -152,11 +158,12 @@ async function open(ctx: MutationCtx, { transfer, strength }: Graded, order: Ord
 async function override(
   ctx: MutationCtx,
   row: Doc<"paymentClaims">,
-  { strength }: Graded,
+  { transfer, strength }: Graded,
   order: Order,
 ): Promise<ClaimTicket> {
-  const taken = { order, strength, overridden: true, report: undefined, trouble: undefined };
-  await ctx.db.patch("paymentClaims", row._id, taken);
+  const taken = { order, strength, overridden: true, trouble: undefined };
+  await ctx.db.patch("paymentClaims", row._id, { ...taken, report: undefined, forgetAt: undefined });
+  await auditPayment(ctx, row._id, { order, transfer });
   return startGenerating(ctx, row);
 }
 
@@ -218,6 +225,8 @@ export const standing = internalQuery({
   handler: async (ctx, { claimId, attempt, bodyHash }): Promise<Standing> => {
     const row = await claimById(ctx, claimId);
     if (row.order.bodyHash !== bodyHash) return { state: "refused", ...ALREADY_USED };
+    // Forgotten while its caller waited.
+    if (row.state === "delivered" && row.report === undefined) return { state: "refused", ...ALREADY_USED };
     const paid = row.state !== "settling" && row.state !== "refused" && row.txHash !== undefined;
     const receipt = paid && row.txHash !== undefined ? { txHash: row.txHash, payer: row.payer } : null;
     if (row.state === "delivered" && row.report !== undefined) {
@@ -231,6 +240,25 @@ export const standing = internalQuery({
       return { state: "failed", code: trouble.code, message: trouble.message, receipt };
     }
     return { state: "working", receipt };
+  },
+});
+
+/** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
+export const forgetReports = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const old = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
+      .take(FORGOTTEN_TOGETHER);
+    for (const { _id } of old) {
+      await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
+    }
+    if (old.length === FORGOTTEN_TOGETHER) {
+      await ctx.scheduler.runAfter(0, internal.payments.claims.forgetReports, {});
+    }
+    return null;
   },
 });
 

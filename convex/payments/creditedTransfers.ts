@@ -1,9 +1,9 @@
 import type { MutationCtx } from "../_generated/server";
-import { deduct, standingOf } from "../credits/model";
+import { deduct, depositor, standingOf } from "../credits/model";
 import { creditsFor } from "../credits/rates";
 import { PRICE } from "./terms";
 import type { Strength } from "./paidTables";
-import { transferKey, type Transfer } from "./transfers";
+import { depositKey, transferKey, type Transfer } from "./transfers";
 
 /**
  * Buys a report with a transfer that was credited as a deposit before: its price goes back from the credits, in the
@@ -20,14 +20,17 @@ export async function payFromCredits(
     .query("deposits")
     .withIndex("by_transfer", (q) => q.eq("txHash", transfer.txHash).eq("logIndex", transfer.logIndex))
     .unique();
-  if (deposit?.state !== "credited" || deposit.userId === undefined) return false;
-  if (strength < 2 && deposit.userId !== userId) return false;
+  if (deposit?.state !== "credited") return false;
+  // The ledger says whose it was, also of a deposit whose row has been made anonymous.
+  const owner = await depositor(ctx, depositKey(deposit, deposit.creditings));
+  if (owner === null || (strength < 2 && owner !== userId)) return false;
   // A signed payment is known before it is mined: the deposit left the report's price out from the start.
   if ((deposit.credits ?? 0) < creditsFor(BigInt(deposit.amount))) return true;
   const amount = creditsFor(PRICE);
-  const { balance } = await standingOf(ctx, deposit.userId);
+  const { balance } = await standingOf(ctx, owner);
   if (amount > 0 && balance < amount) return false;
-  if (amount > 0)
-    await deduct(ctx, { userId: deposit.userId, amount, key: `report:${transferKey(transfer)}` });
+  if (amount > 0) {
+    await deduct(ctx, { userId: owner, amount, key: `report:${transferKey(transfer)}`, source: "report" });
+  }
   return true;
 }

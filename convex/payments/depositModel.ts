@@ -7,7 +7,7 @@ import { userIdByAddress } from "../wallets/owners";
 import { claimByKey } from "./claimRows";
 import { NEVER, nextMatch } from "./depositPhases";
 import { PRICE } from "./terms";
-import { releaseDeposit, spendTransfer, spentTransfer, transferKey } from "./transfers";
+import { depositKey, releaseDeposit, spendTransfer, spentTransfer } from "./transfers";
 
 /** What a confirmed transfer brings, and to whom. Each function is one step of its caller's transaction. */
 
@@ -53,7 +53,7 @@ export async function creditUnmatched(ctx: MutationCtx, address: string, userId:
 /** Takes a deposit back that the chain has dropped, with the credits it brought. */
 export async function revertDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
   if (row.state === "credited") {
-    await reverseDeposit(ctx, { key: ledgerKey(row, row.creditings) });
+    await reverseDeposit(ctx, { key: depositKey(row, row.creditings) });
     await releaseDeposit(ctx, row);
     log.warn("deposits.reversed", { depositId: row._id });
   }
@@ -69,7 +69,7 @@ async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): P
     return;
   }
   const creditings = row.creditings + 1;
-  const key = ledgerKey(row, creditings);
+  const key = depositKey(row, creditings);
   await spendTransfer(ctx, row, { depositKey: key });
   await creditDeposit(ctx, { userId, amount: credits, key, source: "usdc" });
   const state = "credited" as const;
@@ -85,10 +85,4 @@ async function boughtReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolea
   if (row.authorization === undefined) return false;
   const claim = await claimByKey(ctx, `auth:${row.from}:${row.authorization}`);
   return claim !== null && claim.state !== "refused";
-}
-
-/** A key is credited once and reversed once, so a transfer that comes back after a reorganisation takes a new one. */
-function ledgerKey(row: Doc<"deposits">, crediting: number): string {
-  const key = `deposit:${transferKey(row)}`;
-  return crediting === 1 ? key : `${key}:${crediting}`;
 }

@@ -63,6 +63,7 @@ export const depositTables = {
     state: vDepositState,
     /** Why it is ignored. */
     reason: v.optional(v.string()),
+    /** Whom it was credited to; taken off when they delete their data, as the ledger knows it too. */
     userId: v.optional(v.string()),
     /** Whole credits it brought. */
     credits: v.optional(v.number()),
@@ -74,5 +75,6 @@ export const depositTables = {
   })
     .index("by_transfer", ["txHash", "logIndex"])
     .index("by_from_and_state", ["from", "state"])
+    .index("by_userId", ["userId"])
     .index("by_nextMatchAt", ["nextMatchAt"]),
 };

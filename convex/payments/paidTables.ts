@@ -106,11 +106,16 @@ export const paidTables = {
     /** The transaction that pays, as soon as it is known. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),
+    /** Kept while the same proof yields it again, and no longer. */
     report: v.optional(v.object({ result: vResult, model: v.string(), generatedAt: v.number() })),
+    /** When the report is forgotten; absent without one. */
+    forgetAt: v.optional(v.number()),
   })
     .index("by_key", ["key"])
     .index("by_txHash", ["txHash"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+    .index("by_state_and_leaseUntil", ["state", "leaseUntil"])
+    .index("by_forgetAt", ["forgetAt"])
+    .index("by_userId", ["order.userId"]),
 
   /** The gas accounts that carry out signed payments. Written with each settlement. Kept. */
   relayers: defineTable({

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
-import { claimById, startGenerating, vRefusal } from "./claimRows";
+import { auditPayment, claimById, startGenerating, vRefusal } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
 import { vAuthorization, vSettlement, vTransfer, vTroubleCode } from "./paidTables";
 import { ALREADY_USED } from "./terms";
@@ -100,6 +100,7 @@ export const paid = internalMutation({
       if (spent?.claimKey !== undefined) continue;
       if (spent !== null && !(await payFromCredits(ctx, transfer, row.order.userId, row.strength))) continue;
       await spendTransfer(ctx, transfer, { claimKey: row.key });
+      await auditPayment(ctx, row._id, { order: row.order, transfer });
       await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
       await startGenerating(ctx, row);
       return null;

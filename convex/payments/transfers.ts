@@ -10,6 +10,16 @@ export function transferKey({ txHash, logIndex }: Pick<Transfer, "txHash" | "log
   return `${txHash.toLowerCase()}:${logIndex}`;
 }
 
+/**
+ * The ledger's key of a deposit. A key is credited once and reversed once, so a transfer that comes back after a
+ * reorganisation takes a new one.
+ * @param crediting Counts from 1.
+ */
+export function depositKey(transfer: Pick<Transfer, "txHash" | "logIndex">, crediting: number): string {
+  const key = `deposit:${transferKey(transfer)}`;
+  return crediting === 1 ? key : `${key}:${crediting}`;
+}
+
 /** What a transfer has bought so far; `null` when nothing. */
 export async function spentTransfer(
   ctx: QueryCtx,

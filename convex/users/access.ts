@@ -1,6 +1,7 @@
+import type { Auth } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx } from "../_generated/server";
+import { internalQuery, type ActionCtx, type MutationCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { ownerOf, requireUser } from "./model";
@@ -14,6 +15,15 @@ import { ownerOf, requireUser } from "./model";
  */
 export async function assertMayMove(ctx: ActionCtx, userId: string): Promise<void> {
   const owner: string | null = await ctx.runQuery(internal.users.access.owner, { userId });
+  await assertIsOwner(ctx, owner);
+}
+
+/** The same in the transaction that decides: a `userId` that was claimed since the caller was let in is guarded too. */
+export async function assertMayMoveNow(ctx: MutationCtx, userId: string): Promise<void> {
+  await assertIsOwner(ctx, (await ownerOf(ctx, userId))?.tokenIdentifier ?? null);
+}
+
+async function assertIsOwner(ctx: { auth: Auth }, owner: string | null): Promise<void> {
   if (owner === null) return;
   const { tokenIdentifier } = await requireIdentity(ctx);
   if (tokenIdentifier !== owner) {

@@ -5,6 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../_generated
 import { recordAudit } from "../lib/audit";
 import { isOn } from "../lib/env";
 import { AppError, type ErrorCode } from "../lib/errors";
+import { assertMayMoveNow } from "../users/access";
 import {
   DRIVER_LEASE_MS,
   isOpen,
@@ -37,8 +38,8 @@ const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), 
  * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
  * somebody works through the wallet's queue.
  * @returns The transaction, the first one when the key was used before with the same request.
- * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
- * would be passed.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not;
+ * `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit would be passed.
  */
 export const open = internalMutation({
   args: {
@@ -52,6 +53,8 @@ export const open = internalMutation({
   },
   returns: v.id("transactions"),
   handler: async (ctx, { userId, walletId, request, source, idempotencyKey, valueMicroUsd }) => {
+    // Other sources have shown in their own way whose order it is, and carry no token.
+    if (source === "web") await assertMayMoveNow(ctx, userId);
     const earlier = await openedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) {
       if (earlier.walletId !== walletId || !sameRequest(earlier.request, request)) {

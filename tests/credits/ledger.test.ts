@@ -60,7 +60,7 @@ describe("the ledger", () => {
     const app = createApp();
     await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 5)));
     const spend = (amount: number, key: string) =>
-      inLedger(app, (ctx) => deduct(ctx, { userId: "alice", amount, key }));
+      inLedger(app, (ctx) => deduct(ctx, { userId: "alice", amount, key, source: "agent_run" }));
     await expect(spend(6, "a")).rejects.toMatchObject({ data: { code: "payment_required" } });
     expect(await spend(5, "b")).toMatchObject({ balance: 0 });
     expect(await spend(5, "b")).toMatchObject({ balance: 0 });
@@ -79,7 +79,7 @@ describe("the ledger", () => {
     const app = createApp();
     await inLedger(app, async (ctx) => {
       await creditDeposit(ctx, usdc("first", 100));
-      await deduct(ctx, { userId: "alice", amount: 70, key: "spent" });
+      await deduct(ctx, { userId: "alice", amount: 70, key: "spent", source: "agent_run" });
     });
     const reverse = () => inLedger(app, (ctx) => reverseDeposit(ctx, { key: "first" }));
     expect(await reverse()).toEqual({ taken: 30, owed: 70 });
@@ -104,7 +104,7 @@ describe("the ledger", () => {
     const app = createApp();
     await inLedger(app, async (ctx) => {
       await creditDeposit(ctx, usdc("first", 100));
-      await deduct(ctx, { userId: "alice", amount: 1, key: "spent" });
+      await deduct(ctx, { userId: "alice", amount: 1, key: "spent", source: "agent_run" });
     });
     for (const key of ["unknown", "spent"]) {
       expect(await inLedger(app, (ctx) => reverseDeposit(ctx, { key }))).toEqual({ taken: 0, owed: 0 });
@@ -221,7 +221,7 @@ async function perform(ctx: MutationCtx, prefix: string, step: Operation): Promi
     case "reverse":
       return reverseDeposit(ctx, { key });
     case "deduct":
-      return deduct(ctx, { userId, amount: step.amount, key });
+      return deduct(ctx, { userId, amount: step.amount, key, source: "report" });
     case "reserve":
       return reserve(ctx, { runId, userId, agentId: "a" }, step.amount);
     case "settle":

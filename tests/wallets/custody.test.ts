@@ -22,6 +22,7 @@ const PUBLIC_FUNCTIONS = [
   "credits/app:history",
   "credits/app:openGame",
   "research/app:reports",
+  "research/app:shifts",
   "runs/app:mine",
   "runs/app:one",
   "users/addresses:challenge",
