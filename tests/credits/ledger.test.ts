@@ -204,7 +204,7 @@ describe("over random interleavings", () => {
           for (const user of ["alice", "bob"]) await checkUser(ctx, prefix + user);
         });
       }),
-      { numRuns: 60 },
+      { numRuns: 120 },
     );
     await app.during(app.t.mutation(internal.credits.reconciliation.run, {}));
     await app.settle();
