@@ -88,6 +88,7 @@ import type * as payments_repricing from "../payments/repricing.js";
 import type * as payments_settlement from "../payments/settlement.js";
 import type * as payments_settlements from "../payments/settlements.js";
 import type * as payments_terms from "../payments/terms.js";
+import type * as payments_transferClaims from "../payments/transferClaims.js";
 import type * as payments_transferTables from "../payments/transferTables.js";
 import type * as payments_transfers from "../payments/transfers.js";
 import type * as prices_feeds from "../prices/feeds.js";
@@ -243,6 +244,7 @@ declare const fullApi: ApiFromModules<{
   "payments/settlement": typeof payments_settlement;
   "payments/settlements": typeof payments_settlements;
   "payments/terms": typeof payments_terms;
+  "payments/transferClaims": typeof payments_transferClaims;
   "payments/transferTables": typeof payments_transferTables;
   "payments/transfers": typeof payments_transfers;
   "prices/feeds": typeof prices_feeds;

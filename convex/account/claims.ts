@@ -1,11 +1,14 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { action, internalMutation, type QueryCtx } from "../_generated/server";
+import { hasGames } from "../credits/games";
 import { standingOf } from "../credits/model";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { userId as userIdShape } from "../lib/input";
 import { charge } from "../lib/limits";
+import { configOf } from "../messenger/model";
+import { hasResearch } from "../research/model";
 import { hasRuns } from "../runs/model";
 import { addressesOf, findUser, ownerOf } from "../users/model";
 import { walletOf } from "../wallets/model";
@@ -55,7 +58,7 @@ export const claim = internalMutation({
     if (await isInUse(ctx, user.userId)) {
       throw new AppError(
         "conflict",
-        "This account has credits, wallets, addresses or runs of its own already",
+        "This account has credits, wallets, research or settings of its own already",
       );
     }
     await ctx.db.patch("users", user._id, { userId, claimed: true });
@@ -70,6 +73,9 @@ async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
     (await walletOf(ctx, userId, "basic")) !== null ||
     (await walletOf(ctx, userId, "custody")) !== null ||
     (await addressesOf(ctx, userId)).length > 0 ||
-    (await hasRuns(ctx, userId))
+    (await hasRuns(ctx, userId)) ||
+    (await hasResearch(ctx, userId)) ||
+    (await hasGames(ctx, userId)) ||
+    (await configOf(ctx, userId)) !== null
   );
 }

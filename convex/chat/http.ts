@@ -35,7 +35,7 @@ const chat: MountedEndpoint = endpoint({
     userId: absentWhenEmpty(userId),
   }),
   returns: z.object({ answer: z.string(), agentId: z.string(), model: z.string() }),
-  handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [] }, { caller }) => {
+  handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [], userId }, { caller }) => {
     if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
     const { answer, model } = await ctx.runAction(internal.chat.replies.answer, {
@@ -43,6 +43,7 @@ const chat: MountedEndpoint = endpoint({
       question,
       messages: lastTurns(messages),
       caller,
+      personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: userId ?? null }),
     });
     return { answer, agentId, model };
   },

@@ -48,6 +48,11 @@ export async function creditDeposit(
   return { ...(await bringIn(ctx, { ...deposit, type: "deposit" })), credited: true };
 }
 
+/** Whether there is a row under a key, whosever. */
+export async function isWritten(ctx: QueryCtx, key: string): Promise<boolean> {
+  return (await entryWith(ctx, key)) !== null;
+}
+
 /** Whose ledger a deposit was credited to; `null` when there is none under this key. */
 export async function depositor(ctx: QueryCtx, key: string): Promise<string | null> {
   const row = await entryWith(ctx, key);

@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { chatId, userId, withAliases } from "../lib/input";
 import { seal } from "../lib/sealing";
+import { assertMayMove } from "../users/access";
 import { botTokenSeal } from "./seals";
 
 const botToken = z
@@ -37,6 +38,8 @@ const settings: MountedEndpoint = endpoint({
   ),
   returns: z.object({ success: z.literal(true) }),
   handler: async (ctx, { userId, messengerBotToken, messengerChatId }) => {
+    // Whoever sets the chat reads the reports.
+    await assertMayMove(ctx, userId);
     const sealed = messengerBotToken ? await seal(messengerBotToken, botTokenSeal(userId)) : null;
     await ctx.runMutation(internal.messenger.settings.save, {
       userId,

@@ -79,14 +79,14 @@ export async function startGenerating(ctx: MutationCtx, row: Doc<"paymentClaims"
 export async function auditPayment(
   ctx: MutationCtx,
   claimId: Id<"paymentClaims">,
-  { order, transfer }: { order: Order; transfer: Transfer },
+  { order, transfer }: { order: Order; transfer: Pick<Transfer, "txHash" | "position" | "from" | "amount"> },
 ): Promise<void> {
-  const { txHash, logIndex, from, amount } = transfer;
+  const { txHash, position, from, amount } = transfer;
   await recordAudit(ctx, {
     actor: order.userId ?? from,
     action: "payment accepted",
     subject: claimId,
-    detail: `${amount} units of USDC from ${from} by ${txHash}:${logIndex}`,
+    detail: `${amount} units of USDC from ${from} by ${txHash}:${position}`,
   });
 }
 

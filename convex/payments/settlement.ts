@@ -17,6 +17,7 @@ import type { Settlement } from "./paidTables";
 import type { Authorization } from "./proofs";
 import { openRelayer, relayerAddress } from "./relayer";
 import { repriced } from "./repricing";
+import type { SettlementTask } from "./settlements";
 import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 import type { Transfer } from "./transfers";
 
@@ -47,7 +48,7 @@ export const settle = internalAction({
         if (task === null) return null;
         const round =
           task.settlement === null
-            ? await handIn(ctx, work, task.authorization)
+            ? await handIn(ctx, work, task)
             : await follow(ctx, work, task.authorization, task.settlement, look % LOOKS_PER_PRICING === 0);
         if (round === "ended") return null;
         if (deadline.aborted) {
@@ -69,11 +70,17 @@ export const settle = internalAction({
 });
 
 /** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
-async function handIn(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+async function handIn(
+  ctx: ActionCtx,
+  work: Work,
+  { authorization, dropped }: SettlementTask,
+): Promise<Round> {
   const relayer = relayerAddress();
   const feasible = await tryAuthorization(authorization, relayer);
-  if (feasible.kind === "used") return recover(ctx, work, authorization);
+  if (feasible.kind === "used") return recover(ctx, work, authorization, "not seen");
   if (feasible.kind === "refused") {
+    // Bytes that were handed out and given up may have paid all the same, where this node has not looked yet.
+    if (dropped) await believe(ctx, work);
     await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: feasible });
     return "ended";
   }
@@ -90,7 +97,7 @@ async function handOver(ctx: ActionCtx, work: Work, authorization: Authorization
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
   const done = await settleByFacilitator(payment, requirementOne(paidResource()));
   const { from, nonce } = signedAuthorization(authorization);
-  if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, authorization);
+  if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, authorization, "not seen");
   if (!done) {
     throw new AppError(
       "upstream",
@@ -141,7 +148,9 @@ async function follow(
   const now = await standing(asAddress(relayer), nonce, raw);
   switch (now.kind) {
     case "mined":
-      return now.succeeded ? accept(ctx, work, authorization, txHash) : recover(ctx, work, authorization);
+      return now.succeeded
+        ? accept(ctx, work, authorization, txHash)
+        : recover(ctx, work, authorization, "failed");
     case "pending":
       if (pricing) await outbid(ctx, work, settlement);
       return "again";
@@ -172,14 +181,23 @@ async function acceptOutpriced(
   ctx: ActionCtx,
   work: Work,
   authorization: Authorization,
-  { outpriced = [] }: Settlement,
+  settlement: Settlement,
 ): Promise<Round> {
-  for (const txHash of outpriced) {
+  for (const txHash of settlement.outpriced ?? []) {
     const payment = await readPayment(asHex(txHash));
     if (payment.kind === "missing") continue;
-    return payment.succeeded ? accept(ctx, work, authorization, txHash) : recover(ctx, work, authorization);
+    return payment.succeeded
+      ? accept(ctx, work, authorization, txHash)
+      : recover(ctx, work, authorization, "failed");
   }
-  await ctx.runMutation(internal.payments.settlements.drop, work);
+  // Asked a second time once it has been the answer for long enough: that node may have been behind as well.
+  const { relayer, nonce, rawTransaction } = settlement;
+  if (
+    (await ctx.runMutation(internal.payments.settlements.doubt, { ...work, answer: "replacedSince" })) &&
+    (await standing(asAddress(relayer), nonce, asHex(rawTransaction))).kind === "replaced"
+  ) {
+    await ctx.runMutation(internal.payments.settlements.drop, work);
+  }
   return "again";
 }
 
@@ -188,14 +206,36 @@ function report({ claimId }: Work, outcome: Awaited<ReturnType<typeof broadcast>
     log.error("payments.settlement refused", { claimId, reason: outcome.reason });
 }
 
-/** The authorization was used, perhaps by a stranger: a payment all the same, if it is one. */
-async function recover(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+/**
+ * The authorization was used, perhaps by a stranger: a payment all the same, if it is one.
+ * @param own What became of this service's own transaction, as far as the chain has shown it.
+ */
+async function recover(
+  ctx: ActionCtx,
+  work: Work,
+  authorization: Authorization,
+  own: "failed" | "not seen",
+): Promise<Round> {
   const { from, nonce } = signedAuthorization(authorization);
   const txHash = await findAuthorizationUse(from, nonce);
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
   const feasible = await tryAuthorization(authorization, relayerAddress());
+  if (feasible.kind === "used" || own === "not seen") await believe(ctx, work);
   await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: whyUnpaid(feasible) });
   return "ended";
+}
+
+/**
+ * Lets a payment be refused whose authorization may have been used where this node has not looked yet.
+ * @throws AppError `upstream` until that has been the answer for long enough: the lease takes the payment up again.
+ */
+async function believe(ctx: ActionCtx, work: Work): Promise<void> {
+  if (await ctx.runMutation(internal.payments.settlements.doubt, { ...work, answer: "unlocatedSince" }))
+    return;
+  throw new AppError(
+    "upstream",
+    "The chain does not show yet whether this payment was made: send the same proof again",
+  );
 }
 
 /** Why an authorization whose use cannot be found has paid nothing. */
@@ -219,7 +259,9 @@ async function accept(
   txHash: string,
 ): Promise<Round> {
   const payment = await readPayment(asHex(txHash));
-  if (payment.kind === "missing" || payment.confirmations < Number(setting("CONFIRMATIONS"))) return "again";
+  // A node that is behind, or a block that was replaced in between: the next look tells.
+  if (payment.kind === "missing" || !payment.succeeded) return "again";
+  if (payment.confirmations < Number(setting("CONFIRMATIONS"))) return "again";
   const candidates = transfersFor(payment.transfers, authorization, txHash);
   if (candidates.length === 0) {
     const refused = refusal("no_matching_transfer", "The authorization was used without paying this service");
@@ -232,12 +274,12 @@ async function accept(
 
 /** The transfers of a transaction that may be an authorization's. */
 export function transfersFor(
-  transfers: readonly { logIndex: number; from: string; to: string; value: bigint }[],
+  transfers: readonly { position: number; from: string; to: string; value: bigint }[],
   { from, value }: Authorization,
   txHash: string,
 ): Transfer[] {
   const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
   return transfers
     .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
-    .map(({ logIndex }) => ({ txHash, logIndex, from, amount: value }));
+    .map(({ position }) => ({ txHash, position, from, amount: value }));
 }

@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
+import { REPLACED_AFTER_MS } from "../wallets/machine";
 import { auditPayment, claimById, startGenerating, vRefusal } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
 import { vAuthorization, vSettlement, vTransfer, vTroubleCode } from "./paidTables";
@@ -13,7 +14,15 @@ import { spendTransfer, spentTransfer } from "./transfers";
 const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
 type Work = { claimId: Doc<"paymentClaims">["_id"]; attempt: number };
 
-const vTask = v.object({ authorization: vAuthorization, settlement: v.union(vSettlement, v.null()) });
+/** How long an answer of the chain's has to stay the same until it is believed: a node may be behind others. */
+const BELIEVED_AFTER_MS = { replacedSince: REPLACED_AFTER_MS, unlocatedSince: 10 * MINUTE } as const;
+
+const vTask = v.object({
+  authorization: vAuthorization,
+  settlement: v.union(vSettlement, v.null()),
+  /** Bytes of an earlier settlement were given up. */
+  dropped: v.boolean(),
+});
 export type SettlementTask = Infer<typeof vTask>;
 
 /** What an attempt at settling has before it; `null` when it was overtaken. */
@@ -23,7 +32,8 @@ export const task = internalQuery({
   handler: async (ctx, work): Promise<SettlementTask | null> => {
     const row = await current(ctx, work);
     if (row?.authorization === undefined) return null;
-    return { authorization: row.authorization, settlement: row.settlement ?? null };
+    const { authorization, settlement = null, replacedSince } = row;
+    return { authorization, settlement, dropped: settlement === null && replacedSince !== undefined };
   },
 });
 
@@ -69,6 +79,25 @@ export const replace = internalMutation({
     const settlement = { ...row.settlement, rawTransaction, txHash, outpriced: hashes };
     await ctx.db.patch("paymentClaims", row._id, { settlement, txHash });
     return true;
+  },
+});
+
+/**
+ * Notes an answer of the chain's that would end a payment wrongly if it came from a node that is behind.
+ * @param answer `replacedSince`: another transaction has the nonce; `unlocatedSince`: no use of the authorization pays.
+ * @returns Whether that has been the answer for long enough to be believed.
+ */
+export const doubt = internalMutation({
+  args: { ...vWork, answer: v.union(v.literal("replacedSince"), v.literal("unlocatedSince")) },
+  returns: v.boolean(),
+  handler: async (ctx, { answer, ...work }) => {
+    const row = await current(ctx, work);
+    if (row === null) return false;
+    const now = Date.now();
+    const since = row[answer];
+    if (since !== undefined) return now - since >= BELIEVED_AFTER_MS[answer];
+    await ctx.db.patch("paymentClaims", row._id, { [answer]: now });
+    return false;
   },
 });
 
@@ -149,6 +178,8 @@ async function end(
     refusal: { reason, error },
     leaseUntil: 0,
     settlement: undefined,
+    replacedSince: undefined,
+    unlocatedSince: undefined,
     txHash: undefined,
   });
 }

@@ -24,7 +24,7 @@ export type Broadcast =
   | { kind: "accepted" }
   /** Its nonce is taken, by itself or by another: ask for its receipt. */
   | { kind: "nonce taken" }
-  /** The node will not have it, for example for want of funds. */
+  /** The node will not have it; `reason` is one of the words of `INVALID` in lower case, and never the node's own. */
   | { kind: "refused"; reason: string }
   /** Nobody knows whether it arrived. */
   | { kind: "unknown"; reason: string };
@@ -45,9 +45,10 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
     if (/already (?:imported|known)|known transaction/i.test(said)) return { kind: "accepted" };
     if (/nonce (?:is )?too low|replacement transaction underpriced/i.test(said))
       return { kind: "nonce taken" };
-    return INVALID.test(said)
-      ? { kind: "refused", reason: said }
-      : { kind: "unknown", reason: "The chain RPC did not take the transaction" };
+    const [word] = INVALID.exec(said) ?? [];
+    return word === undefined
+      ? { kind: "unknown", reason: "The chain RPC did not take the transaction" }
+      : { kind: "refused", reason: word.toLowerCase() };
   }
 }
 

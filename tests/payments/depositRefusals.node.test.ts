@@ -118,9 +118,9 @@ describe("what is no deposit", () => {
 describe("a transfer that bought a report", () => {
   const spend = (app: WalletApp, paid: Awaited<ReturnType<typeof pay>>, amount: bigint) =>
     app.t.run((ctx) => {
-      const { txHash, logIndex, wallet } = paid;
-      const transfer = { txHash, logIndex, from: wallet.address, amount: amount.toString() };
-      return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:${logIndex}` });
+      const { txHash, wallet } = paid;
+      const transfer = { txHash, position: 0, from: wallet.address, amount: amount.toString() };
+      return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:0` });
     });
 
   test("of exactly its price credits nothing", async () => {
@@ -141,7 +141,7 @@ describe("a transfer that bought a report", () => {
     const { txHash, logIndex } = paid;
     expect((await notify(app, { txHash })).body).toEqual(credited(txHash, logIndex, "100", 9_900));
     const [row] = await app.rows("spentTransfers");
-    expect(row).toMatchObject({ claimKey: `log:${txHash}:${logIndex}`, depositKey: expect.any(String) });
+    expect(row).toMatchObject({ claimKey: `log:${txHash}:0`, depositKey: expect.any(String) });
   });
 
   test("by a signed payment is known before the report's work says so", async () => {

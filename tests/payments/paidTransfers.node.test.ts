@@ -263,7 +263,7 @@ describe("a transaction's hash", () => {
       { actor: lower, action: "payment accepted", subject: claims[1]?._id },
     ]);
     expect(audit[0]?.detail).toBe(
-      `1000000 units of USDC from ${lower} by ${hash}:${(await app.rows("spentTransfers"))[0]?.logIndex}`,
+      `1000000 units of USDC from ${lower} by ${hash}:${(await app.rows("spentTransfers"))[0]?.position}`,
     );
     expect(JSON.stringify(audit)).not.toContain(authorized.signature.slice(2, 40));
   });
@@ -428,7 +428,7 @@ describe("whose payment it is", () => {
     for (const userId of ["a", "b", "c"]) answers.push((await buyWith(app, batch, { userId })).status);
     expect(answers).toEqual([200, 200, 402]);
     const spent = await app.rows("spentTransfers");
-    expect(new Set(spent.map(({ logIndex }) => logIndex)).size).toBe(2);
+    expect(new Set(spent.map(({ position }) => position)).size).toBe(2);
   });
 
   /** Several settlements in one transaction, as facilitators make them. */

@@ -110,11 +110,39 @@ describe("a userId the user already has", () => {
 
   test("does not take the place of an account in use", async () => {
     const app = createApp();
-    const alice = browserOf(app, "alice");
-    await alice.mutation(api.users.profile.signIn, {});
-    const { sessionId } = await alice.mutation(api.credits.app.openGame, {});
-    await alice.mutation(api.credits.app.finishGame, { sessionId, levelReached: 1 });
-    await expect(claim(app, "alice", "old-id")).rejects.toMatchObject({ data: { code: "conflict" } });
+    const uses: Record<string, (browser: ReturnType<typeof browserOf>, userId: string) => Promise<unknown>> =
+      {
+        games: (browser) => browser.mutation(api.credits.app.openGame, {}),
+        shifts: (_browser, userId) => app.post("/mcp/research/start", { userId, token: "BTC" }),
+        settings: (browser, userId) =>
+          browser.fetch("/user/messenger", {
+            method: "POST",
+            body: JSON.stringify({ userId, messengerChatId: "42" }),
+          }),
+      };
+    for (const [name, use] of Object.entries(uses)) {
+      const browser = browserOf(app, name);
+      const { userId } = await browser.mutation(api.users.profile.signIn, {});
+      await use(browser, userId);
+      await expect(claim(app, name, `old-${name}`)).rejects.toMatchObject({ data: { code: "conflict" } });
+    }
+  });
+});
+
+describe("a claimed userId over HTTP", () => {
+  const claim = (app: App, subject: string, userId: string) =>
+    browserOf(app, subject).action(api.account.claims.claimUserId, { userId });
+  const settings = { userId: "alice-id", messengerChatId: "42" };
+  const init = { method: "POST", body: JSON.stringify(settings) };
+
+  test("has its reports sent elsewhere with its user's token alone", async () => {
+    const app = createApp();
+    expect((await app.post("/user/messenger", settings)).status).toBe(200);
+    await claim(app, "alice", "alice-id");
+    await claim(app, "mallory", "mallory-id");
+    expect((await app.t.fetch("/user/messenger", init)).status).toBe(401);
+    expect((await browserOf(app, "mallory").fetch("/user/messenger", init)).status).toBe(403);
+    expect((await browserOf(app, "alice").fetch("/user/messenger", init)).status).toBe(200);
   });
 });
 

@@ -18,11 +18,8 @@ async function lived() {
   const { userId } = await alice.mutation(api.users.profile.signIn, {});
   await app.t.run((ctx) => creditDeposit(ctx, { userId, amount: 100, key: "given", source: "usdc" }));
   await app.post("/mcp/defi/connect", { userId });
-  await app.post("/user/messenger", {
-    userId,
-    messengerBotToken: "1234567:own-bot-token",
-    messengerChatId: "42",
-  });
+  const settings = { userId, messengerBotToken: "1234567:own-bot-token", messengerChatId: "42" };
+  await alice.fetch("/user/messenger", { method: "POST", body: JSON.stringify(settings) });
   await app.post("/mcp/research/start", { userId, token: "BTC" });
   await app.post("/mcp/research/start", { userId: "bob", token: "BTC" });
   await alice.mutation(api.chat.runs.start, { question: "How is the market?" });
