@@ -42,7 +42,7 @@ describe("what is no deposit", () => {
     expect([await app.rows("deposits"), await balanceOf(app)]).toEqual([[], 0]);
   });
 
-  test("a transfer to someone else, another token, ether, and the platform's own transfer", async () => {
+  test("a transfer of nothing, to someone else, another token, ether, and the platform's own transfer", async () => {
     const app = createApp();
     const wallet = await newWallet(chain, { USDC, USDT: USDC });
     await link(app, wallet.address);
@@ -53,6 +53,7 @@ describe("what is no deposit", () => {
       { from: platform(), to: usdc, data: transferTo(platform(), USDC) },
     ]);
     const receipts = [
+      await send(chain, wallet, { to: usdc, data: transferTo(platform(), 0n) }),
       await send(chain, wallet, { to: usdc, data: transferTo(NOBODY, USDC) }),
       await send(chain, wallet, { to: usdt, data: transferTo(platform(), USDC) }),
       await send(chain, wallet, { to: platform(), value: 1n }),
