@@ -142,7 +142,12 @@ describe("one running stack", () => {
     const written = await measure(() => stack.application.runMutation("notes:add", { text: "measured" }));
     expect(written.usage).toEqual({ read: 0, written: 1, ranges: 0, called: [] });
     const { value, usage } = await measure(() => stack.application.runQuery("notes:list", {}));
-    expect(usage).toEqual({ read: Array.isArray(value) ? value.length : -1, written: 0, ranges: 1, called: [] });
+    expect(usage).toEqual({
+      read: Array.isArray(value) ? value.length : -1,
+      written: 0,
+      ranges: 1,
+      called: [],
+    });
   });
 
   test("a second stack in the same process is refused", async () => {
