@@ -144,6 +144,7 @@ import type * as providers_sentiment from "../providers/sentiment.js";
 import type * as providers_swap from "../providers/swap.js";
 import type * as providers_tickers from "../providers/tickers.js";
 import type * as providers_usdc from "../providers/usdc.js";
+import type * as reference from "../reference.js";
 import type * as research_app from "../research/app.js";
 import type * as research_cards from "../research/cards.js";
 import type * as research_checkpoints from "../research/checkpoints.js";
@@ -386,6 +387,7 @@ declare const fullApi: ApiFromModules<{
   "providers/swap": typeof providers_swap;
   "providers/tickers": typeof providers_tickers;
   "providers/usdc": typeof providers_usdc;
+  reference: typeof reference;
   "research/app": typeof research_app;
   "research/cards": typeof research_cards;
   "research/checkpoints": typeof research_checkpoints;

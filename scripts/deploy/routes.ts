@@ -1,3 +1,6 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { endpoints } from "../../convex/http";
 import { measure } from "../stack/metering";
 import { startStack, type Stack } from "../stack/stack";
@@ -7,9 +10,9 @@ import type { Checked } from "./checks";
 /** What one request makes the platform evaluate. */
 export type RouteCost = {
   route: string;
-  /** The modules of the functions that it called, `http.js` left out: each is evaluated by itself. */
-  modules: string[];
-  /** `http.js` and those modules together, in ms, every call counted. */
+  /** How many functions ran for it, its own handler included: the module of each is evaluated by itself. */
+  runs: number;
+  /** Those modules together, in ms. */
   milliseconds: number;
 };
 
@@ -19,15 +22,20 @@ export type RouteCost = {
  */
 export async function routeCosts(bundle: Bundle, entries: readonly Checked[]): Promise<RouteCost[]> {
   const cost = new Map(entries.map(({ path, evaluation }) => [path, evaluation.milliseconds]));
+  // A deployment gets the schema apart from the modules.
+  const schema = fileURLToPath(new URL("../../convex/schema.ts", import.meta.url));
+  await writeFile(
+    join(bundle.directory, "schema.ts"),
+    `export { default } from ${JSON.stringify(schema)};\n`,
+  );
   const stack = await startStack({ directory: bundle.directory, ephemeral: true });
   try {
     const costs: RouteCost[] = [];
     for (const { methods, path, example } of endpoints) {
       const [method = "GET"] = methods;
-      const called = await calledBy(stack, method, path, example?.input ?? {});
-      const modules = called.map((name) => `${name.split(":")[0] ?? name}.js`);
-      const milliseconds = ["http.js", ...modules].reduce((sum, one) => sum + (cost.get(one) ?? 0), 0);
-      costs.push({ route: `${method} ${path}`, modules: [...new Set(modules)], milliseconds });
+      const runs = await modulesOf(stack, method, path, example?.input ?? {});
+      const milliseconds = runs.reduce((sum, one) => sum + (cost.get(`${one}.js`) ?? 0), 0);
+      costs.push({ route: `${method} ${path}`, runs: runs.length, milliseconds });
     }
     return costs;
   } finally {
@@ -35,12 +43,12 @@ export async function routeCosts(bundle: Bundle, entries: readonly Checked[]): P
   }
 }
 
-async function calledBy(stack: Stack, method: string, path: string, input: object): Promise<string[]> {
+async function modulesOf(stack: Stack, method: string, path: string, input: object): Promise<string[]> {
   const query = new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)]));
   const { usage } = await measure(() =>
     method === "GET"
       ? stack.application.fetch(`${path}?${query.toString()}`, { method })
       : stack.application.fetch(path, { method, body: JSON.stringify(input) }),
   );
-  return usage.called;
+  return usage.modules;
 }

@@ -2,10 +2,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import * as z from "zod";
 
 /**
- * What a piece of work read and wrote: documents, and index ranges (each query and each get is one); and the functions
- * that actions called in it, by name.
+ * What a piece of work read and wrote: documents, and index ranges (each query and each get is one); and the modules
+ * (`market/snapshots`) whose functions ran in it, one entry per run.
  */
-export type Usage = { read: number; written: number; ranges: number; called: string[] };
+export type Usage = { read: number; written: number; ranges: number; modules: string[] };
 
 /** The system calls behind `ctx`, through which convex-test sends everything a function does. */
 type SystemCalls = {
@@ -21,8 +21,6 @@ let installed = false;
 const streamed = z.object({ done: z.boolean() });
 const inserted = z.object({ _id: z.string() });
 const paged = z.object({ page: z.array(z.unknown()) });
-const named = z.object({ name: z.string() });
-const CALL = /^1\.0\/actions\/(?:query|mutation|action)$/;
 const WRITE = /^1\.0\/(?:insert|shallowMerge|replace|remove)$/;
 const SCHEDULE = /^1\.0\/(?:schedule|cancel_job)$/;
 
@@ -43,6 +41,11 @@ export async function systemInsert(table: string, value: unknown): Promise<strin
   return inserted.parse(JSON.parse(result))._id;
 }
 
+/** Told whenever a function of the application's `module` is about to run: convex-test loads it anew for each. */
+export function noteModule(module: string): void {
+  usages.getStore()?.modules.push(module);
+}
+
 /** How many writes there have been in this process. A changed number means there is something to save. */
 export function writeCount(): number {
   return writes;
@@ -50,9 +53,9 @@ export function writeCount(): number {
 
 /** Runs `work` and tells what it read and wrote; functions it only scheduled are not counted. */
 export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; usage: Usage }> {
-  const usage: Usage = { read: 0, written: 0, ranges: 0, called: [] };
+  const usage: Usage = { read: 0, written: 0, ranges: 0, modules: [] };
   const value = await usages.run(usage, work);
-  return { value, usage: { ...usage, called: [...usage.called] } };
+  return { value, usage: { ...usage, modules: [...usage.modules] } };
 }
 
 function systemCalls(): SystemCalls {
@@ -78,7 +81,6 @@ function counted(calls: SystemCalls): SystemCalls {
         // The scheduled function would inherit the usage it is not part of.
         return usages.exit(() => calls.asyncSyscall(operation, args));
       }
-      if (CALL.test(operation)) usages.getStore()?.called.push(...namesIn(args));
       const result = await calls.asyncSyscall(operation, args);
       if (WRITE.test(operation)) {
         writes += 1;
@@ -89,12 +91,6 @@ function counted(calls: SystemCalls): SystemCalls {
       return result;
     },
   };
-}
-
-/** A component's function and one called by its handle have no name here. */
-function namesIn(args: string): string[] {
-  const call = named.safeParse(JSON.parse(args));
-  return call.success ? [call.data.name] : [];
 }
 
 function readBy(operation: string, result: string): Partial<Usage> {

@@ -140,13 +140,13 @@ describe("one running stack", () => {
 
   test("work is measured in documents and ranges", async () => {
     const written = await measure(() => stack.application.runMutation("notes:add", { text: "measured" }));
-    expect(written.usage).toEqual({ read: 0, written: 1, ranges: 0, called: [] });
+    expect(written.usage).toEqual({ read: 0, written: 1, ranges: 0, modules: ["notes"] });
     const { value, usage } = await measure(() => stack.application.runQuery("notes:list", {}));
     expect(usage).toEqual({
       read: Array.isArray(value) ? value.length : -1,
       written: 0,
       ranges: 1,
-      called: [],
+      modules: ["notes"],
     });
   });
 
