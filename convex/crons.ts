@@ -12,6 +12,7 @@ crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposit
 crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.matchDue, {});
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
+crons.interval("forget old paid reports", { minutes: 5 }, internal.payments.claims.forgetReports, {});
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
 crons.interval("resume interrupted bot answers", { minutes: 1 }, internal.bot.jobs.sweep, {});
 crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.mentions.resumeLost, {});

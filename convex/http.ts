@@ -26,7 +26,7 @@ export const domains: Record<string, MountedEndpoint[]> = {
   messenger: [...messengerEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints],
   social: socialEndpoints,
-  service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
+  service: [...opsEndpoints, ...referenceEndpoints],
 };
 
 export const endpoints = Object.values(domains).flat();

@@ -1,11 +1,15 @@
 import { v } from "convex/values";
-import { mutation, type QueryCtx } from "../_generated/server";
+import { internal } from "../_generated/api";
+import { action, internalMutation, type QueryCtx } from "../_generated/server";
+import { hasGames } from "../credits/games";
 import { standingOf } from "../credits/model";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { userId as userIdShape } from "../lib/input";
-import { linkOf } from "../messenger/model";
+import { charge } from "../lib/limits";
+import { configOf, linkOf } from "../messenger/model";
 import { hasActiveAlerts } from "../prices/alertRows";
+import { hasResearch } from "../research/model";
 import { hasRuns } from "../runs/model";
 import { hasAuthors } from "../social/model";
 import { addressesOf, findUser, ownerOf } from "../users/model";
@@ -15,9 +19,21 @@ import { walletOf } from "../wallets/model";
  * Makes a `userId` that the caller already uses over HTTP their own: whoever knows it may, once, first come. From then on
  * its funds move with the caller's token alone. The id made at sign-in is given up for it, so nothing may hang on that.
  * @throws AppError `invalid_request` for what is no userId; `conflict` when it is another user's, when the caller has
- * claimed another, or when their present account is in use.
+ * claimed another, or when their present account is in use; `rate_limited`.
  */
-export const claimUserId = mutation({
+export const claimUserId = action({
+  args: { userId: v.string() },
+  returns: v.object({ userId: v.string() }),
+  handler: async (ctx, args): Promise<{ userId: string }> => {
+    const { tokenIdentifier } = await requireIdentity(ctx);
+    // Counted in a transaction of its own: a refused claim, which may be a guess, counts too.
+    await charge(ctx, "claim", { userId: tokenIdentifier, address: null });
+    return ctx.runMutation(internal.account.claims.claim, args);
+  },
+});
+
+/** The claim itself: one transaction decides who comes first. */
+export const claim = internalMutation({
   args: { userId: v.string() },
   returns: v.object({ userId: v.string() }),
   handler: async (ctx, args) => {
@@ -44,7 +60,7 @@ export const claimUserId = mutation({
     if (await isInUse(ctx, user.userId)) {
       throw new AppError(
         "conflict",
-        "This account has credits, wallets, addresses, a messenger link, social accounts, price alerts or runs of its own already",
+        "This account has credits, wallets, research, links, price alerts or settings of its own already",
       );
     }
     await ctx.db.patch("users", user._id, { userId, claimed: true });
@@ -62,6 +78,9 @@ async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
     (await linkOf(ctx, userId)) !== null ||
     (await hasAuthors(ctx, userId)) ||
     (await hasActiveAlerts(ctx, userId)) ||
-    (await hasRuns(ctx, userId))
+    (await hasRuns(ctx, userId)) ||
+    (await hasResearch(ctx, userId)) ||
+    (await hasGames(ctx, userId)) ||
+    (await configOf(ctx, userId)) !== null
   );
 }

@@ -2,18 +2,22 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { eraseReservations } from "../credits/reservations";
 import { MINUTE } from "../lib/time";
 import { eraseMessages } from "../messenger/model";
 import { eraseAlerts } from "../prices/alertRows";
 import { eraseResearch, hasActiveShift } from "../research/model";
 import { eraseRuns, hasRuns } from "../runs/model";
+import { anonymisePayments } from "../payments/erasure";
 import { eraseSocial } from "../social/model";
 import { eraseAddresses, requireUser } from "../users/model";
+import { eraseTransferDays } from "../wallets/transferLimits";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
- * settings, price alerts, the linked messenger account, linked addresses, social accounts and mentions. What money depends on stays:
- * the credits ledger with games and reservations, wallets, transactions, trades and what counts against limits, and the
+ * settings, price alerts, links, social accounts and mentions, ended reservations and past daily totals. Deposits and
+ * payments stay without the user's name, because a payment whose row is gone could be used again. What money depends on
+ * stays as it is: the credits ledger with games, wallets, transactions, trades and what counts against limits, and the
  * account itself, which is what protects the wallets.
  */
 
@@ -35,6 +39,9 @@ const STEPS: ((ctx: MutationCtx, userId: string, limit: number) => Promise<numbe
   eraseMessages,
   eraseAddresses,
   eraseSocial,
+  eraseReservations,
+  eraseTransferDays,
+  anonymisePayments,
 ];
 
 /** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */

@@ -4,7 +4,15 @@ import { query } from "../_generated/server";
 import { requireUser } from "../users/model";
 
 /** Never leaves the service: sealed or signed bytes, and how work is done. */
-const WITHHELD = new Set(["sealedBotToken", "keyId", "rawTransaction", "onSettled", "driver", "driverUntil"]);
+const WITHHELD = new Set([
+  "sealedBotToken",
+  "keyId",
+  "rawTransaction",
+  "authorization",
+  "onSettled",
+  "driver",
+  "driverUntil",
+]);
 
 /**
  * One page of one section of the caller's data, as JSON Lines: a row of the service per element, times in epoch ms. The
@@ -15,12 +23,16 @@ export const page = query({
     section: v.union(
       v.literal("credits"),
       v.literal("reversals"),
+      v.literal("reservations"),
+      v.literal("deposits"),
+      v.literal("payments"),
       v.literal("games"),
       v.literal("runs"),
       v.literal("reports"),
       v.literal("shifts"),
       v.literal("wallets"),
       v.literal("transactions"),
+      v.literal("transferDays"),
       v.literal("trades"),
       v.literal("messengerSettings"),
       v.literal("messengerLinks"),
@@ -52,6 +64,27 @@ export const page = query({
           await db
             .query("creditReversals")
             .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "reservations":
+        return lines(
+          await db
+            .query("creditReservations")
+            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "deposits":
+        return lines(
+          await db
+            .query("deposits")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "payments":
+        return lines(
+          await db
+            .query("paymentClaims")
+            .withIndex("by_userId", (q) => q.eq("order.userId", userId))
             .paginate(paginationOpts),
         );
       case "games":
@@ -94,6 +127,13 @@ export const page = query({
           await db
             .query("transactions")
             .withIndex("by_userId_and_txHash", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "transferDays":
+        return lines(
+          await db
+            .query("transferDays")
+            .withIndex("by_userId_and_day", (q) => q.eq("userId", userId))
             .paginate(paginationOpts),
         );
       case "trades":

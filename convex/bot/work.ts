@@ -47,8 +47,9 @@ export async function carryOut(ctx: ActionCtx, { sender, userId, work }: Job): P
         agentId: DEFAULT_AGENT,
         question: work.question,
         messages: [],
-        // A group is told nothing of anybody's own research.
-        caller: { ...(userId === undefined || !sender.alone ? {} : { userId }), address: null },
+        caller: { ...(userId === undefined ? {} : { userId }), address: null },
+        // The account is the user's own; a group is told nothing of anybody's research.
+        personal: sender.alone,
       });
       return answer(reply.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }

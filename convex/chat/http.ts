@@ -53,7 +53,7 @@ const chat: MountedEndpoint = endpoint({
     agentId: z.string().describe("The agent that answered"),
     model: z.string().describe("The model that answered; none when no model was asked"),
   }),
-  handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [] }, { caller }) => {
+  handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [], userId }, { caller }) => {
     if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
     const { answer, model } = await ctx.runAction(internal.chat.replies.answer, {
@@ -61,6 +61,7 @@ const chat: MountedEndpoint = endpoint({
       question,
       messages: lastTurns(messages),
       caller,
+      personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: userId ?? null }),
     });
     return { answer, agentId, model };
   },

@@ -26,16 +26,20 @@ export const answer = providerAction({
     /** Earlier turns, oldest first. */
     messages: v.array(vTurn),
     caller: vCaller,
+    /** Whether the user's own research may be told: the caller is that user. */
+    personal: v.boolean(),
   },
   returns: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
   handler: async (
     ctx,
-    { agentId, question, messages, caller },
+    { agentId, question, messages, caller, personal },
   ): Promise<{ answer: string; model: string; tokensUsed: number }> => {
     if (!isAgent(agentId)) throw new Error("The caller checks the agent's id");
     const startedAt = performance.now();
     await freshenMarket(ctx, caller);
-    const context = await ctx.runQuery(internal.chat.replies.context, { userId: caller.userId ?? null });
+    const context = await ctx.runQuery(internal.chat.replies.context, {
+      userId: personal ? (caller.userId ?? null) : null,
+    });
     const system = systemPrompt(agentId, {
       nowIso: iso(Date.now()),
       market: context.market === null ? null : describeMarket(context.market),

@@ -91,6 +91,7 @@ export const work = internalAction({
         question,
         messages: [],
         caller,
+        personal: true,
       });
       await ctx.runMutation(internal.chat.runs.finish, { runId, reply });
     } catch (error) {

@@ -21,7 +21,10 @@ type Entry = Pick<
 >;
 
 export type Deposit = { userId: string; amount: number; key: string; source: "usdc" | "arcade" };
-export type Deduction = Pick<Entry, "userId" | "amount" | "key" | "agentId" | "model" | "tokensUsed">;
+export type Deduction = Pick<Entry, "userId" | "amount" | "key" | "agentId" | "model" | "tokensUsed"> & {
+  /** What it is spent on. */
+  source: "agent_run" | "report";
+};
 
 /** A user's balance; all zeros for one whom the ledger does not know. */
 export async function standingOf(ctx: QueryCtx, userId: string): Promise<Standing> {
@@ -43,6 +46,17 @@ export async function creditDeposit(
     return { ...(await standingOf(ctx, deposit.userId)), credited: false };
   }
   return { ...(await bringIn(ctx, { ...deposit, type: "deposit" })), credited: true };
+}
+
+/** Whether there is a row under a key, whosever. */
+export async function isWritten(ctx: QueryCtx, key: string): Promise<boolean> {
+  return (await entryWith(ctx, key)) !== null;
+}
+
+/** Whose ledger a deposit was credited to; `null` when there is none under this key. */
+export async function depositor(ctx: QueryCtx, key: string): Promise<string | null> {
+  const row = await entryWith(ctx, key);
+  return row?.type === "deposit" ? row.userId : null;
 }
 
 /**
@@ -80,14 +94,14 @@ export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<St
   if (balance < amount) {
     throw new AppError("payment_required", `This takes ${amount} credits and the balance is ${balance}`);
   }
-  return append(ctx, { ...deduction, type: "deduction", source: "agent_run" });
+  return append(ctx, { ...deduction, type: "deduction" });
 }
 
 /** Gives credits of a deduction back, once per key; what the user owes is taken from them as from a deposit. */
 export async function refund(ctx: MutationCtx, given: Deduction): Promise<Standing> {
   const { userId, key } = given;
   if ((await findEntry(ctx, key, { userId, type: "refund" })) !== null) return standingOf(ctx, userId);
-  return bringIn(ctx, { ...given, type: "refund", source: "agent_run" });
+  return bringIn(ctx, { ...given, type: "refund" });
 }
 
 /** Adds credits and takes from them what is owed. */

@@ -8,6 +8,8 @@ import { creditsForTokens } from "./rates";
  * `release` gives all of it back. Each is a step of the caller's transaction; a run is reserved once and ends once.
  */
 
+const SOURCE = { source: "agent_run" } as const;
+
 type Run = { runId: string; userId: string; agentId: string };
 
 /**
@@ -18,7 +20,7 @@ type Run = { runId: string; userId: string; agentId: string };
 export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Promise<void> {
   if ((await reservationOf(ctx, run.runId)) !== null) return;
   const { runId, userId, agentId } = run;
-  await deduct(ctx, { userId, amount: estimate, key: `run:${runId}:reserve`, agentId });
+  await deduct(ctx, { ...SOURCE, userId, amount: estimate, key: `run:${runId}:reserve`, agentId });
   await ctx.db.insert("creditReservations", { runId, userId, agentId, amount: estimate, state: "held" });
 }
 
@@ -38,12 +40,20 @@ export async function settle(
   const price = creditsForTokens(used.tokensUsed);
   let cost = price;
   if (price < amount) {
-    await refund(ctx, { userId, agentId, amount: amount - price, key: `run:${runId}:refund`, ...used });
+    await refund(ctx, {
+      ...SOURCE,
+      userId,
+      agentId,
+      amount: amount - price,
+      key: `run:${runId}:refund`,
+      ...used,
+    });
   } else if (price > amount) {
     const { balance } = await standingOf(ctx, userId);
     const more = Math.min(balance, price - amount);
     cost = amount + more;
-    if (more > 0) await deduct(ctx, { userId, agentId, amount: more, key: `run:${runId}:more`, ...used });
+    if (more > 0)
+      await deduct(ctx, { ...SOURCE, userId, agentId, amount: more, key: `run:${runId}:more`, ...used });
   }
   await ctx.db.patch("creditReservations", reservation._id, { state: "settled", cost });
   return cost;
@@ -54,8 +64,22 @@ export async function release(ctx: MutationCtx, runId: string): Promise<void> {
   const reservation = await required(ctx, runId);
   if (reservation.state !== "held") return;
   const { userId, agentId, amount } = reservation;
-  await refund(ctx, { userId, agentId, amount, key: `run:${runId}:refund` });
+  await refund(ctx, { ...SOURCE, userId, agentId, amount, key: `run:${runId}:refund` });
   await ctx.db.patch("creditReservations", reservation._id, { state: "refunded", cost: 0 });
+}
+
+/** Forgets reservations of a user that have ended; the ledger's rows tell what they came to. @returns How many. */
+export async function eraseReservations(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  let erased = 0;
+  for (const state of ["settled", "refunded"] as const) {
+    const rows = await ctx.db
+      .query("creditReservations")
+      .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", state))
+      .take(limit);
+    for (const { _id } of rows) await ctx.db.delete("creditReservations", _id);
+    erased += rows.length;
+  }
+  return erased;
 }
 
 async function required(ctx: QueryCtx, runId: string): Promise<Doc<"creditReservations">> {

@@ -7,6 +7,8 @@ export const vCreditSource = v.union(
   v.literal("usdc"),
   v.literal("arcade"),
   v.literal("agent_run"),
+  /** A paid report bought with a transfer that had been credited before. */
+  v.literal("report"),
   /** A deposit taken back, at once or from what came in later. */
   v.literal("reversal"),
 );
@@ -58,7 +60,10 @@ export const creditTables = {
     .index("by_key", ["key"])
     .index("by_userId", ["userId"]),
 
-  /** Credits set aside for an agent run, until it is settled or refunded. Written by `credits/reservations`. Kept. */
+  /**
+   * Credits set aside for an agent run, until it is settled or refunded. Written by `credits/reservations`; deleting the
+   * account erases ended ones.
+   */
   creditReservations: defineTable({
     runId: v.string(),
     userId: v.string(),
@@ -67,7 +72,9 @@ export const creditTables = {
     state: v.union(v.literal("held"), v.literal("settled"), v.literal("refunded")),
     /** What the run cost in the end; absent while held. */
     cost: v.optional(v.number()),
-  }).index("by_runId", ["runId"]),
+  })
+    .index("by_runId", ["runId"])
+    .index("by_userId_and_state", ["userId", "state"]),
 
   /** Where the daily recomputation of the ledger found a balance wrong. Written by `credits/reconciliation`. Kept. */
   creditDiscrepancies: defineTable({

@@ -2,10 +2,10 @@ import type { MutationCtx } from "../_generated/server";
 
 /** One line of the audit trail. Names no secret. */
 export type AuditEvent = {
-  /** The user for whom it was done, or "operator". */
+  /** The user for whom it was done, the payer's address where no user was named, or "operator". */
   actor: string;
-  action: "key created" | "key rotated" | "transaction signed" | "permit signed";
-  /** The wallet, transaction or key id it was done to. */
+  action: "key created" | "key rotated" | "transaction signed" | "permit signed" | "payment accepted";
+  /** The wallet, transaction, key or claim id it was done to. */
   subject: string;
   detail?: string;
 };

@@ -12,6 +12,7 @@ export const CRON_PERIODS = {
   "match deposits to users": 5 * MINUTE,
   "give up lost agent runs": 5 * MINUTE,
   "recompute the ledger": DAY,
+  "forget old paid reports": 5 * MINUTE,
   "resume interrupted paid reports": MINUTE,
   "resume interrupted bot answers": MINUTE,
   "resume interrupted mentions": MINUTE,

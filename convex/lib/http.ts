@@ -251,7 +251,8 @@ function userIdOf(input: unknown): { userId?: string } {
   return typeof input.userId === "string" ? { userId: input.userId } : {};
 }
 
-async function addressOf(ctx: ActionCtx): Promise<string | null> {
+/** Callers whose address the platform does not know count as one. */
+async function addressOf(ctx: ActionCtx): Promise<string> {
   const { ip } = await ctx.meta.getRequestMetadata();
-  return ip;
+  return ip ?? "unknown";
 }

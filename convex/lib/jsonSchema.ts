@@ -40,7 +40,7 @@ function refine(schema: z.core.$ZodType, json: JsonSchema, io: "input" | "output
     if (json.type === "integer") dropSafeBounds(json);
     return;
   }
-  if (schema instanceof z.core.$ZodString && isTrimmed(schema)) allowBlanks(json);
+  if (isString(schema) && isTrimmed(schema)) allowBlanks(json);
   if (accepts !== undefined) replace(json, accepts());
   if (emptyIsAbsent === true) replace(json, { anyOf: [valueOf(json), ABSENT] });
   if (aliases !== undefined) addAliases(json, aliases);
@@ -66,6 +66,11 @@ const hintsShape = z.object({
 function dropSafeBounds(json: JsonSchema): void {
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
+}
+
+/** By its kind: naming the class would put all of zod's core into the bundle. */
+function isString(schema: z.core.$ZodType): schema is z.core.$ZodString {
+  return "type" in schema._zod.def && schema._zod.def.type === "string";
 }
 
 function isTrimmed(schema: z.core.$ZodString): boolean {

@@ -25,9 +25,13 @@ const limits = {
   runAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   gameUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
   gameAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000 },
+  claimUser: { kind: "token bucket", rate: 20, period: HOUR, capacity: 20 },
+  claimAddress: { kind: "token bucket", rate: 200, period: HOUR, capacity: 200 },
   transferAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   depositUser: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200 },
+  newDepositUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 600 },
+  newDepositAddress: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 600 },
   paymentUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
   paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   linkUser: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
@@ -50,13 +54,17 @@ export type LimitName =
   | "chain"
   | "transfer"
   | "deposit"
+  | "newDeposit"
   | "payment"
   | "run"
   | "game"
+  | "claim"
   | "link"
   | "card";
 
-/** Who is asking: the user as far as they said so, and the network address as far as the platform knows it. */
+/**
+ * Who is asking: the user as far as they said so, and the network address (`null` where the call came by no network).
+ */
 export const vCaller = v.object({
   userId: v.optional(v.string()),
   address: v.union(v.string(), v.null()),
@@ -66,17 +74,22 @@ export const vCaller = v.object({
 export type Caller = Infer<typeof vCaller>;
 
 /**
- * Counts one use against the caller's limits. Keys are hashes: a `userId` is a credential and stays out of the table.
+ * Counts a use, or several, against the caller's limits. Keys are hashes: a `userId` is a credential and stays out of the table.
  * @throws AppError `rate_limited` with `retryAfterMs`.
  */
-export async function charge(ctx: ActionCtx | MutationCtx, name: LimitName, caller: Caller): Promise<void> {
-  if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`);
-  if (caller.address !== null) await take(ctx, `${name}Address`, `address:${caller.address}`);
+export async function charge(
+  ctx: ActionCtx | MutationCtx,
+  name: LimitName,
+  caller: Caller,
+  count = 1,
+): Promise<void> {
+  if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`, count);
+  if (caller.address !== null) await take(ctx, `${name}Address`, `address:${caller.address}`, count);
 }
 
 /** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
 export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link"): Promise<void> {
-  await take(ctx, `${name}Overall`, "everybody");
+  await take(ctx, `${name}Overall`, "everybody", 1);
 }
 
 /** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
@@ -93,8 +106,9 @@ async function take(
   ctx: ActionCtx | MutationCtx,
   limit: keyof typeof limits,
   subject: string,
+  count: number,
 ): Promise<void> {
-  const status = await rateLimiter.limit(ctx, limit, { key: sha256Hex(subject) });
+  const status = await rateLimiter.limit(ctx, limit, { key: sha256Hex(subject), count });
   if (!status.ok) {
     throw new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs: status.retryAfter });
   }

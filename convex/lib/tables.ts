@@ -62,11 +62,11 @@ export const libTables = {
    */
   auditEvents: defineTable({
     at: v.number(),
-    /** The user for whom it was done, or "operator". */
+    /** The user for whom it was done, the payer's address where no user was named, or "operator". */
     actor: v.string(),
-    /** `key created`, `key rotated`, `transaction signed`, `permit signed`. */
+    /** `key created`, `key rotated`, `transaction signed`, `permit signed`, `payment accepted`. */
     action: v.string(),
-    /** The wallet, transaction or key id it was done to. */
+    /** The wallet, transaction, key or claim id it was done to. */
     subject: v.string(),
     detail: v.optional(v.string()),
   })

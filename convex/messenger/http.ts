@@ -4,6 +4,7 @@ import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, chatId, userId, withAliases } from "../lib/input";
 import { seal } from "../lib/sealing";
+import { assertMayMove } from "../users/access";
 import { connectAccount } from "./links";
 import { botTokenSeal } from "./seals";
 
@@ -51,6 +52,8 @@ const settings: MountedEndpoint = endpoint({
   ),
   returns: z.object({ success: z.literal(true) }),
   handler: async (ctx, { userId, messengerBotToken, messengerChatId }) => {
+    // Whoever sets the chat reads the reports.
+    await assertMayMove(ctx, userId);
     const sealed = messengerBotToken ? await seal(messengerBotToken, botTokenSeal(userId)) : null;
     await ctx.runMutation(internal.messenger.settings.save, {
       userId,

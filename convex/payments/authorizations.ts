@@ -67,7 +67,7 @@ export function signedAuthorization(authorization: Authorization): SignedAuthori
 }
 
 export type Feasible =
-  | { kind: "feasible"; preparation: Preparation; gas: bigint }
+  | { kind: "feasible"; preparation: Preparation; gas: bigint; balance: bigint }
   /** Its nonce is used or cancelled: by whom and for what has to be looked up. */
   | { kind: "used" }
   | Refusal;
@@ -99,7 +99,7 @@ export async function tryAuthorization(
     log.error("payments.relayer out of gas", { relayer });
     throw new AppError("internal", "The payment relayer cannot pay the network fee: nothing was moved");
   }
-  return { kind: "feasible", preparation, gas };
+  return { kind: "feasible", preparation, gas, balance };
 }
 
 /** USDC's own words, which public nodes pass on. */

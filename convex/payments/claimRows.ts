@@ -2,14 +2,16 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { recordAudit } from "../lib/audit";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import type { Order } from "./paidTables";
 import { REASONS, type Reason, type Refusal, ALREADY_USED } from "./terms";
+import type { Transfer } from "./transfers";
 
 /** Looking at claims and giving them to somebody to work on. Plain functions for the mutations of claims. */
 
 /** A delivered report is given again for the same proof and order this long. */
-const REPLAY_MS = HOUR;
+export const REPLAY_MS = HOUR;
 const SETTLING_LEASE_MS = 90 * SECOND;
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const GENERATING_LEASE_MS = 5 * MINUTE;
@@ -71,6 +73,21 @@ export async function startGenerating(ctx: MutationCtx, row: Doc<"paymentClaims"
   await ctx.db.patch("paymentClaims", row._id, { state: "generating", attempt: work.attempt, leaseUntil });
   await ctx.scheduler.runAfter(0, internal.payments.reports.generate, work);
   return { kind: "claim", ...work };
+}
+
+/** Notes that a payment has bought a report: who, what, and by which transaction. */
+export async function auditPayment(
+  ctx: MutationCtx,
+  claimId: Id<"paymentClaims">,
+  { order, transfer }: { order: Order; transfer: Pick<Transfer, "txHash" | "position" | "from" | "amount"> },
+): Promise<void> {
+  const { txHash, position, from, amount } = transfer;
+  await recordAudit(ctx, {
+    actor: order.userId ?? from,
+    action: "payment accepted",
+    subject: claimId,
+    detail: `${amount} units of USDC from ${from} by ${txHash}:${position}`,
+  });
 }
 
 export function sameOrder(row: Doc<"paymentClaims">, order: Order): boolean {

@@ -1,28 +1,33 @@
 import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { recordCronRun } from "../lib/cronRuns";
-import { setting } from "../lib/env";
 import { vResult } from "../research/tables";
-import { userIdByAddress } from "../wallets/owners";
+import { mayActAs } from "../users/access";
 import {
   claimById,
   claimByKey,
   isReason,
   joinClaim,
   sameOrder,
-  startGenerating,
   startSettling,
   vRefusal,
   vTicket,
   type ClaimTicket,
 } from "./claimRows";
-import { payFromCredits } from "./creditedTransfers";
-import { vAuthorization, vOrder, vTransfer, vTroubleCode, type Order, type Strength } from "./paidTables";
+import { vAuthorization, vOrder, vProof, vTroubleCode, type Order } from "./paidTables";
+import { authorizationText, shownProof, type Authorization } from "./proofs";
 import { ALREADY_USED, refusal, type Refusal } from "./terms";
-import { spendTransfer, spentTransfer, transferKey } from "./transfers";
+import { claimMined, vCandidate } from "./transferClaims";
 
 /** Claiming payments: one mutation decides who redeems what. Everything about the chain was checked before. */
+
+/** Rows per transaction; a report is about ten kilobytes. */
+const FORGOTTEN_TOGETHER = 100;
+
+/** So many payments of one payer are carried out at a time: their money may leave in between. */
+const MAX_UNDER_WAY = 10;
 
 const vClaimed = v.union(vTicket, vRefusal);
 
@@ -30,148 +35,91 @@ export function authorizationKey({ from, nonce }: { from: string; nonce: string 
   return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
 }
 
-const vProofKey = v.union(
-  v.object({ kind: v.literal("hash"), txHash: v.string() }),
-  v.object({ kind: v.literal("authorization"), from: v.string(), nonce: v.string() }),
-);
-
 /**
- * Joins what this proof has claimed for this order before, whatever the chain says by now.
+ * Joins what this proof has claimed for this order before, whatever the chain says by now. What the chain shows of a
+ * payment is no proof: it has to be the one that made the claim, signature and secret included.
  * @returns `null` when there is no such claim.
  */
 export const rejoin = internalMutation({
-  args: { proof: vProofKey, order: vOrder },
+  args: { proof: vProof, order: vOrder },
   returns: v.union(vTicket, vRefusal, v.null()),
   handler: async (ctx, { proof, order }): Promise<ClaimTicket | Refusal | null> => {
     if (proof.kind === "authorization") {
-      const row = await claimByKey(ctx, authorizationKey(proof));
+      const { authorization } = proof;
+      const row = await claimByKey(ctx, authorizationKey(authorization));
       if (row === null || row.state === "refused") return null;
-      return sameOrder(row, order) ? joinClaim(ctx, row) : ALREADY_USED;
+      return rejoinSigned(ctx, row, authorization, order);
     }
     const rows = await ctx.db
       .query("paymentClaims")
       .withIndex("by_txHash", (q) => q.eq("txHash", proof.txHash))
       .take(50);
     // The settlement of a signed payment is no proof of its own: anybody can read its hash from the chain.
+    const shown = shownProof(proof);
     const row = rows.find((one) => one.authorization === undefined && sameOrder(one, order));
-    return row === undefined ? null : joinClaim(ctx, row);
+    if (row === undefined || row.shown !== shown) return null;
+    // A hash alone is as good as the userId beside it, which may be a signed-in user's by now.
+    if (row.strength === 1 && !(await mayActAs(ctx, order.userId))) return null;
+    return joinClaim(ctx, row);
   },
 });
 
-const vCandidate = v.object({
-  transfer: vTransfer,
-  /** Its payer has signed the proof, or opened a lock. */
-  proven: v.boolean(),
-});
-type Candidate = Infer<typeof vCandidate>;
-type Graded = { transfer: Candidate["transfer"]; strength: Strength };
-
-/**
- * Claims one of a transaction's transfers for an order: the order's own claim, else the first that nobody has, else one
- * that a bare hash has taken.
- */
-export const claimTransfer = internalMutation({
-  args: { candidates: v.array(vCandidate), order: vOrder },
-  returns: vClaimed,
-  handler: async (ctx, { candidates, order }): Promise<ClaimTicket | Refusal> => {
-    const graded: Graded[] = [];
-    let refused: Refusal = ALREADY_USED;
-    for (const candidate of candidates) {
-      const strength = await strengthOf(ctx, candidate, order);
-      if (typeof strength === "object") refused = strength;
-      else graded.push({ transfer: candidate.transfer, strength });
-    }
-    const held: { row: Doc<"paymentClaims">; by: Graded }[] = [];
-    for (const by of graded) {
-      const spent = await spentTransfer(ctx, by.transfer);
-      if (spent?.claimKey === undefined) continue;
-      const row = await claimByKey(ctx, spent.claimKey);
-      if (row !== null && row.authorization === undefined) held.push({ row, by });
-    }
-    const own = held.find(({ row }) => sameOrder(row, order));
-    if (own !== undefined) return joinClaim(ctx, own.row);
-    for (const by of graded) {
-      const spent = await spentTransfer(ctx, by.transfer);
-      if (spent?.claimKey !== undefined) continue;
-      if (
-        spent === null ||
-        (by.strength > 0 && (await payFromCredits(ctx, by.transfer, order.userId, by.strength)))
-      ) {
-        return open(ctx, by, order);
-      }
-    }
-    const weak = held.find(({ row, by }) => row.strength === 0 && by.strength > 0 && !row.overridden);
-    return weak === undefined ? refused : override(ctx, weak.row, weak.by, order);
+/** Whether this very authorization was accepted for this order before, by a simulation that covers its signature. */
+export const wasAccepted = internalQuery({
+  args: { authorization: vAuthorization, order: vOrder },
+  returns: v.boolean(),
+  handler: async (ctx, { authorization, order }) => {
+    const row = await claimByKey(ctx, authorizationKey(authorization));
+    return row !== null && sameOrder(row, order) && isSameAuthorization(row, authorization);
   },
 });
 
-/**
- * A bare hash of a registered user's payment is refused: it would let a stranger eat that user's deposit.
- */
-async function strengthOf(
-  ctx: MutationCtx,
-  { transfer, proven }: Candidate,
-  order: Order,
-): Promise<Strength | Refusal> {
-  if (proven) return 2;
-  const owner = await userIdByAddress(ctx, transfer.from);
-  if (owner !== null && owner === order.userId) return 1;
-  if (owner !== null) {
-    return refusal(
-      "invalid_payer_signature",
-      "This payment came from a registered wallet: name its userId, or sign the proof with that wallet",
-    );
-  }
-  if (/^off$/i.test(setting("BARE_HASH_PROOFS"))) {
-    return refusal(
-      "invalid_payer_signature",
-      "A transaction hash alone is no proof here: sign it with the paying wallet",
-    );
-  }
-  return 0;
-}
-
-async function open(ctx: MutationCtx, { transfer, strength }: Graded, order: Order): Promise<ClaimTicket> {
-  const key = `log:${transferKey(transfer)}`;
-  await spendTransfer(ctx, transfer, { claimKey: key });
-  const claimId = await ctx.db.insert("paymentClaims", {
-    key,
-    order,
-    strength,
-    overridden: false,
-    state: "paid",
-    attempt: 0,
-    leaseUntil: 0,
-    payer: transfer.from,
-    txHash: transfer.txHash,
-    createdAt: Date.now(),
-  });
-  return startGenerating(ctx, await claimById(ctx, claimId));
-}
-
-/** The payer takes the claim from whoever had only read the hash; a report under way for that one is dropped. */
-async function override(
+async function rejoinSigned(
   ctx: MutationCtx,
   row: Doc<"paymentClaims">,
-  { strength }: Graded,
+  authorization: Authorization,
   order: Order,
-): Promise<ClaimTicket> {
-  const taken = { order, strength, overridden: true, report: undefined, trouble: undefined };
-  await ctx.db.patch("paymentClaims", row._id, taken);
-  return startGenerating(ctx, row);
+): Promise<ClaimTicket | Refusal> {
+  const same = sameOrder(row, order) && isSameAuthorization(row, authorization);
+  return same ? joinClaim(ctx, row) : ALREADY_USED;
 }
 
-/** Claims an authorization that was not used yet, and has it carried out. */
-export const claimAuthorization = internalMutation({
-  args: { authorization: vAuthorization, order: vOrder },
+function isSameAuthorization({ authorization }: Doc<"paymentClaims">, shown: Authorization): boolean {
+  return authorization !== undefined && authorizationText(authorization) === authorizationText(shown);
+}
+
+/** Claims one of a transaction's transfers for an order, by the proof that was `shown`. */
+export const claimTransfer = internalMutation({
+  args: { candidates: v.array(vCandidate), order: vOrder, shown: v.string() },
   returns: vClaimed,
-  handler: async (ctx, { authorization, order }): Promise<ClaimTicket | Refusal> => {
+  handler: (ctx, { candidates, order, shown }) => claimMined(ctx, candidates, { order, shown }),
+});
+
+/**
+ * Claims an authorization that was not used yet, and has it carried out.
+ * @param balance The payer's, as the authorization was simulated: digits, USDC's smallest unit.
+ * @returns `busy` when the payer's other payments under way leave less of it than this one takes: each was simulated
+ * against all of it, and the relayer would pay for those that then fail.
+ */
+export const claimAuthorization = internalMutation({
+  args: { authorization: vAuthorization, balance: v.string(), order: vOrder },
+  returns: v.union(vClaimed, v.object({ kind: v.literal("busy") })),
+  handler: async (
+    ctx,
+    { authorization, balance, order },
+  ): Promise<ClaimTicket | Refusal | { kind: "busy" }> => {
     const key = authorizationKey(authorization);
     const row = await claimByKey(ctx, key);
-    if (row !== null && row.state !== "refused") {
-      return sameOrder(row, order) ? joinClaim(ctx, row) : ALREADY_USED;
-    }
+    if (row !== null && row.state !== "refused") return rejoinSigned(ctx, row, authorization, order);
     const payer = authorization.from;
+    const underWay = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_payer_and_state", (q) => q.eq("payer", payer).eq("state", "settling"))
+      .take(MAX_UNDER_WAY);
+    const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
+    if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > BigInt(balance)) {
+      return { kind: "busy" };
+    }
     const claim = { order, authorization, payer };
     if (row !== null) {
       await ctx.db.patch("paymentClaims", row._id, { ...claim, refusal: undefined, trouble: undefined });
@@ -219,6 +167,8 @@ export const standing = internalQuery({
   handler: async (ctx, { claimId, attempt, bodyHash }): Promise<Standing> => {
     const row = await claimById(ctx, claimId);
     if (row.order.bodyHash !== bodyHash) return { state: "refused", ...ALREADY_USED };
+    // Forgotten while its caller waited.
+    if (row.state === "delivered" && row.report === undefined) return { state: "refused", ...ALREADY_USED };
     const paid = row.state !== "settling" && row.state !== "refused" && row.txHash !== undefined;
     const receipt = paid && row.txHash !== undefined ? { txHash: row.txHash, payer: row.payer } : null;
     if (row.state === "delivered" && row.report !== undefined) {
@@ -232,6 +182,26 @@ export const standing = internalQuery({
       return { state: "failed", code: trouble.code, message: trouble.message, receipt };
     }
     return { state: "working", receipt };
+  },
+});
+
+/** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
+export const forgetReports = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "forget old paid reports");
+    const old = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
+      .take(FORGOTTEN_TOGETHER);
+    for (const { _id } of old) {
+      await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
+    }
+    if (old.length === FORGOTTEN_TOGETHER) {
+      await ctx.scheduler.runAfter(0, internal.payments.claims.forgetReports, {});
+    }
+    return null;
   },
 });
 

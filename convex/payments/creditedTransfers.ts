@@ -1,9 +1,9 @@
 import type { MutationCtx } from "../_generated/server";
-import { deduct, standingOf } from "../credits/model";
+import { deduct, depositor, standingOf } from "../credits/model";
 import { creditsFor } from "../credits/rates";
 import { PRICE } from "./terms";
 import type { Strength } from "./paidTables";
-import { transferKey, type Transfer } from "./transfers";
+import { depositKey, reportKey, type Transfer } from "./transfers";
 
 /**
  * Buys a report with a transfer that was credited as a deposit before: its price goes back from the credits, in the
@@ -12,22 +12,25 @@ import { transferKey, type Transfer } from "./transfers";
  */
 export async function payFromCredits(
   ctx: MutationCtx,
-  transfer: Pick<Transfer, "txHash" | "logIndex">,
+  transfer: Pick<Transfer, "txHash" | "position">,
   userId: string | undefined,
   strength: Strength,
 ): Promise<boolean> {
   const deposit = await ctx.db
     .query("deposits")
-    .withIndex("by_transfer", (q) => q.eq("txHash", transfer.txHash).eq("logIndex", transfer.logIndex))
+    .withIndex("by_transfer", (q) => q.eq("txHash", transfer.txHash).eq("position", transfer.position))
     .unique();
-  if (deposit?.state !== "credited" || deposit.userId === undefined) return false;
-  if (strength < 2 && deposit.userId !== userId) return false;
+  if (deposit?.state !== "credited") return false;
+  // The ledger says whose it was, also of a deposit whose row has been made anonymous.
+  const owner = await depositor(ctx, depositKey(deposit, deposit.creditings));
+  if (owner === null || (strength < 2 && owner !== userId)) return false;
   // A signed payment is known before it is mined: the deposit left the report's price out from the start.
-  if ((deposit.credits ?? 0) < creditsFor(BigInt(deposit.amount))) return true;
+  if (deposit.lessReport === true) return true;
   const amount = creditsFor(PRICE);
-  const { balance } = await standingOf(ctx, deposit.userId);
+  const { balance } = await standingOf(ctx, owner);
   if (amount > 0 && balance < amount) return false;
-  if (amount > 0)
-    await deduct(ctx, { userId: deposit.userId, amount, key: `report:${transferKey(transfer)}` });
+  if (amount > 0) {
+    await deduct(ctx, { userId: owner, amount, key: reportKey(transfer), source: "report" });
+  }
   return true;
 }

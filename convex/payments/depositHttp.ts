@@ -60,8 +60,8 @@ const deposit: MountedEndpoint = endpoint({
     pending: z.array(z.object({ txHash: z.string() })).describe("Not settled yet; goes on behind"),
     ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
   }),
-  handler: async (ctx, hints) => {
-    await ctx.runMutation(internal.payments.deposits.receive, { hints: byTransaction(hints) });
+  handler: async (ctx, hints, { caller }) => {
+    await ctx.runMutation(internal.payments.deposits.receive, { hints: byTransaction(hints), caller });
     const { credited, pending, ignored } = await awaitAnswer(ctx, hints);
     return { success: true, credited, pending, ignored };
   },

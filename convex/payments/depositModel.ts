@@ -1,13 +1,13 @@
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { creditDeposit, reverseDeposit } from "../credits/model";
+import { creditDeposit, isWritten, reverseDeposit } from "../credits/model";
 import { creditsFor } from "../credits/rates";
 import { log } from "../lib/log";
 import { userIdByAddress } from "../wallets/owners";
 import { claimByKey } from "./claimRows";
 import { NEVER, nextMatch } from "./depositPhases";
 import { PRICE } from "./terms";
-import { releaseDeposit, spendTransfer, spentTransfer, transferKey } from "./transfers";
+import { depositKey, releaseDeposit, reportKey, spendTransfer, spentTransfer } from "./transfers";
 
 /** What a confirmed transfer brings, and to whom. Each function is one step of its caller's transaction. */
 
@@ -30,6 +30,7 @@ export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"de
  * ignores it when a report has used it up or it is worth less than a credit.
  */
 export async function settleDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
+  if (creditsFor(BigInt(row.amount)) === 0) return ignore(ctx, row, "it is worth less than one credit");
   const userId = await userIdByAddress(ctx, row.from);
   if (userId !== null) return credit(ctx, row, userId);
   const now = Date.now();
@@ -53,7 +54,7 @@ export async function creditUnmatched(ctx: MutationCtx, address: string, userId:
 /** Takes a deposit back that the chain has dropped, with the credits it brought. */
 export async function revertDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
   if (row.state === "credited") {
-    await reverseDeposit(ctx, { key: ledgerKey(row, row.creditings) });
+    await reverseDeposit(ctx, { key: depositKey(row, row.creditings) });
     await releaseDeposit(ctx, row);
     log.warn("deposits.reversed", { depositId: row._id });
   }
@@ -61,34 +62,40 @@ export async function revertDeposit(ctx: MutationCtx, row: Doc<"deposits">): Pro
 }
 
 async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): Promise<void> {
-  const amount = BigInt(row.amount) - ((await boughtReport(ctx, row)) ? PRICE : 0n);
+  const lessReport = await owesReport(ctx, row);
+  const amount = BigInt(row.amount) - (lessReport ? PRICE : 0n);
   const credits = amount > 0n ? creditsFor(amount) : 0;
   if (credits === 0) {
-    const reason = amount > 0n ? "it is worth less than one credit" : "it was spent on a report";
-    await ctx.db.patch("deposits", row._id, { state: "ignored", reason, nextMatchAt: NEVER });
-    return;
+    return ignore(ctx, row, amount > 0n ? "it is worth less than one credit" : "it was spent on a report");
   }
   const creditings = row.creditings + 1;
-  const key = ledgerKey(row, creditings);
+  const key = depositKey(row, creditings);
   await spendTransfer(ctx, row, { depositKey: key });
   await creditDeposit(ctx, { userId, amount: credits, key, source: "usdc" });
   const state = "credited" as const;
-  await ctx.db.patch("deposits", row._id, { state, userId, credits, creditings, nextMatchAt: NEVER });
+  await ctx.db.patch("deposits", row._id, {
+    state,
+    userId,
+    credits,
+    lessReport,
+    creditings,
+    nextMatchAt: NEVER,
+  });
+}
+
+async function ignore(ctx: MutationCtx, row: Doc<"deposits">, reason: string): Promise<void> {
+  await ctx.db.patch("deposits", row._id, { state: "ignored", reason, nextMatchAt: NEVER });
 }
 
 /**
- * Whether a report takes its price out of a transfer. A signed payment is known by its nonce from before it is handed to
+ * Whether a report still takes its price out of a transfer: one that was paid out of the credits, before the chain
+ * dropped the transfer and mined it again, does not. A signed payment is known by its nonce from before it is handed to
  * the chain, so that this holds also when its transfer is seen here first.
  */
-async function boughtReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolean> {
+async function owesReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolean> {
+  if (await isWritten(ctx, reportKey(row))) return false;
   if ((await spentTransfer(ctx, row))?.claimKey !== undefined) return true;
   if (row.authorization === undefined) return false;
   const claim = await claimByKey(ctx, `auth:${row.from}:${row.authorization}`);
   return claim !== null && claim.state !== "refused";
-}
-
-/** A key is credited once and reversed once, so a transfer that comes back after a reorganisation takes a new one. */
-function ledgerKey(row: Doc<"deposits">, crediting: number): string {
-  const key = `deposit:${transferKey(row)}`;
-  return crediting === 1 ? key : `${key}:${crediting}`;
 }

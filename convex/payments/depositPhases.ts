@@ -20,6 +20,9 @@ export const CHECK_LEASE_MS = MINUTE;
 /** A transaction that the chain does not know for this long never was one. Naming it again asks again. */
 export const GIVE_UP_AFTER_MS = DAY;
 
+/** The same for one that anybody may have made up: no webhook is signed, and the chain has never shown it. */
+export const GIVE_UP_UNSIGNED_AFTER_MS = 15 * MINUTE;
+
 /** Until the next look at one that is not settled: 2 s, 4 s, … 1 h. */
 export function waitDelay(checks: number): number {
   return Math.min(2 * SECOND * 2 ** Math.min(checks, 12), HOUR);

@@ -51,6 +51,9 @@ export const depositTables = {
   deposits: defineTable({
     /** Lower case. */
     txHash: v.string(),
+    /** Of its log among the transaction's, from 0: what it is known by. */
+    position: v.number(),
+    /** Of its log among those of the block it was last seen in: what indexers call it. */
     logIndex: v.number(),
     /** Lower case. */
     from: v.string(),
@@ -64,7 +67,10 @@ export const depositTables = {
     state: vDepositState,
     /** Why it is ignored. */
     reason: v.optional(v.string()),
+    /** Whom it was credited to; taken off when they delete their data, as the ledger knows it too. */
     userId: v.optional(v.string()),
+    /** The price of a report was left out of its credits. */
+    lessReport: v.optional(v.boolean()),
     /** Whole credits it brought. */
     credits: v.optional(v.number()),
     /** How often it was credited: more than once only when the chain had dropped it in between. */
@@ -73,7 +79,8 @@ export const depositTables = {
     /** When an unmatched one looks for its user again; else `NEVER`. */
     nextMatchAt: v.number(),
   })
-    .index("by_transfer", ["txHash", "logIndex"])
+    .index("by_transfer", ["txHash", "position"])
     .index("by_from_and_state", ["from", "state"])
+    .index("by_userId", ["userId"])
     .index("by_nextMatchAt", ["nextMatchAt"]),
 };

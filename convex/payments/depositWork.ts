@@ -6,7 +6,7 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { sightTransfers, type Sighting } from "../providers/chainTransfers";
 import { asAddress, asHex } from "../wallets/addresses";
-import { vCheck, type Check } from "./depositHints";
+import { vCheck, type Check, type Finding } from "./depositHints";
 
 /**
  * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
@@ -34,9 +34,10 @@ export const check = providerAction({
           continue;
         }
         try {
-          let more = true;
-          while (more) {
-            more = await ctx.runMutation(internal.payments.deposits.reconcile, { hintId, turn, finding });
+          let next: number | null = 0;
+          while (next !== null) {
+            const piece: Piece = { hintId, turn, finding, next };
+            next = await ctx.runMutation(internal.payments.deposits.reconcile, piece);
           }
         } catch (error) {
           log.error("deposits.unexpected", { hintId, error: messageOf(error) });
@@ -51,6 +52,8 @@ export const check = providerAction({
     return null;
   },
 });
+
+type Piece = Check & { finding: Finding; next: number };
 
 function findingOf(sighting: Sighting | undefined, head: number) {
   if (sighting === undefined || sighting.kind === "unknown") return null;

@@ -3,6 +3,8 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
+import { optional } from "../lib/env";
+import { charge, vCaller } from "../lib/limits";
 import { MINUTE } from "../lib/time";
 import { userIdByAddress } from "../wallets/owners";
 import { CREDIT_BATCH, creditUnmatched, depositsOf, revertDeposit, settleDeposit } from "./depositModel";
@@ -24,7 +26,7 @@ import { CHECK_LEASE_MS, NEVER } from "./depositPhases";
 /** The rows of the deposit webhook: what was named, what the chain says of it, and what came of that. */
 
 const DUE_BATCH = 50;
-/** So many transfers of one transaction are credited or taken back in one step. */
+/** So many transfers of one transaction are looked at or taken back in one step. */
 const MOVED_TOGETHER = 50;
 
 const vSought = v.object({ ...vCheck.fields, txHash: v.string(), seenIn: v.optional(vSeenIn) });
@@ -32,17 +34,21 @@ const vSought = v.object({ ...vCheck.fields, txHash: v.string(), seenIn: v.optio
 /**
  * Keeps what a webhook names, and starts a check of all that is not settled yet. A settled one is asked about again when
  * the chain is said to have dropped it, or when it has brought nothing.
+ * @throws AppError `rate_limited` when a caller who need not sign names too much that was never named before: each costs
+ * a row and questions to the chain.
  */
 export const receive = internalMutation({
-  args: { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })) },
+  args: { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
   returns: v.null(),
-  handler: async (ctx, { hints }) => {
+  handler: async (ctx, { hints, caller }) => {
     const now = Date.now();
     const checks: Check[] = [];
+    let unheardOf = 0;
     for (const { txHash, removed } of hints) {
       const row = await hintOf(ctx, txHash);
       const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
       if (row === null) {
+        unheardOf++;
         const fresh = { ...checking, txHash, turn: 1, checks: 0, openedAt: now };
         checks.push({ hintId: await ctx.db.insert("depositHints", fresh), turn: 1 });
       } else if (await wantsCheck(ctx, row, removed, now)) {
@@ -51,6 +57,9 @@ export const receive = internalMutation({
         await ctx.db.patch("depositHints", row._id, { ...checking, ...reopened, turn });
         checks.push({ hintId: row._id, turn });
       }
+    }
+    if (unheardOf > 0 && optional("DEPOSIT_WEBHOOK_SECRET") === undefined) {
+      await charge(ctx, "newDeposit", caller, unheardOf);
     }
     await startChecks(ctx, checks, 0);
     return null;
@@ -77,40 +86,43 @@ export const sought = internalQuery({
 });
 
 /**
- * Brings a transaction's deposits into line with the chain: takes back what is no longer in it, keeps what is new,
- * credits what is confirmed. Repeating it changes nothing.
- * @returns Whether there is more of the same to do: then call it again.
+ * Brings a transaction's deposits into line with the chain, a piece at a time: takes back what is no longer in it, keeps
+ * what is new, credits what is confirmed. Repeating it changes nothing.
+ * @param next Where the piece before has left off; absent for the first one.
+ * @returns Where this one has left off: call it again with that, until it is `null`.
  */
 export const reconcile = internalMutation({
-  args: { ...vCheck.fields, finding: vFinding },
-  returns: v.boolean(),
-  handler: async (ctx, { hintId, turn, finding }) => {
+  args: { ...vCheck.fields, finding: vFinding, next: v.optional(v.number()) },
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx, { hintId, turn, finding, next = 0 }) => {
     const hint = await ctx.db.get("depositHints", hintId);
-    if (hint === null || hint.turn !== turn) return false;
-    const mined = finding.kind === "mined" ? finding : null;
-    const rows = await depositsOf(ctx, hint.txHash);
-    const inChain = new Map(mined?.transfers.map((transfer) => [transfer.logIndex, transfer]));
-    let moves = 0;
-    // First of all what is gone: a transfer that moved within its transaction is never credited twice, even for a moment.
-    for (const row of rows) {
-      const transfer = inChain.get(row.logIndex);
-      const same = transfer !== undefined && transfer.from === row.from && transfer.amount === row.amount;
-      if (same || row.state === "reversed") continue;
-      if (moves++ === MOVED_TOGETHER) return true;
-      await revertDeposit(ctx, row);
-    }
-    if (mined !== null) {
-      for (const transfer of mined.transfers) {
-        const row = await keep(ctx, hint.txHash, transfer, mined);
-        if (row.state !== "pending" || !isConfirmed(mined)) continue;
-        if (moves++ === MOVED_TOGETHER) return true;
-        await settleDeposit(ctx, row);
+    if (hint === null || hint.turn !== turn) return null;
+    const transfers = finding.kind === "mined" ? finding.transfers : [];
+    // First of all what is gone: nothing is ever credited twice, even for a moment.
+    if (next === 0 && !(await takeBack(ctx, hint.txHash, transfers))) return 0;
+    if (finding.kind === "mined") {
+      const end = next + MOVED_TOGETHER;
+      for (const transfer of transfers.slice(next, end)) {
+        const row = await keep(ctx, hint.txHash, transfer, finding);
+        if (row.state === "pending" && isConfirmed(finding)) await settleDeposit(ctx, row);
       }
+      if (end < transfers.length) return end;
     }
     await endCheck(ctx, hint, finding);
-    return false;
+    return null;
   },
 });
+
+/** Takes back some of the deposits that the chain no longer has. @returns Whether that were all. */
+async function takeBack(ctx: MutationCtx, txHash: string, transfers: Mined["transfers"]): Promise<boolean> {
+  const inChain = new Map(transfers.map((transfer) => [transfer.position, transfer]));
+  const gone = (await depositsOf(ctx, txHash)).filter((row) => {
+    const transfer = inChain.get(row.position);
+    return row.state !== "reversed" && (transfer?.from !== row.from || transfer.amount !== row.amount);
+  });
+  for (const row of gone.slice(0, MOVED_TOGETHER)) await revertDeposit(ctx, row);
+  return gone.length <= MOVED_TOGETHER;
+}
 
 /** The chain could not be asked, or did not say: another look later. */
 export const postpone = internalMutation({
@@ -192,11 +204,13 @@ async function keep(
 ): Promise<Doc<"deposits">> {
   const before = await ctx.db
     .query("deposits")
-    .withIndex("by_transfer", (q) => q.eq("txHash", txHash).eq("logIndex", transfer.logIndex))
+    .withIndex("by_transfer", (q) => q.eq("txHash", txHash).eq("position", transfer.position))
     .unique();
   if (before !== null && before.state !== "reversed") {
-    if (before.blockHash !== blockHash)
-      await ctx.db.patch("deposits", before._id, { blockNumber, blockHash });
+    if (before.blockHash !== blockHash) {
+      const { logIndex } = transfer;
+      await ctx.db.patch("deposits", before._id, { blockNumber, blockHash, logIndex });
+    }
     return before;
   }
   const fresh = {

@@ -14,8 +14,8 @@ import type { Transfer } from "./transfers";
 /** Between two looks for a transaction that is not mined yet. */
 const PAUSE_MS = SECOND;
 /** How old a payment may be: a signature says when it is meant, a hash does not. */
-const UNPROVEN_AGE_SECONDS = HOUR / SECOND;
-const PROVEN_AGE_SECONDS = DAY / SECOND;
+export const UNPROVEN_AGE_SECONDS = HOUR / SECOND;
+export const PROVEN_AGE_SECONDS = DAY / SECOND;
 /** Marks a hash lock behind a `transfer`'s own calldata: other suffixes are common. "paid" in ASCII. */
 export const LOCK_TAG = "70616964";
 /** The calldata of `transfer(address,uint256)`, in hex digits with its 0x. */
@@ -23,6 +23,12 @@ const TRANSFER_SELECTOR = "0xa9059cbb";
 const TRANSFER_DIGITS = 2 + 2 * 68;
 /** A shorter secret could be guessed from its hash in the chain. */
 const MIN_SECRET = 16;
+
+export const UNCONFIRMED = refusal(
+  "payment_not_confirmed",
+  "This payment has too few confirmations: send the same proof again shortly",
+);
+export const TOO_OLD = refusal("payment_expired", "This payment is too old to buy a report");
 
 export type Candidate = { transfer: Transfer; proven: boolean };
 
@@ -69,10 +75,7 @@ export async function candidatesOf(
     );
   }
   if (payment.confirmations < Number(setting("CONFIRMATIONS"))) {
-    return refusal(
-      "payment_not_confirmed",
-      "This payment has too few confirmations: send the same proof again shortly",
-    );
+    return UNCONFIRMED;
   }
   const signer = await signerOf(proof, order, payTo, transfers);
   if (signer === "stranger") {
@@ -81,14 +84,14 @@ export async function candidatesOf(
       "The signature is not the payer's over this transaction, user and token",
     );
   }
-  const candidates = transfers.map(({ logIndex, from, value }) => ({
-    transfer: { txHash: proof.txHash, logIndex, from, amount: value.toString() },
+  const candidates = transfers.map(({ position, from, value }) => ({
+    transfer: { txHash: proof.txHash, position, from, amount: value.toString() },
     proven: from === signer || opensLock(proof, payment, from),
   }));
   const young = candidates.filter(
     ({ proven }) => payment.ageSeconds <= (proven ? PROVEN_AGE_SECONDS : UNPROVEN_AGE_SECONDS),
   );
-  if (young.length === 0) return refusal("payment_expired", "This payment is too old to buy a report");
+  if (young.length === 0) return TOO_OLD;
   return { kind: "candidates", candidates: young };
 }
 

@@ -58,11 +58,21 @@ export const vTroubleCode = v.union(
 
 export const vTransfer = v.object({
   txHash: v.string(),
-  logIndex: v.number(),
+  position: v.number(),
   from: v.string(),
   amount: v.string(),
 });
 
+export const vSettlement = v.object({
+  relayer: v.string(),
+  nonce: v.number(),
+  rawTransaction: v.string(),
+  txHash: v.string(),
+  /** The hashes of the same call with lower fees and the same nonce, oldest first: any one of them may be mined. */
+  outpriced: v.optional(v.array(v.string())),
+});
+
+export type Settlement = Infer<typeof vSettlement>;
 export type Order = Infer<typeof vOrder>;
 export type Strength = Infer<typeof vStrength>;
 export type ClaimState = Infer<typeof vClaimState>;
@@ -73,9 +83,11 @@ export const paidTables = {
    * `payments/settlements`. Kept for ever: a claim that died would open its payment to replay.
    */
   paymentClaims: defineTable({
-    /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<index>` for a transfer found in the chain. */
+    /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer found in the chain. */
     key: v.string(),
     order: vOrder,
+    /** What the proof of a mined transfer is known by (`proofs.shownProof`); absent for a signed payment. */
+    shown: v.optional(v.string()),
     strength: vStrength,
     /** A better proof has taken this claim from a bare hash; that happens once. */
     overridden: v.boolean(),
@@ -92,17 +104,25 @@ export const paidTables = {
     payer: v.string(),
     authorization: v.optional(vAuthorization),
     /** The signed bytes that carry it out, stored before anybody outside has them. */
-    settlement: v.optional(
-      v.object({ relayer: v.string(), nonce: v.number(), rawTransaction: v.string(), txHash: v.string() }),
-    ),
+    settlement: v.optional(vSettlement),
+    /** Since when the chain's answers are that another transaction has taken the settlement's nonce. */
+    replacedSince: v.optional(v.number()),
+    /** Since when the authorization is said to be used by a transaction that cannot be found, or to have paid nothing. */
+    unlocatedSince: v.optional(v.number()),
     /** The transaction that pays, as soon as it is known. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),
+    /** Kept while the same proof yields it again, and no longer. */
     report: v.optional(v.object({ result: vResult, model: v.string(), generatedAt: v.number() })),
+    /** When the report is forgotten; absent without one. */
+    forgetAt: v.optional(v.number()),
   })
     .index("by_key", ["key"])
     .index("by_txHash", ["txHash"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+    .index("by_state_and_leaseUntil", ["state", "leaseUntil"])
+    .index("by_payer_and_state", ["payer", "state"])
+    .index("by_forgetAt", ["forgetAt"])
+    .index("by_userId", ["order.userId"]),
 
   /** The gas accounts that carry out signed payments. Written with each settlement. Kept. */
   relayers: defineTable({

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { sha256Hex } from "../lib/crypto";
 import { refusal, type Refusal } from "./terms";
 
 /** Proofs of payment as callers write them. Pure. */
@@ -23,6 +24,21 @@ export type Proof =
   /** A payment that the service carries out itself. */
   | { kind: "authorization"; authorization: Authorization };
 
+/** An authorization as one text: equal for equal ones alone. */
+export function authorizationText(authorization: Authorization): string {
+  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
+  return JSON.stringify([from, to, value, validAfter, validBefore, nonce, signature]);
+}
+
+/** What a proof is known by: SHA-256 of all of it that is not in the chain for everybody to read. */
+export function shownProof(proof: Proof): string {
+  const parts =
+    proof.kind === "hash"
+      ? [proof.signature ?? "", proof.requestId ?? ""]
+      : [authorizationText(proof.authorization)];
+  return sha256Hex(JSON.stringify([proof.kind, ...parts]));
+}
+
 /** The longest proof that is looked at, in characters. */
 const MAX_LENGTH = 8 * 1024;
 
@@ -44,7 +60,11 @@ const signature = z
   .string()
   .regex(/^0x(?:[0-9a-fA-F]{2}){65,1024}$/)
   .toLowerCase();
-const digits = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/);
+/** A uint256. */
+const digits = z
+  .string()
+  .regex(/^(?:0|[1-9][0-9]{0,77})$/)
+  .refine((text) => BigInt(text) < 2n ** 256n);
 
 const transferShape = z.object({
   txHash: hexBytes(32),

@@ -2,9 +2,10 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { required } from "../lib/env";
+import { required, setting } from "../lib/env";
+import { AppError } from "../lib/errors";
 import { providerAction } from "../lib/providerCalls";
-import { HOUR, SECOND, sleep } from "../lib/time";
+import { SECOND, sleep } from "../lib/time";
 import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain";
 import { findAuthorizationUse, readPayment } from "../providers/usdc";
@@ -14,9 +15,9 @@ import { refusalOfTerms, signedAuthorization, tryAuthorization } from "./authori
 import { settlesAuthorizations } from "./challenge";
 import { vRefusal, type ClaimTicket } from "./claimRows";
 import type { Standing } from "./claims";
-import { candidatesOf } from "./hashProofs";
+import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
 import { vOrder, vProof, vTroubleCode, type Order } from "./paidTables";
-import type { Authorization, Proof } from "./proofs";
+import { shownProof, type Authorization, type Proof } from "./proofs";
 import { relayerAddress } from "./relayer";
 import { transfersFor } from "./settlement";
 import { refusal, UNPAID_USE, type Refusal } from "./terms";
@@ -24,6 +25,9 @@ import { refusal, UNPAID_USE, type Refusal } from "./terms";
 /** Redeeming a proof for a report: check it, claim it, wait for what it has bought. */
 
 const ROW_PAUSE_MS = 150;
+/** Before a payment is tried again whose payer has others under way. */
+const BUSY_PAUSE_MS = SECOND;
+const BUSY_RETRY_MS = 5 * SECOND;
 
 const vReceipt = v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null());
 
@@ -37,19 +41,16 @@ export type Redeemed = Infer<typeof vRedeemed>;
 
 /**
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
- * @throws AppError `upstream` when the chain cannot be asked; nothing is claimed then.
+ * @throws AppError `upstream` when the chain cannot be asked, `rate_limited` while the payer's other signed payments may
+ * still take what this one needs; nothing is claimed then.
  */
 export const redeem = providerAction({
   args: { proof: vProof, order: vOrder },
   returns: vRedeemed,
   handler: async (ctx, { proof, order }): Promise<Redeemed> => {
     const deadline = AbortSignal.timeout(deadlines.caller);
-    const key =
-      proof.kind === "hash"
-        ? { kind: proof.kind, txHash: proof.txHash }
-        : { kind: proof.kind, from: proof.authorization.from, nonce: proof.authorization.nonce };
     const claimed: ClaimTicket | Refusal =
-      (await ctx.runMutation(internal.payments.claims.rejoin, { proof: key, order })) ??
+      (await ctx.runMutation(internal.payments.claims.rejoin, { proof, order })) ??
       (await beforeDeadline(claim(ctx, proof, order), deadline));
     if (claimed.kind === "refused") return claimed;
     return waitFor(ctx, claimed, order, deadline);
@@ -70,7 +71,8 @@ async function claim(ctx: ActionCtx, proof: Proof, order: Order): Promise<ClaimT
   const found = await candidatesOf(proof, order);
   if (found.kind === "refused") return found;
   const { candidates } = found;
-  return ctx.runMutation(internal.payments.claims.claimTransfer, { candidates, order });
+  const shown = shownProof(proof);
+  return ctx.runMutation(internal.payments.claims.claimTransfer, { candidates, order, shown });
 }
 
 async function claimAuthorization(
@@ -87,15 +89,32 @@ async function claimAuthorization(
   const now = BigInt(Math.floor(Date.now() / SECOND));
   const refused = refusalOfTerms(authorization, required("PLATFORM_WALLET_ADDRESS"), now);
   if (refused !== null) return refused;
-  const feasible = await tryAuthorization(authorization, relayerAddress());
-  if (feasible.kind === "refused") return feasible;
-  if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
-  return ctx.runMutation(internal.payments.claims.claimAuthorization, { authorization, order });
+  const patience = AbortSignal.timeout(deadlines.receipt);
+  for (;;) {
+    const feasible = await tryAuthorization(authorization, relayerAddress());
+    if (feasible.kind === "refused") return feasible;
+    if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
+    const claimed: ClaimTicket | Refusal | { kind: "busy" } = await ctx.runMutation(
+      internal.payments.claims.claimAuthorization,
+      { authorization, balance: feasible.balance.toString(), order },
+    );
+    if (claimed.kind !== "busy") return claimed;
+    if (patience.aborted) {
+      throw new AppError(
+        "rate_limited",
+        "This payer's other payments are still being settled: send the same proof again shortly",
+        { retryAfterMs: BUSY_RETRY_MS },
+      );
+    }
+    await sleep(BUSY_PAUSE_MS);
+  }
 }
 
 /**
- * An authorization that was carried out before this service had seen it: everybody can rebuild it from the chain by
- * now, so it proves no more than the hash of its transaction.
+ * An authorization that was carried out and is no claim's payment. When this service had not seen it before, everybody
+ * can rebuild it from the chain by now, so it proves no more than the hash of its transaction; one that was accepted
+ * here while it was still its payer's secret proves the payer.
+ * @throws AppError `upstream` when the chain has its use and not yet its transaction.
  */
 async function claimUsed(
   ctx: ActionCtx,
@@ -106,14 +125,17 @@ async function claimUsed(
   const txHash = await findAuthorizationUse(from, nonce);
   if (txHash === null) return UNPAID_USE;
   const payment = await readPayment(asHex(txHash));
-  if (payment.kind === "missing") return UNPAID_USE;
+  if (payment.kind === "missing") {
+    throw new AppError("upstream", "The chain does not show this payment yet: send the same proof again");
+  }
   const transfers = transfersFor(payment.transfers, authorization, txHash);
   if (transfers.length === 0) return UNPAID_USE;
-  if (payment.ageSeconds > HOUR / SECOND) {
-    return refusal("payment_expired", "This payment is too old to buy a report");
-  }
-  const candidates = transfers.map((transfer) => ({ transfer, proven: false }));
-  return ctx.runMutation(internal.payments.claims.claimTransfer, { candidates, order });
+  if (payment.confirmations < Number(setting("CONFIRMATIONS"))) return UNCONFIRMED;
+  const proven = await ctx.runQuery(internal.payments.claims.wasAccepted, { authorization, order });
+  if (payment.ageSeconds > (proven ? PROVEN_AGE_SECONDS : UNPROVEN_AGE_SECONDS)) return TOO_OLD;
+  const candidates = transfers.map((transfer) => ({ transfer, proven }));
+  const shown = shownProof({ kind: "authorization", authorization });
+  return ctx.runMutation(internal.payments.claims.claimTransfer, { candidates, order, shown });
 }
 
 async function waitFor(

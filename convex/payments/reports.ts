@@ -8,7 +8,7 @@ import { shareObservation } from "../research/observations";
 import { isShort } from "../research/result";
 import { writeSnapshot } from "../research/snapshot";
 import { vResult } from "../research/tables";
-import { claimById } from "./claimRows";
+import { claimById, REPLAY_MS } from "./claimRows";
 
 /** Writing the report of a paid claim: once, of its own, never the cached on-demand result. */
 
@@ -56,10 +56,12 @@ export const deliver = internalMutation({
   handler: async (ctx, { claimId, attempt, result, model }) => {
     const row = await claimById(ctx, claimId);
     if (row.state !== "generating" || row.attempt !== attempt) return null;
+    const generatedAt = Date.now();
     await ctx.db.patch("paymentClaims", claimId, {
       state: "delivered",
       leaseUntil: 0,
-      report: { result, model, generatedAt: Date.now() },
+      report: { result, model, generatedAt },
+      forgetAt: generatedAt + REPLAY_MS,
       trouble: undefined,
     });
     return null;

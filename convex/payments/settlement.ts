@@ -14,8 +14,10 @@ import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment
 import { asAddress, asHex } from "../wallets/addresses";
 import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
+import type { Settlement } from "./paidTables";
 import type { Authorization } from "./proofs";
 import { openRelayer, relayerAddress } from "./relayer";
+import { repriced } from "./repricing";
 import type { SettlementTask } from "./settlements";
 import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 import type { Transfer } from "./transfers";
@@ -26,11 +28,12 @@ import type { Transfer } from "./transfers";
 const PAUSE_MS = 300;
 /** Before a facilitator that is ahead of the chain's RPC is asked again. */
 const FACILITATOR_PAUSE_MS = 2_000;
+/** A transaction that is not mined is held against the chain's fees every so many looks. */
+const LOOKS_PER_PRICING = 10;
 /** More payments than are ever signed at the same moment. */
 const MAX_NONCES = 200;
 
 type Work = { claimId: Id<"paymentClaims">; attempt: number };
-type Settlement = NonNullable<SettlementTask["settlement"]>;
 /** How one round ended: the payment's transaction is being looked for again, or the claim has left this state. */
 type Round = "again" | "ended";
 
@@ -41,13 +44,13 @@ export const settle = providerAction({
   handler: async (ctx, work) => {
     const deadline = AbortSignal.timeout(deadlines.transaction);
     try {
-      for (;;) {
+      for (let look = 0; ; look++) {
         const task = await ctx.runQuery(internal.payments.settlements.task, work);
         if (task === null) return null;
         const round =
           task.settlement === null
-            ? await handIn(ctx, work, task.authorization)
-            : await follow(ctx, work, task.authorization, task.settlement);
+            ? await handIn(ctx, work, task)
+            : await follow(ctx, work, task.authorization, task.settlement, look % LOOKS_PER_PRICING === 0);
         if (round === "ended") return null;
         if (deadline.aborted) {
           throw new AppError("upstream", "The payment is still being settled: send the same proof again");
@@ -68,11 +71,17 @@ export const settle = providerAction({
 });
 
 /** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
-async function handIn(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+async function handIn(
+  ctx: ActionCtx,
+  work: Work,
+  { authorization, dropped }: SettlementTask,
+): Promise<Round> {
   const relayer = relayerAddress();
   const feasible = await tryAuthorization(authorization, relayer);
-  if (feasible.kind === "used") return recover(ctx, work, authorization);
+  if (feasible.kind === "used") return recover(ctx, work, authorization, "not seen");
   if (feasible.kind === "refused") {
+    // Bytes that were handed out and given up may have paid all the same, where this node has not looked yet.
+    if (dropped) await believe(ctx, work);
     await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: feasible });
     return "ended";
   }
@@ -89,7 +98,7 @@ async function handOver(ctx: ActionCtx, work: Work, authorization: Authorization
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
   const done = await settleByFacilitator(payment, requirementOne(paidResource()));
   const { from, nonce } = signedAuthorization(authorization);
-  if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, authorization);
+  if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, authorization, "not seen");
   if (!done) {
     throw new AppError(
       "upstream",
@@ -132,22 +141,65 @@ async function follow(
   ctx: ActionCtx,
   work: Work,
   authorization: Authorization,
-  { relayer, nonce, rawTransaction, txHash }: Settlement,
+  settlement: Settlement,
+  pricing: boolean,
 ): Promise<Round> {
+  const { relayer, nonce, rawTransaction, txHash } = settlement;
   const raw = asHex(rawTransaction);
   const now = await standing(asAddress(relayer), nonce, raw);
   switch (now.kind) {
     case "mined":
-      return now.succeeded ? accept(ctx, work, authorization, txHash) : recover(ctx, work, authorization);
+      return now.succeeded
+        ? accept(ctx, work, authorization, txHash)
+        : recover(ctx, work, authorization, "failed");
     case "pending":
+      if (pricing) await outbid(ctx, work, settlement);
       return "again";
     case "missing":
-      report(work, await broadcast(raw));
+      if (!(pricing && (await outbid(ctx, work, settlement)))) report(work, await broadcast(raw));
       return "again";
     case "replaced":
-      await ctx.runMutation(internal.payments.settlements.drop, work);
-      return "again";
+      return acceptOutpriced(ctx, work, authorization, settlement);
   }
+}
+
+/** Hands the same call out with higher fees, when the chain's have grown beyond it. @returns Whether it did. */
+async function outbid(ctx: ActionCtx, work: Work, settlement: Settlement): Promise<boolean> {
+  const signed = await repriced(settlement);
+  if (signed === null) return false;
+  const { txHash: outpriced } = settlement;
+  // Stored first, like all signed bytes: what was mined is always known by one of the claim's hashes.
+  if (!(await ctx.runMutation(internal.payments.settlements.replace, { ...work, outpriced, ...signed }))) {
+    return true;
+  }
+  log.warn("payments.settlement repriced", { claimId: work.claimId });
+  report(work, await broadcast(signed.rawTransaction));
+  return true;
+}
+
+/** The nonce is used up: by the same call with lower fees, perhaps; else by somebody else's transaction. */
+async function acceptOutpriced(
+  ctx: ActionCtx,
+  work: Work,
+  authorization: Authorization,
+  settlement: Settlement,
+): Promise<Round> {
+  for (const txHash of settlement.outpriced ?? []) {
+    const payment = await readPayment(asHex(txHash));
+    if (payment.kind === "missing") continue;
+    return payment.succeeded
+      ? accept(ctx, work, authorization, txHash)
+      : recover(ctx, work, authorization, "failed");
+  }
+  // Asked a second time once it has been the answer for long enough: that node may have been behind as well.
+  const { relayer, nonce, rawTransaction } = settlement;
+  if (
+    (await ctx.runMutation(internal.payments.settlements.doubt, { ...work, answer: "replacedSince" })) &&
+    (await standing(asAddress(relayer), nonce, asHex(rawTransaction))).kind === "replaced"
+  ) {
+    await ctx.runMutation(internal.payments.settlements.drop, work);
+  }
+  return "again";
 }
 
 function report({ claimId }: Work, outcome: Awaited<ReturnType<typeof broadcast>>): void {
@@ -155,14 +207,36 @@ function report({ claimId }: Work, outcome: Awaited<ReturnType<typeof broadcast>
     log.error("payments.settlement refused", { claimId, reason: outcome.reason });
 }
 
-/** The authorization was used, perhaps by a stranger: a payment all the same, if it is one. */
-async function recover(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+/**
+ * The authorization was used, perhaps by a stranger: a payment all the same, if it is one.
+ * @param own What became of this service's own transaction, as far as the chain has shown it.
+ */
+async function recover(
+  ctx: ActionCtx,
+  work: Work,
+  authorization: Authorization,
+  own: "failed" | "not seen",
+): Promise<Round> {
   const { from, nonce } = signedAuthorization(authorization);
   const txHash = await findAuthorizationUse(from, nonce);
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
   const feasible = await tryAuthorization(authorization, relayerAddress());
+  if (feasible.kind === "used" || own === "not seen") await believe(ctx, work);
   await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: whyUnpaid(feasible) });
   return "ended";
+}
+
+/**
+ * Lets a payment be refused whose authorization may have been used where this node has not looked yet.
+ * @throws AppError `upstream` until that has been the answer for long enough: the lease takes the payment up again.
+ */
+async function believe(ctx: ActionCtx, work: Work): Promise<void> {
+  if (await ctx.runMutation(internal.payments.settlements.doubt, { ...work, answer: "unlocatedSince" }))
+    return;
+  throw new AppError(
+    "upstream",
+    "The chain does not show yet whether this payment was made: send the same proof again",
+  );
 }
 
 /** Why an authorization whose use cannot be found has paid nothing. */
@@ -186,7 +260,9 @@ async function accept(
   txHash: string,
 ): Promise<Round> {
   const payment = await readPayment(asHex(txHash));
-  if (payment.kind === "missing" || payment.confirmations < Number(setting("CONFIRMATIONS"))) return "again";
+  // A node that is behind, or a block that was replaced in between: the next look tells.
+  if (payment.kind === "missing" || !payment.succeeded) return "again";
+  if (payment.confirmations < Number(setting("CONFIRMATIONS"))) return "again";
   const candidates = transfersFor(payment.transfers, authorization, txHash);
   if (candidates.length === 0) {
     const refused = refusal("no_matching_transfer", "The authorization was used without paying this service");
@@ -199,12 +275,12 @@ async function accept(
 
 /** The transfers of a transaction that may be an authorization's. */
 export function transfersFor(
-  transfers: readonly { logIndex: number; from: string; to: string; value: bigint }[],
+  transfers: readonly { position: number; from: string; to: string; value: bigint }[],
   { from, value }: Authorization,
   txHash: string,
 ): Transfer[] {
   const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
   return transfers
     .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
-    .map(({ logIndex }) => ({ txHash, logIndex, from, amount: value }));
+    .map(({ position }) => ({ txHash, position, from, amount: value }));
 }

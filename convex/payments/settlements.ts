@@ -2,9 +2,10 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
-import { claimById, startGenerating, vRefusal } from "./claimRows";
+import { REPLACED_AFTER_MS } from "../wallets/machine";
+import { auditPayment, claimById, startGenerating, vRefusal } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
-import { vAuthorization, vTransfer, vTroubleCode } from "./paidTables";
+import { vAuthorization, vSettlement, vTransfer, vTroubleCode } from "./paidTables";
 import { ALREADY_USED } from "./terms";
 import { spendTransfer, spentTransfer } from "./transfers";
 
@@ -13,14 +14,15 @@ import { spendTransfer, spentTransfer } from "./transfers";
 const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
 type Work = { claimId: Doc<"paymentClaims">["_id"]; attempt: number };
 
-const vSettlement = v.object({
-  relayer: v.string(),
-  nonce: v.number(),
-  rawTransaction: v.string(),
-  txHash: v.string(),
-});
+/** How long an answer of the chain's has to stay the same until it is believed: a node may be behind others. */
+const BELIEVED_AFTER_MS = { replacedSince: REPLACED_AFTER_MS, unlocatedSince: 10 * MINUTE } as const;
 
-const vTask = v.object({ authorization: vAuthorization, settlement: v.union(vSettlement, v.null()) });
+const vTask = v.object({
+  authorization: vAuthorization,
+  settlement: v.union(vSettlement, v.null()),
+  /** Bytes of an earlier settlement were given up. */
+  dropped: v.boolean(),
+});
 export type SettlementTask = Infer<typeof vTask>;
 
 /** What an attempt at settling has before it; `null` when it was overtaken. */
@@ -30,7 +32,8 @@ export const task = internalQuery({
   handler: async (ctx, work): Promise<SettlementTask | null> => {
     const row = await current(ctx, work);
     if (row?.authorization === undefined) return null;
-    return { authorization: row.authorization, settlement: row.settlement ?? null };
+    const { authorization, settlement = null, replacedSince } = row;
+    return { authorization, settlement, dropped: settlement === null && replacedSince !== undefined };
   },
 });
 
@@ -62,6 +65,42 @@ export const store = internalMutation({
   },
 });
 
+/**
+ * Stores the same call with higher fees under the same nonce: at most one of the two can be mined, and both hashes are
+ * kept. @returns `false` when the bytes are void, because the attempt was overtaken or has stored others meanwhile.
+ */
+export const replace = internalMutation({
+  args: { ...vWork, outpriced: v.string(), rawTransaction: v.string(), txHash: v.string() },
+  returns: v.boolean(),
+  handler: async (ctx, { outpriced, rawTransaction, txHash, ...work }) => {
+    const row = await current(ctx, work);
+    if (row?.settlement?.txHash !== outpriced) return false;
+    const hashes = [...(row.settlement.outpriced ?? []), outpriced];
+    const settlement = { ...row.settlement, rawTransaction, txHash, outpriced: hashes };
+    await ctx.db.patch("paymentClaims", row._id, { settlement, txHash });
+    return true;
+  },
+});
+
+/**
+ * Notes an answer of the chain's that would end a payment wrongly if it came from a node that is behind.
+ * @param answer `replacedSince`: another transaction has the nonce; `unlocatedSince`: no use of the authorization pays.
+ * @returns Whether that has been the answer for long enough to be believed.
+ */
+export const doubt = internalMutation({
+  args: { ...vWork, answer: v.union(v.literal("replacedSince"), v.literal("unlocatedSince")) },
+  returns: v.boolean(),
+  handler: async (ctx, { answer, ...work }) => {
+    const row = await current(ctx, work);
+    if (row === null) return false;
+    const now = Date.now();
+    const since = row[answer];
+    if (since !== undefined) return now - since >= BELIEVED_AFTER_MS[answer];
+    await ctx.db.patch("paymentClaims", row._id, { [answer]: now });
+    return false;
+  },
+});
+
 /** Drops bytes that can never be mined: another transaction has their nonce. */
 export const drop = internalMutation({
   args: vWork,
@@ -90,6 +129,7 @@ export const paid = internalMutation({
       if (spent?.claimKey !== undefined) continue;
       if (spent !== null && !(await payFromCredits(ctx, transfer, row.order.userId, row.strength))) continue;
       await spendTransfer(ctx, transfer, { claimKey: row.key });
+      await auditPayment(ctx, row._id, { order: row.order, transfer });
       await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
       await startGenerating(ctx, row);
       return null;
@@ -138,6 +178,8 @@ async function end(
     refusal: { reason, error },
     leaseUntil: 0,
     settlement: undefined,
+    replacedSince: undefined,
+    unlocatedSince: undefined,
     txHash: undefined,
   });
 }

@@ -10,7 +10,8 @@ export const transferTables = {
   spentTransfers: defineTable({
     /** Lower case. */
     txHash: v.string(),
-    logIndex: v.number(),
+    /** Of its log among the transaction's, from 0. */
+    position: v.number(),
     /** Lower case. */
     from: v.string(),
     /** Digits, USDC's smallest unit. */
@@ -19,5 +20,5 @@ export const transferTables = {
     claimKey: v.optional(v.string()),
     /** The deposit that credited it, or what a report left of it. */
     depositKey: v.optional(v.string()),
-  }).index("by_transfer", ["txHash", "logIndex"]),
+  }).index("by_transfer", ["txHash", "position"]),
 };

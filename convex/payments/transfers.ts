@@ -3,21 +3,40 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 
 /** Spending transfers exactly once. Plain functions: the callers' mutations are the transactions that decide. */
 
-export type Transfer = { txHash: string; logIndex: number; from: string; amount: string };
+/**
+ * `position` counts the logs of the transaction from 0, over all its logs: unlike a log's index, which counts the whole
+ * block's, it stays when a reorganisation puts the transaction into another block.
+ */
+export type Transfer = { txHash: string; position: number; from: string; amount: string };
 
 /** The key under which a transfer is known everywhere: `0x…:3`. */
-export function transferKey({ txHash, logIndex }: Pick<Transfer, "txHash" | "logIndex">): string {
-  return `${txHash.toLowerCase()}:${logIndex}`;
+export function transferKey({ txHash, position }: Pick<Transfer, "txHash" | "position">): string {
+  return `${txHash.toLowerCase()}:${position}`;
+}
+
+/**
+ * The ledger's key of a deposit. A key is credited once and reversed once, so a transfer that comes back after a
+ * reorganisation takes a new one.
+ * @param crediting Counts from 1.
+ */
+export function depositKey(transfer: Pick<Transfer, "txHash" | "position">, crediting: number): string {
+  const key = `deposit:${transferKey(transfer)}`;
+  return crediting === 1 ? key : `${key}:${crediting}`;
+}
+
+/** The ledger's key of a report that was paid out of a deposit's credits. */
+export function reportKey(transfer: Pick<Transfer, "txHash" | "position">): string {
+  return `report:${transferKey(transfer)}`;
 }
 
 /** What a transfer has bought so far; `null` when nothing. */
 export async function spentTransfer(
   ctx: QueryCtx,
-  { txHash, logIndex }: Pick<Transfer, "txHash" | "logIndex">,
+  { txHash, position }: Pick<Transfer, "txHash" | "position">,
 ): Promise<Doc<"spentTransfers"> | null> {
   return ctx.db
     .query("spentTransfers")
-    .withIndex("by_transfer", (q) => q.eq("txHash", txHash.toLowerCase()).eq("logIndex", logIndex))
+    .withIndex("by_transfer", (q) => q.eq("txHash", txHash.toLowerCase()).eq("position", position))
     .unique();
 }
 
@@ -29,9 +48,9 @@ export async function spendTransfer(
 ): Promise<void> {
   const row = await spentTransfer(ctx, transfer);
   if (row === null) {
-    const { logIndex, amount } = transfer;
+    const { position, amount } = transfer;
     const [txHash, from] = [transfer.txHash.toLowerCase(), transfer.from.toLowerCase()];
-    await ctx.db.insert("spentTransfers", { txHash, logIndex, from, amount, ...use });
+    await ctx.db.insert("spentTransfers", { txHash, position, from, amount, ...use });
     return;
   }
   const taken = "claimKey" in use ? row.claimKey : row.depositKey;
@@ -42,7 +61,7 @@ export async function spendTransfer(
 /** Takes a deposit's mark off a transfer that the chain has dropped: mined again, it can be credited again. */
 export async function releaseDeposit(
   ctx: MutationCtx,
-  transfer: Pick<Transfer, "txHash" | "logIndex">,
+  transfer: Pick<Transfer, "txHash" | "position">,
 ): Promise<void> {
   const row = await spentTransfer(ctx, transfer);
   if (row === null) return;

@@ -7,7 +7,13 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import { getTransaction, getTransactionCount, getTransactionReceipt, sendRawTransaction } from "viem/actions";
+import {
+  getBlock,
+  getTransaction,
+  getTransactionCount,
+  getTransactionReceipt,
+  sendRawTransaction,
+} from "viem/actions";
 import { messageOf } from "../lib/errors";
 import { chainClient, chainFailure, guarded, refusalText } from "./chain";
 
@@ -18,7 +24,7 @@ export type Broadcast =
   | { kind: "accepted" }
   /** Its nonce is taken, by itself or by another: ask for its receipt. */
   | { kind: "nonce taken" }
-  /** The node will not have it, for example for want of funds. */
+  /** The node will not have it; `reason` is one of the words of `INVALID` in lower case, and never the node's own. */
   | { kind: "refused"; reason: string }
   /** Nobody knows whether it arrived. */
   | { kind: "unknown"; reason: string };
@@ -39,9 +45,10 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
     if (/already (?:imported|known)|known transaction/i.test(said)) return { kind: "accepted" };
     if (/nonce (?:is )?too low|replacement transaction underpriced/i.test(said))
       return { kind: "nonce taken" };
-    return INVALID.test(said)
-      ? { kind: "refused", reason: said }
-      : { kind: "unknown", reason: "The chain RPC did not take the transaction" };
+    const [word] = INVALID.exec(said) ?? [];
+    return word === undefined
+      ? { kind: "unknown", reason: "The chain RPC did not take the transaction" }
+      : { kind: "refused", reason: word.toLowerCase() };
   }
 }
 
@@ -76,6 +83,21 @@ export async function standing(from: Address, nonce: number, raw: Hex): Promise<
     }
     if (transaction !== null) return { kind: "pending" };
     return { kind: mined > nonce ? "replaced" : "missing" };
+  });
+}
+
+/**
+ * What the chain asks for gas now, in wei: the latest block's base fee and the suggested tip.
+ * @throws AppError `upstream`
+ */
+export async function gasPrices(): Promise<{ baseFee: bigint; tip: bigint }> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [block, tip] = await Promise.all([
+      getBlock(client, { blockTag: "latest" }),
+      client.request({ method: "eth_maxPriorityFeePerGas" }),
+    ]);
+    return { baseFee: block.baseFeePerGas ?? 0n, tip: BigInt(tip) };
   });
 }
 

@@ -9,6 +9,9 @@ import { USDC } from "./usdc";
 
 /** A transfer of USDC in a mined transaction. The sender's address is in lower case, the amount in USDC's smallest unit. */
 export type MinedTransfer = {
+  /** Of its log among the transaction's, from 0: the same in whatever block. */
+  position: number;
+  /** Of its log among the block's. */
   logIndex: number;
   from: string;
   amount: bigint;
@@ -22,7 +25,7 @@ export type Sighting =
       succeeded: boolean;
       blockNumber: number;
       blockHash: string;
-      /** Those to the receiver from others; none of a transaction that failed. */
+      /** Those of more than nothing to the receiver from others; none of a transaction that failed. */
       transfers: MinedTransfer[];
     }
   /** It is in no block, and where it was seen before there is another block now. */
@@ -125,22 +128,31 @@ function mined(receipt: Receipt, receiver: Address): Sighting {
   const { blockNumber, blockHash } = receipt;
   const succeeded = receipt.status === 1;
   const logs = succeeded ? receipt.logs : [];
-  const transfers = logs.flatMap((log, i) => transferTo(receiver, log, logs[i - 1]));
+  const transfers = logs.flatMap((log, i) => transferTo(receiver, logs[0] ?? log, log, logs[i - 1]));
   return { kind: "mined", succeeded, blockNumber, blockHash, transfers };
 }
 
-function transferTo(receiver: Address, log: LogEntry, before: LogEntry | undefined): MinedTransfer[] {
+function transferTo(
+  receiver: Address,
+  first: LogEntry,
+  log: LogEntry,
+  before: LogEntry | undefined,
+): MinedTransfer[] {
   const [, from, to] = log.topics;
   if (!isOf(log, TRANSFER) || log.topics.length !== 3 || log.data.length !== 66) return [];
   if (from === undefined || to !== topicOf(receiver) || from === to) return [];
+  // Anybody can have nothing transferred, from anybody.
+  const amount = hexToBigInt(log.data);
+  if (amount === 0n) return [];
   // The contract logs that an authorization is used up right before the transfer it was for.
   const [, authorizer, nonce] = before?.topics ?? [];
   const authorized = before !== undefined && isOf(before, AUTHORIZATION_USED) && authorizer === from;
   return [
     {
+      position: log.logIndex - first.logIndex,
       logIndex: log.logIndex,
       from: `0x${from.slice(26)}`,
-      amount: hexToBigInt(log.data),
+      amount,
       ...(authorized && nonce !== undefined ? { authorization: nonce } : {}),
     },
   ];

@@ -42,8 +42,8 @@ const authorizationUsed = parseAbiItem(
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
 );
 
-/** One Transfer log of USDC. Addresses in lower case. */
-export type UsdcTransfer = { logIndex: number; from: string; to: string; value: bigint };
+/** One Transfer log of USDC, by its position among its transaction's logs. Addresses in lower case. */
+export type UsdcTransfer = { position: number; from: string; to: string; value: bigint };
 
 export type MinedPayment = {
   kind: "mined";
@@ -86,16 +86,19 @@ export async function readPayment(hash: Hex): Promise<MinedPayment | { kind: "mi
       sender: transaction.from.toLowerCase(),
       to: transaction.to?.toLowerCase() ?? null,
       input: transaction.input,
-      transfers: receipt.logs.flatMap(transferOf),
+      transfers: receipt.logs.flatMap((entry) => transferOf(entry, receipt.logs[0]?.logIndex)),
     };
   });
 }
 
-function transferOf({ address, topics, data, logIndex }: Log<bigint, number, false>): UsdcTransfer[] {
+function transferOf(
+  { address, topics, data, logIndex }: Log<bigint, number, false>,
+  first = logIndex,
+): UsdcTransfer[] {
   const [topic, from, to, more] = topics;
   const ours = address.toLowerCase() === USDC.toLowerCase() && topic === TRANSFER_TOPIC;
   if (!ours || from === undefined || to === undefined || more !== undefined || data.length !== 66) return [];
-  return [{ logIndex, from: addressOf(from), to: addressOf(to), value: BigInt(data) }];
+  return [{ position: logIndex - first, from: addressOf(from), to: addressOf(to), value: BigInt(data) }];
 }
 
 /** An indexed address fills the lower 20 of its topic's 32 bytes. */

@@ -1,7 +1,5 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { pseudonym } from "../lib/crypto";
-import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { IDEMPOTENCY_KEY } from "../lib/headers";
@@ -18,6 +16,7 @@ import {
 import { log } from "../lib/log";
 import { readThrough } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
+import { pseudonymOf } from "../users/model";
 
 /** On-demand results are cached this long. */
 const CACHE_MS = 15 * MINUTE;
@@ -290,8 +289,7 @@ const report: MountedEndpoint = endpoint({
   handler: async (ctx, { token }) => {
     const row = await ctx.runQuery(internal.research.publishing.latest, { token });
     if (row === null) throw new AppError("not_found", `There is no research report on ${token} yet`);
-    const key = optional("WALLET_ENCRYPTION_KEY") ?? required("LLM_GATEWAY_API_KEY");
-    return { ...row, userId: pseudonym(row.userId, key) };
+    return { ...row, userId: pseudonymOf(row.userId) };
   },
 });
 

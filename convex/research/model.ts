@@ -45,6 +45,20 @@ function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">)
   return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
 }
 
+/** Whether there is any shift or report of the user's. */
+export async function hasResearch(ctx: QueryCtx, userId: string): Promise<boolean> {
+  const shift = await ctx.db
+    .query("shifts")
+    .withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId))
+    .first();
+  if (shift !== null) return true;
+  const report = await ctx.db
+    .query("reports")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .first();
+  return report !== null;
+}
+
 /** Whether a shift of the user's is running. */
 export async function hasActiveShift(ctx: QueryCtx, userId: string): Promise<boolean> {
   const shift = await ctx.db

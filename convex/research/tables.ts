@@ -135,6 +135,7 @@ export const researchTables = {
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
     .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
     .index("by_userId_and_status", ["userId", "status", "startedAt"])
+    .index("by_userId_and_startedAt", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     .index("by_synthesisId", ["synthesisId"]),
 

@@ -1,6 +1,7 @@
+import type { Auth } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx } from "../_generated/server";
+import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { ownerOf, requireUser } from "./model";
@@ -8,18 +9,47 @@ import { ownerOf, requireUser } from "./model";
 /** Who may act for a `userId`. */
 
 /**
- * Guards what moves a user's funds over HTTP: a `userId` that belongs to a signed-in user needs that user's token. One
- * that belongs to nobody is its own credential, and then the Authorization header is not looked at.
+ * Guards what moves a user's funds over HTTP, or decides who reads their reports: a `userId` that belongs to a signed-in
+ * user needs that user's token. One that belongs to nobody is its own credential, and then the Authorization header is
+ * not looked at.
  * @throws AppError `unauthorized` without a valid token; `forbidden` with another user's.
  */
 export async function assertMayMove(ctx: ActionCtx, userId: string): Promise<void> {
   const owner: string | null = await ctx.runQuery(internal.users.access.owner, { userId });
+  await assertIsOwner(ctx, owner);
+}
+
+/** The same in the transaction that decides: a `userId` that was claimed since the caller was let in is guarded too. */
+export async function assertMayMoveNow(ctx: MutationCtx, userId: string): Promise<void> {
+  await assertIsOwner(ctx, (await ownerOf(ctx, userId))?.tokenIdentifier ?? null);
+}
+
+/**
+ * Whether naming a `userId` shows anything about the caller: nobody's does, since only its user knows it; a signed-in
+ * user's does with that user's token alone. The caller's transaction is the one that decides.
+ */
+export async function mayActAs(ctx: QueryCtx, userId: string | undefined): Promise<boolean> {
+  if (userId === undefined) return false;
+  const owner = await ownerOf(ctx, userId);
+  if (owner === null) return true;
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  return identity?.tokenIdentifier === owner.tokenIdentifier;
+}
+
+async function assertIsOwner(ctx: { auth: Auth }, owner: string | null): Promise<void> {
   if (owner === null) return;
   const { tokenIdentifier } = await requireIdentity(ctx);
   if (tokenIdentifier !== owner) {
     throw new AppError("forbidden", "This userId belongs to another signed-in user");
   }
 }
+
+/** Whether the caller is taken for the user whose `userId` they name. */
+export const speaksFor = internalQuery({
+  args: { userId: v.union(v.string(), v.null()) },
+  returns: v.boolean(),
+  handler: (ctx, { userId }) => mayActAs(ctx, userId ?? undefined),
+});
 
 /** The token identifier of the signed-in user who owns a `userId`, or `null`. */
 export const owner = internalQuery({

@@ -4,29 +4,41 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, mutation, type QueryCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
+import { siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits";
-import { MINUTE } from "../lib/time";
-import { addressesOf, linkedUser, MAX_ADDRESSES, requireUser } from "./model";
+import { iso, MINUTE } from "../lib/time";
+import { addressesOf, linkOf, MAX_ADDRESSES, pseudonymOf, requireUser } from "./model";
 
 /** Proving that an address is the user's: a challenge, signed with the address's key (`users/linking`), once. */
 
 const CHALLENGE_MS = 10 * MINUTE;
+/** The chain whose deposits it is about. */
+const CHAIN_ID = 8453;
 
-/** What is signed, by EIP-191 (`personal_sign`). It names no credential. */
-function challengeText(address: string, nonce: string): string {
+type Challenge = Pick<Doc<"addressNonces">, "userId" | "nonce" | "expiresAt">;
+
+/**
+ * What is signed, by EIP-191 (`personal_sign`): for which site, which chain and which account, and until when. It names no
+ * credential.
+ * @param address Checksummed.
+ */
+function challengeText(address: string, { userId, nonce, expiresAt }: Challenge): string {
   return [
-    "I link this address to my account at the market research, signals and wallet service.",
+    `I link this address to my account at the market research, signals and wallet service at ${siteHost()}.`,
     "Deposits sent from it are credited to that account. Sign this only in the application where you asked for it.",
     "",
     `Address: ${address}`,
+    `Account: ${pseudonymOf(userId)}`,
+    `Chain: ${CHAIN_ID}`,
     `Nonce: ${nonce}`,
+    `Expires: ${iso(expiresAt)}`,
   ].join("\n");
 }
 
 /**
  * Opens a challenge for an address; it takes the place of an earlier one and is good for 10 minutes and one link.
- * @throws AppError `invalid_request` for what is no address; `conflict` for one that another user has linked.
+ * @throws AppError `invalid_request` for what is no address.
  */
 export const challenge = mutation({
   args: { address: v.string() },
@@ -38,13 +50,13 @@ export const challenge = mutation({
     const shown = checksummed(args.address);
     if (shown === null) throw new AppError("invalid_request", "address must be 0x and 40 hex digits");
     const address = shown.toLowerCase();
-    await assertFree(ctx, address, userId);
     const nonce = bytesToHex(crypto.getRandomValues(new Uint8Array(16)));
     const expiresAt = Date.now() + CHALLENGE_MS;
     const earlier = await openNonce(ctx, userId);
-    if (earlier === null) await ctx.db.insert("addressNonces", { userId, address, nonce, expiresAt });
-    else await ctx.db.replace("addressNonces", earlier._id, { userId, address, nonce, expiresAt });
-    return { message: challengeText(shown, nonce), nonce, expiresAt };
+    const row = { userId, address, nonce, expiresAt };
+    if (earlier === null) await ctx.db.insert("addressNonces", row);
+    else await ctx.db.replace("addressNonces", earlier._id, row);
+    return { message: challengeText(shown, row), nonce, expiresAt };
   },
 });
 
@@ -57,13 +69,14 @@ export const openChallenge = internalQuery({
     const row = await openNonce(ctx, userId);
     const address = row === null ? null : checksummed(row.address);
     if (row === null || address === null) return null;
-    return { address, message: challengeText(address, row.nonce), nonce: row.nonce };
+    return { address, message: challengeText(address, row), nonce: row.nonce };
   },
 });
 
 /**
- * Links the address whose challenge with this nonce was signed, and uses the nonce up.
- * @throws AppError `invalid_request` when the challenge is gone or expired; `conflict` when another user has the address.
+ * Links the address whose challenge with this nonce was signed, and uses the nonce up. Who can sign for an address now has
+ * it: another user who had linked it loses it, and keeps what was credited until then.
+ * @throws AppError `invalid_request` when the challenge is gone or expired; `conflict` when the user has too many.
  */
 export const link = internalMutation({
   args: { nonce: v.string() },
@@ -75,14 +88,16 @@ export const link = internalMutation({
       throw new AppError("invalid_request", "The challenge has expired or was used: ask for another");
     }
     const { address } = row;
-    await assertFree(ctx, address, userId);
     const linked = await addressesOf(ctx, userId);
     await ctx.db.delete("addressNonces", row._id);
     if (linked.some((one) => one.address === address)) return { address };
     if (linked.length >= MAX_ADDRESSES) {
       throw new AppError("conflict", `At most ${MAX_ADDRESSES} addresses can be linked`);
     }
-    await ctx.db.insert("linkedAddresses", { address, userId, linkedAt: Date.now() });
+    const before = await linkOf(ctx, address);
+    const link = { address, userId, linkedAt: Date.now() };
+    if (before === null) await ctx.db.insert("linkedAddresses", link);
+    else await ctx.db.replace("linkedAddresses", before._id, link);
     // What came from it before is the user's too.
     await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
     return { address };
@@ -95,10 +110,7 @@ export const unlink = mutation({
   returns: v.null(),
   handler: async (ctx, { address }) => {
     const { userId } = await requireUser(ctx);
-    const row = await ctx.db
-      .query("linkedAddresses")
-      .withIndex("by_address", (q) => q.eq("address", address.toLowerCase()))
-      .unique();
+    const row = await linkOf(ctx, address);
     if (row === null || row.userId !== userId) {
       throw new AppError("not_found", "This address is not linked to this user");
     }
@@ -107,11 +119,8 @@ export const unlink = mutation({
   },
 });
 
-async function assertFree(ctx: QueryCtx, address: string, userId: string): Promise<void> {
-  const holder = await linkedUser(ctx, address);
-  if (holder !== null && holder !== userId) {
-    throw new AppError("conflict", "This address is linked to another user");
-  }
+function siteHost(): string {
+  return new URL(siteUrl()).host;
 }
 
 async function openNonce(ctx: QueryCtx, userId: string): Promise<Doc<"addressNonces"> | null> {

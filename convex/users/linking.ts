@@ -8,7 +8,7 @@ import { AppError } from "../lib/errors";
  * Links the address of the caller's open challenge.
  * @param args.signature EIP-191 signature of the challenge's message by the address's key, 0x and hex digits.
  * @throws AppError `invalid_request` without an open challenge or for a signature that is not the address's; `conflict`
- * when another user has linked it.
+ * when the user has too many addresses.
  */
 export const linkAddress = action({
   args: { signature: v.string() },

@@ -2,6 +2,8 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
+import { pseudonym } from "../lib/crypto";
+import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 
 /** The caller's row, or `null` before their first sign-in. @throws AppError `unauthorized` */
@@ -31,11 +33,20 @@ export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Doc<"users
 
 /** Who proved an address to be theirs (any case), or `null`. */
 export async function linkedUser(ctx: QueryCtx, address: string): Promise<string | null> {
-  const row = await ctx.db
+  return (await linkOf(ctx, address))?.userId ?? null;
+}
+
+/** The link of an address (any case), or `null`. */
+export async function linkOf(ctx: QueryCtx, address: string): Promise<Doc<"linkedAddresses"> | null> {
+  return ctx.db
     .query("linkedAddresses")
     .withIndex("by_address", (q) => q.eq("address", address.toLowerCase()))
     .unique();
-  return row?.userId ?? null;
+}
+
+/** The name under which a user may be shown to others. @throws AppError `not_configured` without any key. */
+export function pseudonymOf(userId: string): string {
+  return pseudonym(userId, optional("WALLET_ENCRYPTION_KEY") ?? required("LLM_GATEWAY_API_KEY"));
 }
 
 /** At most this many addresses can be linked to one user. */

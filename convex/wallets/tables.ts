@@ -123,7 +123,10 @@ export const walletTables = {
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),
 
-  /** What a user has moved on a UTC day, for the daily limit. Written with the transaction that reserves. Dies after 90 days. */
+  /**
+   * What a user has moved on a UTC day, for the daily limit. Written with the transaction that reserves; deleting the
+   * account erases past days. Dies after 90 days.
+   */
   transferDays: defineTable({
     userId: v.string(),
     day: v.string(),

@@ -5,6 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../_generated
 import { recordAudit } from "../lib/audit";
 import { recordCronRun } from "../lib/cronRuns";
 import type { ErrorCode } from "../lib/errors";
+import { assertMayMoveNow } from "../users/access";
 import { DRIVER_LEASE_MS, isOpen, mayFollow, NEVER, nextCheck, REPLACED_AFTER_MS } from "./machine";
 import { openTransaction } from "./opening";
 import { byId, byWalletId, oldest, openedWith, project, vView, vWork, type Work } from "./rows";
@@ -26,7 +27,11 @@ export const NOT_SENT = "The transaction could not be sent in time: nothing was 
 
 const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), v.literal("internal"));
 
-/** `openTransaction` as a function, for actions. */
+/**
+ * `openTransaction` as a function, for actions.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not, besides
+ * what `openTransaction` throws.
+ */
 export const open = internalMutation({
   args: {
     userId: v.string(),
@@ -38,11 +43,14 @@ export const open = internalMutation({
     valueMicroUsd: v.optional(v.string()),
   },
   returns: v.id("transactions"),
-  handler: (ctx, { valueMicroUsd, ...order }) =>
-    openTransaction(ctx, {
+  handler: async (ctx, { valueMicroUsd, ...order }) => {
+    // Other sources have shown in their own way whose order it is, and carry no token.
+    if (order.source === "web") await assertMayMoveNow(ctx, order.userId);
+    return openTransaction(ctx, {
       ...order,
       value: valueMicroUsd === undefined ? null : BigInt(valueMicroUsd),
-    }),
+    });
+  },
 });
 
 /** A transaction as its caller and the follow-up see it. */

@@ -54,6 +54,17 @@ export async function release(ctx: MutationCtx, userId: string, reservation: Res
   await ctx.db.patch("transferDays", row._id, { microUsd: (left > 0n ? left : 0n).toString() });
 }
 
+/** Forgets what a user moved before today; today's sum goes on counting. @returns How many rows went. */
+export async function eraseTransferDays(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const today = iso(Date.now()).slice(0, "2026-01-01".length);
+  const rows = await ctx.db
+    .query("transferDays")
+    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).lt("day", today))
+    .take(limit);
+  for (const { _id } of rows) await ctx.db.delete("transferDays", _id);
+  return rows.length;
+}
+
 async function dayOf(ctx: MutationCtx, userId: string, day: string) {
   return ctx.db
     .query("transferDays")

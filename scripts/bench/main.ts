@@ -2,6 +2,8 @@ import { availableParallelism } from "node:os";
 import { bold, dim } from "../terminal";
 import * as documents from "./documents";
 import * as signals from "./signals";
+import * as ledger from "./ledger";
+import * as payments from "./payments";
 import * as throughput from "./throughput";
 import { rendered, type Bench } from "./table";
 import * as upstreamCalls from "./upstreamCalls";
@@ -12,7 +14,15 @@ import * as wallets from "./wallets";
  * questions.
  */
 
-const benches: Record<string, Bench> = { upstreamCalls, documents, signals, throughput, wallets };
+const benches: Record<string, Bench> = {
+  upstreamCalls,
+  documents,
+  signals,
+  throughput,
+  wallets,
+  payments,
+  ledger,
+};
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));

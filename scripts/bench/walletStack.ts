@@ -26,7 +26,12 @@ export type Answer = { status: number; body: Record<string, unknown> };
 export type WalletStack = {
   chain: Chain;
   /** Calls an endpoint over HTTP. */
-  call: (method: "GET" | "POST", path: string, body?: object) => Promise<Answer>;
+  call: (
+    method: "GET" | "POST",
+    path: string,
+    body?: object,
+    headers?: Record<string, string>,
+  ) => Promise<Answer>;
   /** A new custody wallet of `userId`, with money in it. */
   fundedWallet: (userId: string, amounts: Amounts) => Promise<Address>;
   /** The calls to the outside since it was last asked, in the order of their answers. */
@@ -60,8 +65,8 @@ export async function startWalletStack(): Promise<WalletStack> {
       if (asked !== null) taken.push({ ...asked, ms: answeredAt - startedAt, answeredAt });
     }
   };
-  const call: WalletStack["call"] = async (method, path, body) => {
-    const init = { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+  const call: WalletStack["call"] = async (method, path, body, headers = {}) => {
+    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
     const response = await real.fetch(siteUrl + path, init);
     return { status: response.status, body: jsonObject.parse(await response.json()) };
   };

@@ -10,6 +10,7 @@ import { figure, rendered } from "../bench/table";
 import { bold } from "../terminal";
 import { writeBundle } from "./bundle";
 import { checkBundle, SIZE_BUDGET, type DeployReport } from "./checks";
+import { routeCosts, type RouteCost } from "./routes";
 
 /** How many of the slowest modules are shown. */
 const SHOWN = 8;
@@ -22,6 +23,10 @@ const bundle = await writeBundle(root, join(root, ".local/bundle")).catch((error
 const report = await checkBundle(bundle.modules);
 
 console.log(summary(report));
+// Another application has no stack of its own to run on.
+if (process.argv[2] === undefined && report.faults.length === 0) {
+  console.log(`\n${routeTable(await routeCosts(bundle, report.entries))}`);
+}
 if (report.faults.length > 0) {
   console.log(`\n${bold("It must not be deployed:")}\n${report.faults.map((one) => `  ${one}`).join("\n")}`);
   process.exitCode = 1;
@@ -56,5 +61,18 @@ function summary({ entries, functions, bytes }: DeployReport): string {
       "http.js is evaluated for every request; the others for the functions that are called in them.",
       `asked for with typeof, and not there: ${probed.join(", ") || "nothing"}`,
     ],
+  });
+}
+
+function routeTable(costs: readonly RouteCost[]): string {
+  return rendered("What a request makes the platform evaluate", {
+    inputs: [
+      "the example of each endpoint, run once on a local stack made of the bundle; http.js and the functions it called",
+    ],
+    columns: ["route", "ms", "functions"],
+    rows: costs
+      .toSorted((a, b) => b.milliseconds - a.milliseconds)
+      .map(({ route, runs, milliseconds }) => [route, figure(milliseconds, 1), figure(runs)]),
+    notes: ["An example that is refused (no such wallet, nothing was paid) counts that far."],
   });
 }

@@ -1,8 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as z from "zod";
 
-/** What a piece of work read and wrote: documents, and index ranges (each query and each get is one). */
-export type Usage = { read: number; written: number; ranges: number };
+/**
+ * What a piece of work read and wrote: documents, and index ranges (each query and each get is one); and the modules
+ * (`market/snapshots`) whose functions ran in it, one entry per run.
+ */
+export type Usage = { read: number; written: number; ranges: number; modules: string[] };
 
 /** The system calls behind `ctx`, through which convex-test sends everything a function does. */
 type SystemCalls = {
@@ -38,6 +41,11 @@ export async function systemInsert(table: string, value: unknown): Promise<strin
   return inserted.parse(JSON.parse(result))._id;
 }
 
+/** Told whenever a function of the application's `module` is about to run: convex-test loads it anew for each. */
+export function noteModule(module: string): void {
+  usages.getStore()?.modules.push(module);
+}
+
 /** How many writes there have been in this process. A changed number means there is something to save. */
 export function writeCount(): number {
   return writes;
@@ -45,9 +53,9 @@ export function writeCount(): number {
 
 /** Runs `work` and tells what it read and wrote; functions it only scheduled are not counted. */
 export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; usage: Usage }> {
-  const usage: Usage = { read: 0, written: 0, ranges: 0 };
+  const usage: Usage = { read: 0, written: 0, ranges: 0, modules: [] };
   const value = await usages.run(usage, work);
-  return { value, usage: { ...usage } };
+  return { value, usage: { ...usage, modules: [...usage.modules] } };
 }
 
 function systemCalls(): SystemCalls {

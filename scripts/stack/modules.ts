@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { noteModule } from "./metering";
 import type { GenericSchema, SchemaDefinition } from "convex/server";
 
 /** Modules by path, loaded when first needed. */
@@ -49,7 +50,10 @@ async function loadSource(sourcePath: string, directory: string): Promise<Source
     const slashed = file.split(path.sep).join("/");
     if (!isModule(slashed)) continue;
     const url = pathToFileURL(path.join(directory, file)).href;
-    const load = (): Promise<unknown> => import(/* @vite-ignore */ url);
+    const load = (): Promise<unknown> => {
+      if (sourcePath === "") noteModule(slashed.replace(/\.[jt]s$/, ""));
+      return import(/* @vite-ignore */ url);
+    };
     if (/^schema\.[jt]s$/.test(slashed)) schema = schemaOf(await load(), directory);
     else modules[`./convex/${slashed}`] = load;
   }

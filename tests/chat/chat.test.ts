@@ -2,6 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { api } from "../../convex/_generated/api";
+import { browserOf } from "../web/support";
 import { closeApp, createApp, type App } from "../support/app";
 
 afterEach(closeApp);
@@ -67,6 +69,23 @@ describe("POST /mcp/chat", () => {
     expect(mine?.content).not.toContain("alice");
     await app.post("/mcp/chat", { question: "What did you find?", userId: "bob" });
     expect(lastConversation(app)[0]?.content).not.toContain("SOL, ");
+  });
+
+  test("tells a signed-in user's research with that user's token alone", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "alice-id", token: "SOL" });
+    const told = async (as: Pick<typeof app.t, "fetch">) => {
+      const body = JSON.stringify({ question: "What did you find?", userId: "alice-id" });
+      expect((await app.during(as.fetch("/mcp/chat", { method: "POST", body }))).status).toBe(200);
+      return lastConversation(app)[0]?.content.includes("Running research shift on SOL");
+    };
+    expect(await told(app.t)).toBe(true);
+    for (const name of ["alice", "mallory"]) {
+      await browserOf(app, name).action(api.account.claims.claimUserId, { userId: `${name}-id` });
+    }
+    expect(await told(app.t)).toBe(false);
+    expect(await told(browserOf(app, "mallory"))).toBe(false);
+    expect(await told(browserOf(app, "alice"))).toBe(true);
   });
 
   test("answers a request for a key itself, without any model", async () => {

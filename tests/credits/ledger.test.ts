@@ -60,7 +60,7 @@ describe("the ledger", () => {
     const app = createApp();
     await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 5)));
     const spend = (amount: number, key: string) =>
-      inLedger(app, (ctx) => deduct(ctx, { userId: "alice", amount, key }));
+      inLedger(app, (ctx) => deduct(ctx, { userId: "alice", amount, key, source: "agent_run" }));
     await expect(spend(6, "a")).rejects.toMatchObject({ data: { code: "payment_required" } });
     expect(await spend(5, "b")).toMatchObject({ balance: 0 });
     expect(await spend(5, "b")).toMatchObject({ balance: 0 });
@@ -79,7 +79,7 @@ describe("the ledger", () => {
     const app = createApp();
     await inLedger(app, async (ctx) => {
       await creditDeposit(ctx, usdc("first", 100));
-      await deduct(ctx, { userId: "alice", amount: 70, key: "spent" });
+      await deduct(ctx, { userId: "alice", amount: 70, key: "spent", source: "agent_run" });
     });
     const reverse = () => inLedger(app, (ctx) => reverseDeposit(ctx, { key: "first" }));
     expect(await reverse()).toEqual({ taken: 30, owed: 70 });
@@ -104,7 +104,7 @@ describe("the ledger", () => {
     const app = createApp();
     await inLedger(app, async (ctx) => {
       await creditDeposit(ctx, usdc("first", 100));
-      await deduct(ctx, { userId: "alice", amount: 1, key: "spent" });
+      await deduct(ctx, { userId: "alice", amount: 1, key: "spent", source: "agent_run" });
     });
     for (const key of ["unknown", "spent"]) {
       expect(await inLedger(app, (ctx) => reverseDeposit(ctx, { key }))).toEqual({ taken: 0, owed: 0 });
@@ -174,7 +174,8 @@ describe("a reservation", () => {
 
 const users = fc.constantFrom("alice", "bob");
 const amounts = fc.integer({ min: 1, max: 50 });
-const ids = fc.integer({ min: 0, max: 5 });
+// Few, so that the steps of one deposit and of one run meet.
+const ids = fc.integer({ min: 0, max: 2 });
 const operations = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant("deposit" as const), userId: users, id: ids, amount: amounts }),
@@ -184,7 +185,7 @@ const operations = fc.array(
     fc.record({ kind: fc.constant("settle" as const), userId: users, id: ids, tokens: fc.nat(60_000) }),
     fc.record({ kind: fc.constant("release" as const), userId: users, id: ids }),
   ),
-  { minLength: 1, maxLength: 40 },
+  { minLength: 1, maxLength: 80, size: "max" },
 );
 type Operation = typeof operations extends fc.Arbitrary<(infer One)[]> ? One : never;
 
@@ -203,11 +204,23 @@ describe("over random interleavings", () => {
           for (const user of ["alice", "bob"]) await checkUser(ctx, prefix + user);
         });
       }),
-      { numRuns: 60 },
+      { numRuns: 120 },
     );
     await app.during(app.t.mutation(internal.credits.reconciliation.run, {}));
     await app.settle();
     expect(await app.rows("creditDiscrepancies")).toEqual([]);
+    // Every kind of interleaving has come about, debts netted from deposits and from refunds among them.
+    const keys = (await app.rows("creditTransactions")).map(({ key }) => key);
+    for (const kind of [
+      /:reserve$/,
+      /:refund$/,
+      /:more$/,
+      /:reversal$/,
+      /deposit.*:owed$/,
+      /:refund:owed$/,
+    ]) {
+      expect([kind, keys.some((key) => kind.test(key))]).toEqual([kind, true]);
+    }
   });
 });
 
@@ -221,7 +234,7 @@ async function perform(ctx: MutationCtx, prefix: string, step: Operation): Promi
     case "reverse":
       return reverseDeposit(ctx, { key });
     case "deduct":
-      return deduct(ctx, { userId, amount: step.amount, key });
+      return deduct(ctx, { userId, amount: step.amount, key, source: "report" });
     case "reserve":
       return reserve(ctx, { runId, userId, agentId: "a" }, step.amount);
     case "settle":
@@ -234,6 +247,10 @@ async function perform(ctx: MutationCtx, prefix: string, step: Operation): Promi
 /** A refused step changed nothing; anything but a refusal is a fault. */
 function expectRefusal(error: unknown): void {
   expect(String(error)).toMatch(/credits and the balance is|behind its reservation/);
+}
+
+function keysOf(rows: readonly { key: string }[], ending: string): string[] {
+  return rows.flatMap(({ key }) => (key.endsWith(ending) ? [key] : []));
 }
 
 async function checkUser(ctx: MutationCtx, userId: string): Promise<void> {
@@ -258,6 +275,18 @@ async function checkUser(ctx: MutationCtx, userId: string): Promise<void> {
     balance += signed[i] ?? 0;
     expect(row.balanceAfter).toBe(balance);
     expect([row.balanceAfter >= 0, row.owedAfter >= 0, row.amount > 0]).toEqual([true, true, true]);
+  }
+  // A run has cost what its reservation says, however its steps were repeated and in whatever order they came.
+  for (const key of keysOf(rows, ":reserve")) {
+    const runId = key.slice("run:".length, -":reserve".length);
+    const reservation = await ctx.db
+      .query("creditReservations")
+      .withIndex("by_runId", (q) => q.eq("runId", runId))
+      .unique();
+    const ofRun = [":reserve", ":refund", ":more"].map((step) => `run:${runId}${step}`);
+    const moved = rows.flatMap((row, i) => (ofRun.includes(row.key) ? [signed[i] ?? 0] : []));
+    const cost = reservation?.state === "held" ? reservation.amount : reservation?.cost;
+    expect([runId, sum(moved) + (cost ?? Number.NaN)]).toEqual([runId, 0]);
   }
   // Who owes has nothing: every credit goes to the debt first.
   if (standing.owed > 0) expect(standing.balance).toBe(0);

@@ -27,7 +27,7 @@ describe("the recomputation", () => {
   test("finds nothing in a sound ledger, however long, debts included", async () => {
     const app = await ledgerOf({ alice: 5, bob: 1_100, Ünal: 2, "😀": 1 });
     await app.t.run(async (ctx) => {
-      await deduct(ctx, { userId: "alice", amount: 14, key: "spent" });
+      await deduct(ctx, { userId: "alice", amount: 14, key: "spent", source: "agent_run" });
       await reverseDeposit(ctx, { key: "alice:0" });
     });
     expect(await reconcile(app)).toEqual([]);

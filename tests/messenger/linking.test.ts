@@ -63,7 +63,7 @@ describe("a link code", () => {
   test("of a userId that was given up for another is worth nothing", async () => {
     const app = createApp();
     const { browser, code } = await userWithCode(app, "alice");
-    await browser.mutation(api.account.claims.claimUserId, { userId: "my-own-id" });
+    await browser.action(api.account.claims.claimUserId, { userId: "my-own-id" });
     expect(await connect(app, code)).toMatchObject({ status: 404, body: UNKNOWN });
     expect(await app.rows("messengerLinks")).toEqual([]);
   });
@@ -302,9 +302,9 @@ describe("the user's own data", () => {
     expect(exported.page.map((line): unknown => JSON.parse(line))).toMatchObject([
       { userId, messengerId: "42", messengerUsername: "alice" },
     ]);
-    await expect(
-      browser.mutation(api.account.claims.claimUserId, { userId: "another" }),
-    ).rejects.toMatchObject({ data: { code: "conflict" } });
+    await expect(browser.action(api.account.claims.claimUserId, { userId: "another" })).rejects.toMatchObject(
+      { data: { code: "conflict" } },
+    );
     await browser.mutation(api.account.deletion.request, {});
     for (let i = 0; i < 400 && (await app.rows("messengerLinks")).length > 1; i++) await app.settle(2);
     expect((await app.rows("messengerLinks")).map((link) => link.userId)).toEqual([bob.userId]);

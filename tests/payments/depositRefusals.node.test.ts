@@ -42,7 +42,7 @@ describe("what is no deposit", () => {
     expect([await app.rows("deposits"), await balanceOf(app)]).toEqual([[], 0]);
   });
 
-  test("a transfer to someone else, another token, ether, and the platform's own transfer", async () => {
+  test("a transfer of nothing, to someone else, another token, ether, and the platform's own transfer", async () => {
     const app = createApp();
     const wallet = await newWallet(chain, { USDC, USDT: USDC });
     await link(app, wallet.address);
@@ -53,6 +53,7 @@ describe("what is no deposit", () => {
       { from: platform(), to: usdc, data: transferTo(platform(), USDC) },
     ]);
     const receipts = [
+      await send(chain, wallet, { to: usdc, data: transferTo(platform(), 0n) }),
       await send(chain, wallet, { to: usdc, data: transferTo(NOBODY, USDC) }),
       await send(chain, wallet, { to: usdt, data: transferTo(platform(), USDC) }),
       await send(chain, wallet, { to: platform(), value: 1n }),
@@ -118,9 +119,9 @@ describe("what is no deposit", () => {
 describe("a transfer that bought a report", () => {
   const spend = (app: WalletApp, paid: Awaited<ReturnType<typeof pay>>, amount: bigint) =>
     app.t.run((ctx) => {
-      const { txHash, logIndex, wallet } = paid;
-      const transfer = { txHash, logIndex, from: wallet.address, amount: amount.toString() };
-      return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:${logIndex}` });
+      const { txHash, wallet } = paid;
+      const transfer = { txHash, position: 0, from: wallet.address, amount: amount.toString() };
+      return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:0` });
     });
 
   test("of exactly its price credits nothing", async () => {
@@ -141,7 +142,7 @@ describe("a transfer that bought a report", () => {
     const { txHash, logIndex } = paid;
     expect((await notify(app, { txHash })).body).toEqual(credited(txHash, logIndex, "100", 9_900));
     const [row] = await app.rows("spentTransfers");
-    expect(row).toMatchObject({ claimKey: `log:${txHash}:${logIndex}`, depositKey: expect.any(String) });
+    expect(row).toMatchObject({ claimKey: `log:${txHash}:0`, depositKey: expect.any(String) });
   });
 
   test("by a signed payment is known before the report's work says so", async () => {

@@ -179,7 +179,7 @@ describe("a reorganisation", () => {
     const [deposit] = await app.rows("deposits");
     const [hint] = await app.rows("depositHints");
     if (deposit === undefined || hint === undefined) throw new Error("Nothing was credited");
-    const reconcile = (transfers: { logIndex: number; amount: string }[]) =>
+    const reconcile = (transfers: { position: number; amount: string }[]) =>
       app.t.mutation(internal.payments.deposits.reconcile, {
         hintId: hint._id,
         turn: hint.turn,
@@ -189,18 +189,18 @@ describe("a reorganisation", () => {
           blockNumber: deposit.blockNumber + 1,
           blockHash: `0x${"ee".repeat(32)}`,
           confirmations: 1,
-          transfers: transfers.map((transfer) => ({ ...transfer, from: deposit.from })),
+          transfers: transfers.map((transfer) => ({ ...transfer, logIndex: 9, from: deposit.from })),
         },
       });
-    const { logIndex } = deposit;
-    const moved = logIndex + 3;
+    const { position } = deposit;
+    const moved = position + 3;
     for (const [transfers, credits] of [
-      [[{ logIndex: moved, amount: "4000000" }], 400],
-      [[{ logIndex: moved, amount: "2500000" }], 250],
+      [[{ position: moved, amount: "4000000" }], 400],
+      [[{ position: moved, amount: "2500000" }], 250],
       [
         [
-          { logIndex, amount: "1000000" },
-          { logIndex: moved, amount: "2500000" },
+          { position, amount: "1000000" },
+          { position: moved, amount: "2500000" },
         ],
         350,
       ],

@@ -64,10 +64,10 @@ describe("POST /indexer/deposit", () => {
       type: "deposit",
       source: "usdc",
       amount: 234,
-      key: `deposit:${txHash}:${logIndex}`,
+      key: `deposit:${txHash}:0`,
     });
     expect(await app.rows("spentTransfers")).toMatchObject([
-      { txHash, logIndex, amount: "2345678", from: wallet.address.toLowerCase() },
+      { txHash, position: 0, amount: "2345678", from: wallet.address.toLowerCase() },
     ]);
   });
 

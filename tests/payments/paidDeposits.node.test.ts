@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { anonymisePayments } from "../../convex/payments/erasure";
 import { proofText } from "../../convex/payments/hashProofs";
 import type { Chain } from "../../scripts/stack/chain";
 import { startTestChain as startChainAt } from "../chain/support";
@@ -49,10 +50,25 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect((await buyWith(app, hash, { userId: "mallory" })).status).toBe(402);
     expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
     expect(await balanceOf(app, "alice")).toBe(200);
+    const ledger = await app.rows("creditTransactions");
+    expect(ledger.map(({ type, source, amount }) => [type, source, amount])).toEqual([
+      ["deposit", "usdc", 300],
+      ["deduction", "report", 100],
+    ]);
     await webhook(app, hash);
     expect((await buyWith(app, hash, { userId: "alice", token: "BTC" })).body.reason).toBe(
       "payment_already_used",
     );
+    expect(await balanceOf(app, "alice")).toBe(200);
+  });
+
+  test("first still pays the report when its row no longer names the user", async () => {
+    const app = createPaidApp(chain);
+    const hash = await sent(app, "alice", 3n * ONE);
+    await webhook(app, hash);
+    await app.t.run((ctx) => anonymisePayments(ctx, "alice", 10));
+    expect((await app.rows("deposits"))[0]?.userId).toBeUndefined();
+    expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
     expect(await balanceOf(app, "alice")).toBe(200);
   });
 

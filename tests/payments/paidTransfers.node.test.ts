@@ -1,5 +1,6 @@
 import { keccak256, stringToHex, toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/hashProofs";
 import { LOCK_TAG } from "../../convex/payments/hashProofs";
@@ -227,6 +228,45 @@ describe("a transaction's hash", () => {
     const { status, body } = await buyWith(app, hash);
     expect([status, body.reason]).toEqual([402, "payment_already_used"]);
   });
+
+  test("leaves no report behind once it is given no more", async () => {
+    const app = createPaidApp(chain);
+    const hash = await transfer(chain, await payer(chain));
+    await buyWith(app, hash);
+    const forget = () => app.t.mutation(internal.payments.claims.forgetReports, {});
+    await forget();
+    const [fresh] = await app.rows("paymentClaims");
+    expect((fresh?.forgetAt ?? 0) - (fresh?.report?.generatedAt ?? 0)).toBe(3_600_000);
+    await app.t.run(async (ctx) => {
+      if (fresh !== undefined) await ctx.db.patch("paymentClaims", fresh._id, { forgetAt: 1 });
+    });
+    await forget();
+    const [claim] = await app.rows("paymentClaims");
+    expect([claim?.state, claim?.report, claim?.forgetAt]).toEqual(["delivered", undefined, undefined]);
+    const { status, body } = await buyWith(app, hash);
+    expect([status, body.reason]).toEqual([402, "payment_already_used"]);
+    expect(writings(app)).toBe(1);
+  });
+
+  test("is written into the audit trail, with the payer and without the proof", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain);
+    const hash = await transfer(chain, from);
+    await buyWith(app, hash, { userId: "alice" });
+    const authorized = await authorize(from);
+    await buy(app, versionTwo(authorized));
+    const claims = await app.rows("paymentClaims");
+    const audit = await app.rows("auditEvents");
+    const lower = from.address.toLowerCase();
+    expect(audit).toMatchObject([
+      { actor: "alice", action: "payment accepted", subject: claims[0]?._id },
+      { actor: lower, action: "payment accepted", subject: claims[1]?._id },
+    ]);
+    expect(audit[0]?.detail).toBe(
+      `1000000 units of USDC from ${lower} by ${hash}:${(await app.rows("spentTransfers"))[0]?.position}`,
+    );
+    expect(JSON.stringify(audit)).not.toContain(authorized.signature.slice(2, 40));
+  });
 });
 
 describe("is refused with 402 and a reason:", () => {
@@ -388,7 +428,7 @@ describe("whose payment it is", () => {
     for (const userId of ["a", "b", "c"]) answers.push((await buyWith(app, batch, { userId })).status);
     expect(answers).toEqual([200, 200, 402]);
     const spent = await app.rows("spentTransfers");
-    expect(new Set(spent.map(({ logIndex }) => logIndex)).size).toBe(2);
+    expect(new Set(spent.map(({ position }) => position)).size).toBe(2);
   });
 
   /** Several settlements in one transaction, as facilitators make them. */

@@ -248,7 +248,7 @@ describe("the web application", () => {
     const paginationOpts = { numItems: 10, cursor: null };
     const exported = await alice.query(api.account.export.page, { section: "alerts", paginationOpts });
     expect(exported.page.map((line): unknown => JSON.parse(line))).toMatchObject([{ _id: alertId, ...wish }]);
-    await expect(alice.mutation(api.account.claims.claimUserId, { userId: "older-id" })).rejects.toThrow(
+    await expect(alice.action(api.account.claims.claimUserId, { userId: "older-id" })).rejects.toThrow(
       "price alerts",
     );
     await app.during(bob.action(api.prices.app.createAlert, wish));

@@ -233,7 +233,7 @@ describe("settings", () => {
     const { code } = await alice.mutation(api.social.app.startProof, { handle: "alice" });
     await mention(app, code);
     await app.settle();
-    const claim = alice.mutation(api.account.claims.claimUserId, { userId: "another-id" });
+    const claim = alice.action(api.account.claims.claimUserId, { userId: "another-id" });
     await expect(claim).rejects.toMatchObject({ data: { code: "conflict" } });
   });
 });

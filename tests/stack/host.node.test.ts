@@ -140,9 +140,14 @@ describe("one running stack", () => {
 
   test("work is measured in documents and ranges", async () => {
     const written = await measure(() => stack.application.runMutation("notes:add", { text: "measured" }));
-    expect(written.usage).toEqual({ read: 0, written: 1, ranges: 0 });
+    expect(written.usage).toEqual({ read: 0, written: 1, ranges: 0, modules: ["notes"] });
     const { value, usage } = await measure(() => stack.application.runQuery("notes:list", {}));
-    expect(usage).toEqual({ read: Array.isArray(value) ? value.length : -1, written: 0, ranges: 1 });
+    expect(usage).toEqual({
+      read: Array.isArray(value) ? value.length : -1,
+      written: 0,
+      ranges: 1,
+      modules: ["notes"],
+    });
   });
 
   test("a second stack in the same process is refused", async () => {

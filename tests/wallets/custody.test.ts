@@ -28,6 +28,7 @@ const PUBLIC_FUNCTIONS = [
   "prices/app:cancelAlert",
   "prices/app:createAlert",
   "research/app:reports",
+  "research/app:shifts",
   "runs/app:mine",
   "runs/app:one",
   "social/app:addRecipient",

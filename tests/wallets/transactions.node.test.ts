@@ -173,7 +173,7 @@ describe("a transaction on its way", () => {
     expect([refused.status, refused.body.success, refused.body.status]).toEqual([200, false, "failed"]);
     vi.stubGlobal("fetch", inner);
     expect((await app.rows("transactions"))[0]?.error).toBe(
-      "The chain refused the transaction: Insufficient funds for gas * price + value",
+      "The chain refused the transaction: insufficient funds",
     );
     expect((await send(app, {})).body.status).toBe("confirmed");
     expect((await app.rows("transactions")).map(({ nonce }) => nonce)).toEqual([0, 0]);

@@ -1,12 +1,14 @@
 import { getFunctionName, type FunctionReference } from "convex/server";
 import { afterEach, describe, expect, test } from "vitest";
-import { api } from "../../convex/_generated/api";
+import * as z from "zod";
+import { api, internal } from "../../convex/_generated/api";
 import { closeApp, createApp, type App } from "../support/app";
 import { browserOf, postedStatus } from "./support";
 
 afterEach(closeApp);
 
 const paginationOpts = { numItems: 5, cursor: null };
+const row = z.looseObject({});
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
   const { users, account, credits, chat, messenger, prices, runs, research, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
@@ -19,7 +21,7 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     mutation(users.addresses.challenge, { address: `0x${"ab".repeat(20)}` }),
     mutation(users.addresses.unlink, { address: `0x${"ab".repeat(20)}` }),
     action(users.linking.linkAddress, { signature: "0x" }),
-    mutation(account.claims.claimUserId, { userId: "somebody" }),
+    action(account.claims.claimUserId, { userId: "somebody" }),
     mutation(account.deletion.request),
     query(account.deletion.status),
     query(account.export.page, { section: "credits", paginationOpts }),
@@ -43,6 +45,7 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     mutation(social.app.addRecipient, { address: `0x${"ab".repeat(20)}` }),
     mutation(social.app.removeRecipient, { address: `0x${"ab".repeat(20)}` }),
     query(social.app.mentions, { paginationOpts }),
+    query(research.app.shifts, { paginationOpts }),
     action(wallets.app.view),
   ];
 };
@@ -92,7 +95,7 @@ describe("signing in", () => {
 
 describe("a userId the user already has", () => {
   const claim = (app: App, subject: string, userId: string) =>
-    browserOf(app, subject).mutation(api.account.claims.claimUserId, { userId });
+    browserOf(app, subject).action(api.account.claims.claimUserId, { userId });
 
   test("is theirs for good once claimed, first come", async () => {
     const app = createApp();
@@ -107,23 +110,63 @@ describe("a userId the user already has", () => {
     expect(await claim(app, "carol", "at-first-sight")).toEqual({ userId: "at-first-sight" });
   });
 
+  test("can be tried for twenty times an hour, counting what was refused", async () => {
+    const app = createApp();
+    await claim(app, "alice", "hers");
+    const guesses = [];
+    for (let i = 0; i < 21; i++) {
+      guesses.push(await claim(app, "mallory", "hers").catch((error: unknown) => error));
+    }
+    const codes = guesses.map((error) => row.parse(row.parse(error).data).code);
+    expect(codes).toEqual([...Array.from({ length: 20 }, () => "conflict"), "rate_limited"]);
+    expect(await claim(app, "carol", "another")).toEqual({ userId: "another" });
+  });
+
   test("does not take the place of an account in use", async () => {
     const app = createApp();
-    const alice = browserOf(app, "alice");
-    await alice.mutation(api.users.profile.signIn, {});
-    const { sessionId } = await alice.mutation(api.credits.app.openGame, {});
-    await alice.mutation(api.credits.app.finishGame, { sessionId, levelReached: 1 });
-    await expect(claim(app, "alice", "old-id")).rejects.toMatchObject({ data: { code: "conflict" } });
+    const uses: Record<string, (browser: ReturnType<typeof browserOf>, userId: string) => Promise<unknown>> =
+      {
+        games: (browser) => browser.mutation(api.credits.app.openGame, {}),
+        shifts: (_browser, userId) => app.post("/mcp/research/start", { userId, token: "BTC" }),
+        settings: (browser, userId) =>
+          browser.fetch("/user/messenger", {
+            method: "POST",
+            body: JSON.stringify({ userId, messengerChatId: "42" }),
+          }),
+      };
+    for (const [name, use] of Object.entries(uses)) {
+      const browser = browserOf(app, name);
+      const { userId } = await browser.mutation(api.users.profile.signIn, {});
+      await use(browser, userId);
+      await expect(claim(app, name, `old-${name}`)).rejects.toMatchObject({ data: { code: "conflict" } });
+    }
+  });
+});
+
+describe("a claimed userId over HTTP", () => {
+  const claim = (app: App, subject: string, userId: string) =>
+    browserOf(app, subject).action(api.account.claims.claimUserId, { userId });
+  const settings = { userId: "alice-id", messengerChatId: "42" };
+  const init = { method: "POST", body: JSON.stringify(settings) };
+
+  test("has its reports sent elsewhere with its user's token alone", async () => {
+    const app = createApp();
+    expect((await app.post("/user/messenger", settings)).status).toBe(200);
+    await claim(app, "alice", "alice-id");
+    await claim(app, "mallory", "mallory-id");
+    expect((await app.t.fetch("/user/messenger", init)).status).toBe(401);
+    expect((await browserOf(app, "mallory").fetch("/user/messenger", init)).status).toBe(403);
+    expect((await browserOf(app, "alice").fetch("/user/messenger", init)).status).toBe(200);
   });
 });
 
 describe("moving funds over HTTP", () => {
-  const send = { token: "ETH", toAddress: `0x${"1".repeat(40)}`, amount: "1" };
+  const send = { token: "ETH" as const, toAddress: `0x${"1".repeat(40)}`, amount: "1" };
   const swap = { fromToken: "ETH", toToken: "USDC", amount: "1" };
 
   test("needs the token of the signed-in user whose userId it is", async () => {
     const app = createApp();
-    await browserOf(app, "alice").mutation(api.account.claims.claimUserId, { userId: "alice-id" });
+    await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
     for (const [path, order] of [
       ["/mcp/defi/send", send],
@@ -135,6 +178,29 @@ describe("moving funds over HTTP", () => {
       // Past the guard there is no wallet yet.
       expect(await postedStatus(browserOf(app, "alice"), path, body)).toBe(404);
     }
+  });
+
+  test("is decided in the transaction that opens it: a userId claimed meanwhile is guarded too", async () => {
+    const app = createApp();
+    await app.post("/mcp/defi/connect", { userId: "alice-id" });
+    const [wallet] = await app.rows("wallets");
+    await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });
+    await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
+    const open = (as: Pick<App["t"], "mutation">, source: "web" | "telegram") =>
+      as.mutation(internal.wallets.transactions.open, {
+        userId: "alice-id",
+        walletId: wallet?.walletId ?? "",
+        request: { kind: "send", ...send },
+        source,
+      });
+    await expect(open(app.t, "web")).rejects.toMatchObject({ data: { code: "unauthorized" } });
+    await expect(open(browserOf(app, "mallory"), "web")).rejects.toMatchObject({
+      data: { code: "forbidden" },
+    });
+    expect(await app.rows("transactions")).toEqual([]);
+    await open(browserOf(app, "alice"), "web");
+    await open(app.t, "telegram");
+    expect(await app.rows("transactions")).toHaveLength(2);
   });
 
   test("asks nobody for a token whose userId is nobody's", async () => {

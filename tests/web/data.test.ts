@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
+import { NEVER } from "../../convex/payments/depositPhases";
 import { closeApp, createApp } from "../support/app";
 import { browserOf } from "./support";
 
@@ -17,14 +18,39 @@ async function lived() {
   const { userId } = await alice.mutation(api.users.profile.signIn, {});
   await app.t.run((ctx) => creditDeposit(ctx, { userId, amount: 100, key: "given", source: "usdc" }));
   await app.post("/mcp/defi/connect", { userId });
-  await app.post("/user/messenger", {
-    userId,
-    messengerBotToken: "1234567:own-bot-token",
-    messengerChatId: "42",
-  });
+  const settings = { userId, messengerBotToken: "1234567:own-bot-token", messengerChatId: "42" };
+  await alice.fetch("/user/messenger", { method: "POST", body: JSON.stringify(settings) });
   await app.post("/mcp/research/start", { userId, token: "BTC" });
   await app.post("/mcp/research/start", { userId: "bob", token: "BTC" });
   await alice.mutation(api.chat.runs.start, { question: "How is the market?" });
+  await app.t.run(async (ctx) => {
+    const transfer = { txHash: "0xab", position: 0, logIndex: 0, from: "0xcd", amount: "1000000" };
+    const block = { blockNumber: 1, blockHash: "0x01", seenAt: 1, nextMatchAt: NEVER };
+    const deposit = { ...transfer, ...block, state: "credited", credits: 100, creditings: 1 } as const;
+    const paid = { strength: 2, overridden: false, state: "delivered", attempt: 1, leaseUntil: 0 } as const;
+    for (const owner of [userId, "bob"]) {
+      await ctx.db.insert("deposits", { ...deposit, userId: owner });
+      await ctx.db.insert("paymentClaims", {
+        ...paid,
+        key: `auth:0xcd:${owner}`,
+        order: { userId: owner, focus: "BTC", bodyHash: `hash of ${owner}` },
+        payer: "0xcd",
+        settlement: { relayer: "0xef", nonce: 0, rawTransaction: "0xsigned-bytes", txHash: "0xab" },
+        createdAt: 1,
+      });
+      for (const day of ["2025-12-31", "2026-01-05"]) {
+        await ctx.db.insert("transferDays", { userId: owner, day, microUsd: "5" });
+      }
+      const held = { userId: owner, agentId: "a", amount: 1 };
+      await ctx.db.insert("creditReservations", { ...held, runId: `${owner}:held`, state: "held" });
+      await ctx.db.insert("creditReservations", {
+        ...held,
+        runId: `${owner}:ended`,
+        state: "settled",
+        cost: 1,
+      });
+    }
+  });
   await app.pass(3 * HOUR);
   return { app, alice, userId };
 }
@@ -48,11 +74,30 @@ describe("research history", () => {
       "primary-default",
     ]);
   });
+
+  test("lists the user's shifts, newest first, page by page", async () => {
+    const { app, alice, userId } = await lived();
+    await app.post("/mcp/research/start", { userId });
+    await app.pass(HOUR / 4);
+    const shifts = (cursor: string | null) =>
+      alice.query(api.research.app.shifts, { paginationOpts: { numItems: 1, cursor } });
+    const first = await shifts(null);
+    expect(first.page).toMatchObject([{ status: "active", token: "", interimReportsCount: 0 }]);
+    const second = await shifts(first.continueCursor);
+    expect(second.page).toMatchObject([{ status: "active", token: "BTC", interimReportsCount: 1 }]);
+    expect((await shifts(second.continueCursor)).page).toEqual([]);
+    await app.post("/mcp/research/stop", { userId });
+    const [stopped] = (await shifts(null)).page;
+    expect(stopped).toMatchObject({ status: "stopped", endedAt: expect.any(Number), finalReportSent: false });
+  });
 });
 
 describe("export", () => {
   const sections = [
     "credits",
+    "reservations",
+    "deposits",
+    "transferDays",
     "runs",
     "reports",
     "shifts",
@@ -75,12 +120,18 @@ describe("export", () => {
       for (const line of lines) expect(row.parse(JSON.parse(line))).toMatchObject({ userId });
       expect(lines.join("\n")).not.toMatch(/sealed|own-bot-token|driver/);
     }
+    const paginationOptsOfAll = { numItems: 10, cursor: null };
+    const payments = { section: "payments", paginationOpts: paginationOptsOfAll } as const;
+    const { page: paid } = await alice.query(api.account.export.page, payments);
+    expect(paid.map((line) => row.parse(JSON.parse(line)))).toMatchObject([{ order: { userId } }]);
+    expect(paid.join("\n")).not.toContain("signed-bytes");
     const bob = browserOf(app, "bob");
     await bob.mutation(api.users.profile.signIn, {});
     const paginationOpts = { numItems: 10, cursor: null };
     for (const section of [
       ...sections,
       "reversals",
+      "payments",
       "games",
       "transactions",
       "trades",
@@ -109,6 +160,17 @@ describe("deletion", () => {
     expect((await app.rows("reports")).map((one) => one.userId)).toEqual(["bob"]);
     expect(await app.rows("creditTransactions")).toEqual(before);
     expect(await app.rows("wallets")).toHaveLength(1);
+
+    // Money rows stay, without the name; what only limits the present day stays with it.
+    expect((await app.rows("deposits")).map((one) => one.userId)).toEqual([undefined, "bob"]);
+    expect((await app.rows("paymentClaims")).map(({ order }) => order)).toEqual([
+      { focus: "BTC", bodyHash: `hash of ${userId}` },
+      { userId: "bob", focus: "BTC", bodyHash: "hash of bob" },
+    ]);
+    const left = (rows: { userId: string }[]) => rows.filter((one) => one.userId === userId);
+    expect(left(await app.rows("transferDays"))).toMatchObject([{ day: "2026-01-05" }]);
+    expect(left(await app.rows("creditReservations"))).toMatchObject([{ state: "held" }]);
+    expect((await app.rows("transferDays")).length + (await app.rows("creditReservations")).length).toBe(6);
     expect(await alice.query(api.users.profile.me, {})).toMatchObject({ userId });
 
     // Bob's reports rest on the same observations, and go on.

@@ -1,6 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
+import { pseudonym } from "../../convex/lib/crypto";
 import { closeApp, createApp, type App } from "../support/app";
 import { browserOf } from "./support";
 
@@ -24,10 +25,15 @@ describe("linking an address", () => {
   test("takes a signature of the challenge by that address, and makes its deposits the user's", async () => {
     const app = createApp();
     const alice = await signedIn(app, "alice");
-    const { message, nonce } = await alice.challenge(wallet.address.toLowerCase());
+    const { message, nonce, expiresAt } = await alice.challenge(wallet.address.toLowerCase());
     expect(message).toContain(wallet.address);
     expect(message).toContain(nonce);
     expect(message).not.toContain(alice.userId);
+    const account = pseudonym(alice.userId, "ab".repeat(32));
+    for (const part of ["at some.convex.site.", "Chain: 8453", `Account: ${account}`]) {
+      expect(message).toContain(part);
+    }
+    expect(message).toContain(`Expires: ${new Date(expiresAt).toISOString()}`);
     const owner = (address: string) => app.t.query(internal.wallets.owners.byAddress, { address });
     expect(await owner(wallet.address)).toBeNull();
     const signature = await wallet.signMessage({ message });
@@ -63,19 +69,22 @@ describe("linking an address", () => {
     expect(await app.rows("linkedAddresses")).toEqual([]);
   });
 
-  test("links an address to one user at a time", async () => {
+  test("links an address to one user at a time: to who signed for it last", async () => {
     const app = createApp();
     const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
     const [hers, his] = [await alice.challenge(), await bob.challenge()];
     await alice.link(await wallet.signMessage({ message: hers.message }));
-    const signature = await wallet.signMessage({ message: his.message });
-    await expect(bob.link(signature)).rejects.toMatchObject(failsWith("conflict"));
-    await expect(bob.challenge()).rejects.toMatchObject(failsWith("conflict"));
     const { address } = wallet;
     const unlinkAs = (one: typeof alice) => one.browser.mutation(api.users.addresses.unlink, { address });
     await expect(unlinkAs(bob)).rejects.toMatchObject(failsWith("not_found"));
-    await unlinkAs(alice);
+    // Knowing the address, or a signature made for another account, takes it from nobody.
+    const forHer = await wallet.signMessage({ message: hers.message });
+    await expect(bob.link(forHer)).rejects.toMatchObject(failsWith("invalid_request"));
+    expect(await app.rows("linkedAddresses")).toMatchObject([{ userId: alice.userId }]);
+    const signature = await wallet.signMessage({ message: his.message });
     expect(await bob.link(signature)).toEqual({ address: address.toLowerCase() });
+    expect(await app.rows("linkedAddresses")).toMatchObject([{ userId: bob.userId }]);
+    await expect(unlinkAs(alice)).rejects.toMatchObject(failsWith("not_found"));
   });
 
   test("knows the service's own wallets", async () => {

@@ -16,6 +16,6 @@ export async function postedStatus(
 }
 
 /** The application as one signed-in person's browser calls it. */
-export function browserOf(app: App, subject: string) {
+export function browserOf(app: Pick<App, "t">, subject: string) {
   return app.t.withIdentity({ subject, issuer: ISSUER, tokenIdentifier: `${ISSUER}|${subject}` });
 }

@@ -1,0 +1,271 @@
+import { encodeFunctionData, erc20Abi, keccak256 } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import { api } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf, send, signed } from "../chain/support";
+import { startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { browserOf } from "../web/support";
+import {
+  authorize,
+  base64,
+  buy,
+  buyWith,
+  createPaidApp,
+  ONE,
+  payer,
+  PLATFORM,
+  RELAYER,
+  settlementCall,
+  transfer,
+  versionOne,
+  versionTwo,
+  writings,
+} from "./paying";
+
+/** Whose payment it is, and whether it was made, when a node is behind or somebody else shows what the chain shows. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const PATH = "/agent/research/paid";
+const rpcCalls = z.array(z.looseObject({ id: z.number(), method: z.string() }));
+
+/**
+ * From the first broadcast on, receipts, transactions and logs come from a node that is a block behind, while counts and
+ * states come from one that is not; until it is told to catch up.
+ */
+function behindFromBroadcast(): { catchUp: () => void } {
+  const inner = globalThis.fetch;
+  let behind = false;
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    const text = typeof init?.body === "string" ? init.body : "";
+    if (text.includes("eth_sendRawTransaction")) {
+      const response = await inner(input, init);
+      await chain.miner.mine();
+      behind = true;
+      return response;
+    }
+    const response = await inner(input, init);
+    if (!behind || !new Request(input).url.startsWith(chain.url)) return response;
+    const methods = new Map(rpcCalls.parse(JSON.parse(text)).map(({ id, method }) => [id, method]));
+    const answers = z.array(z.looseObject({ id: z.number() })).parse(await response.json());
+    const unseen = ["eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_getLogs"];
+    return Response.json(
+      answers.map((answer) => {
+        const method = methods.get(answer.id) ?? "";
+        if (!unseen.includes(method)) return answer;
+        return { jsonrpc: "2.0", id: answer.id, result: method === "eth_getLogs" ? [] : null };
+      }),
+    );
+  });
+  return { catchUp: () => vi.stubGlobal("fetch", inner) };
+}
+
+/** Makes the claim's doubt older than it takes to be believed, and its lease run out. */
+async function age(app: WalletApp, doubt: "replacedSince" | "unlocatedSince", ms: number) {
+  await app.t.run(async (ctx) => {
+    for (const row of await ctx.db.query("paymentClaims").collect()) {
+      const since = row[doubt];
+      if (since === undefined) throw new Error(`No ${doubt}`);
+      await ctx.db.patch("paymentClaims", row._id, { [doubt]: since - ms, leaseUntil: 1 });
+    }
+  });
+}
+
+describe("a payment that the service has settled, asked of a node that is behind,", () => {
+  test("is no 402: it is upstream trouble until the node has caught up", async () => {
+    const app = createPaidApp(chain, { env: { BARE_HASH_PROOFS: "off" } });
+    const header = versionOne(await authorize(await payer(chain)));
+    deadlines.transaction = 1_000;
+    const node = behindFromBroadcast();
+    const first = await buy(app, header);
+    expect([first.status, first.body.error]).toEqual([502, expect.stringContaining("same proof again")]);
+    expect(await app.rows("paymentClaims")).toMatchObject([
+      { state: "settling", settlement: { nonce: expect.any(Number) } },
+    ]);
+    await age(app, "replacedSince", 61_000);
+    const second = await buy(app, header);
+    expect([second.status, second.body.error]).toEqual([502, expect.stringContaining("same proof again")]);
+    expect(await app.rows("paymentClaims")).toMatchObject([
+      { state: "settling", unlocatedSince: expect.any(Number) },
+    ]);
+    node.catchUp();
+    expect((await buy(app, header)).status).toBe(200);
+    expect(writings(app)).toBe(1);
+  });
+
+  test("that stays behind for ten minutes, is its payer's all the same once it is seen", async () => {
+    const app = createPaidApp(chain, { env: { BARE_HASH_PROOFS: "off" } });
+    const header = versionOne(await authorize(await payer(chain)));
+    deadlines.transaction = 1_000;
+    const node = behindFromBroadcast();
+    await buy(app, header, { token: "BTC" });
+    await age(app, "replacedSince", 61_000);
+    await buy(app, header, { token: "BTC" });
+    await age(app, "unlocatedSince", 601_000);
+    const refused = await buy(app, header, { token: "BTC" });
+    expect([refused.status, refused.body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
+    node.catchUp();
+    const thief = await buy(app, header, { token: "ETH" });
+    expect([thief.status, thief.body.reason]).toEqual([402, "invalid_payer_signature"]);
+    expect((await buy(app, header, { token: "BTC" })).status).toBe(200);
+    expect(await app.rows("spentTransfers")).toHaveLength(1);
+  });
+});
+
+describe("what the chain shows of a payment", () => {
+  test("gives nobody its report: the authorization without its signature, or with another's terms", async () => {
+    const app = createPaidApp(chain);
+    const authorized = await authorize(await payer(chain));
+    const { authorization } = authorized.payload;
+    expect((await buy(app, versionOne(authorized), { token: "BTC" })).status).toBe(200);
+    for (const payload of [
+      { authorization, signature: `0x${"00".repeat(65)}` },
+      { authorization: { ...authorization, validBefore: "1" }, signature: authorized.signature },
+    ]) {
+      const { status, body } = await buy(app, versionOne(authorized, { payload }), { token: "BTC" });
+      expect([status, body.reason]).toEqual([402, "payment_already_used"]);
+    }
+    expect((await buy(app, versionTwo(authorized), { token: "BTC" })).status).toBe(200);
+    expect(writings(app)).toBe(1);
+  });
+
+  test("does not let an authorization be redeemed before it is deep enough", async () => {
+    const app = createPaidApp(chain, { env: { CONFIRMATIONS: "500" } });
+    const authorized = await authorize(await payer(chain));
+    await send(chain, await payer(chain), settlementCall(authorized));
+    const { status, body, headers } = await buy(app, versionOne(authorized));
+    expect([status, body.reason, headers.get("retry-after")]).toEqual([402, "payment_not_confirmed", "3"]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+});
+
+test("a signed-in user's credits buy reports over HTTP with that user's token alone, or the payer's signature", async () => {
+  const app = createPaidApp(chain);
+  const from = await payer(chain);
+  const alice = browserOf(app, "alice");
+  await alice.action(api.account.claims.claimUserId, { userId: "alice-id" });
+  const linkedAt = Date.now();
+  await app.t.run((ctx) =>
+    ctx.db.insert("linkedAddresses", { address: from.address.toLowerCase(), userId: "alice-id", linkedAt }),
+  );
+  const hash = await transfer(chain, from, { value: 3n * ONE });
+  await app.post("/indexer/deposit", { txHash: hash });
+  const balance = async () => (await app.rows("creditBalances"))[0]?.balance;
+  expect(await balance()).toBe(300);
+
+  const stranger = await buyWith(app, hash, { userId: "alice-id" });
+  expect([stranger.status, stranger.body.reason]).toEqual([402, "invalid_payer_signature"]);
+  const init = {
+    method: "POST",
+    headers: { "X-PAYMENT": hash },
+    body: JSON.stringify({ userId: "alice-id" }),
+  };
+  const mallory = browserOf(app, "mallory");
+  await mallory.action(api.account.claims.claimUserId, { userId: "mallory-id" });
+  expect((await mallory.fetch(PATH, init)).status).toBe(402);
+  expect(await balance()).toBe(300);
+  expect((await alice.fetch(PATH, init)).status).toBe(200);
+  expect(await balance()).toBe(200);
+  // The report is hers as well: the hash and her userId do not fetch it again.
+  expect((await buyWith(app, hash, { userId: "alice-id" })).status).toBe(402);
+  expect((await alice.fetch(PATH, init)).status).toBe(200);
+  expect(writings(app)).toBe(1);
+});
+
+describe("one payer's payments under way", () => {
+  const sentByRelayer = async () => Number(await chain.rpc("eth_getTransactionCount", [RELAYER, "latest"]));
+
+  test("beyond what the payer holds cost the relayer nothing", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain, ONE);
+    const headers = await Promise.all(
+      Array.from({ length: 12 }, async () => versionOne(await authorize(from))),
+    );
+    const before = await sentByRelayer();
+    const answers = await Promise.all(headers.map((header) => buy(app, header)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ body }) => body.reason === "insufficient_funds")).toHaveLength(11);
+    expect((await sentByRelayer()) - before).toBe(1);
+  });
+
+  test("are all carried out as far as the payer's money goes", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain, 4n * ONE);
+    const headers = await Promise.all([1, 2, 3, 4].map(async () => versionOne(await authorize(from))));
+    const answers = await Promise.all(headers.map((header) => buy(app, header)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+
+  test("hold back a further one with 429 and a time to come again", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain, ONE);
+    deadlines.receipt = 500;
+    const earlier = await authorize(from);
+    const { signature, authorization } = earlier.payload;
+    const address = from.address.toLowerCase();
+    await app.t.run((ctx) =>
+      ctx.db.insert("paymentClaims", {
+        key: `auth:${address}:${authorization.nonce}`,
+        order: { focus: "", bodyHash: "another's" },
+        strength: 2,
+        overridden: false,
+        state: "settling",
+        attempt: 1,
+        leaseUntil: Date.now() + 60_000,
+        payer: address,
+        authorization: { ...authorization, signature },
+        createdAt: 1,
+      }),
+    );
+    const header = versionOne(await authorize(from));
+    const held = await buy(app, header);
+    expect([held.status, held.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect(await app.rows("paymentClaims")).toHaveLength(1);
+    await chain.fund(from.address, { USDC: 2n * ONE });
+    expect((await buy(app, header)).status).toBe(200);
+  });
+});
+
+test("a transfer behind others in its block is one and the same to proofs and to webhooks", async () => {
+  const app = createPaidApp(chain);
+  const payers = [await payer(chain), await payer(chain)];
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [PLATFORM, 3n * ONE] });
+  const raws = await Promise.all(payers.map((from) => signed(chain, from, { to: TOKENS.USDC, data })));
+  await chain.miner.pause();
+  for (const raw of raws) await chain.rpc("eth_sendRawTransaction", [raw]);
+  await chain.miner.mine();
+  chain.miner.resume();
+  const receipts = await Promise.all(
+    raws.map((raw) => clientOf(chain).getTransactionReceipt({ hash: keccak256(raw) })),
+  );
+  const later = receipts.find(({ logs }) => logs[0]?.logIndex === 1);
+  if (later === undefined) throw new Error("Both transfers were to be in one block");
+  const { transactionHash: txHash, from } = later;
+  expect((await buyWith(app, txHash)).status).toBe(200);
+  await app.t.run((ctx) => ctx.db.insert("linkedAddresses", { address: from, userId: "alice", linkedAt: 0 }));
+  const { body } = await app.post("/indexer/deposit", { txHash, logIndex: 1 });
+  expect(body).toMatchObject({ credited: [{ txHash, logIndex: 1, credits: 200 }], ignored: [] });
+  expect(await app.rows("spentTransfers")).toMatchObject([
+    { position: 0, claimKey: `log:${txHash}:0`, depositKey: `deposit:${txHash}:0` },
+  ]);
+});
+
+test("numbers that no authorization can hold are 402 invalid_payload", async () => {
+  const app = createPaidApp(chain);
+  const { signature, payload } = await authorize(await payer(chain));
+  for (const field of ["value", "validAfter", "validBefore"]) {
+    const authorization = { ...payload.authorization, [field]: (2n ** 256n).toString() };
+    const proof = { x402Version: 1, scheme: "exact", network: "base", payload: { signature, authorization } };
+    const { status, body } = await buy(app, { "X-PAYMENT": base64(proof) });
+    expect([field, status, body.reason]).toEqual([field, 402, "invalid_payload"]);
+  }
+});

@@ -1,0 +1,152 @@
+import { encodeFunctionData, erc20Abi, type Address, type Hex } from "viem";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import { deadlines } from "../../convex/lib/deadlines";
+import { proofText } from "../../convex/payments/hashProofs";
+import type { Chain } from "../../scripts/stack/chain";
+import { faucetAbi } from "../../scripts/stack/chain/abis";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf } from "../chain/support";
+import { freshAddress, startTestChain } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import {
+  authorize,
+  base64,
+  buy,
+  buyWith,
+  createPaidApp,
+  ONE,
+  payer,
+  PLATFORM,
+  stranger,
+  transfer,
+  versionTwo,
+} from "./paying";
+
+/** What looks like a payment and is none; and contracts that pay. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const hash = z.string().regex(/^0x[0-9a-f]{64}$/);
+
+async function refuse(proof: string, reason: string): Promise<void> {
+  const app = createPaidApp(chain);
+  deadlines.receipt = 20;
+  const { status, body } = await buyWith(app, proof, { userId: "alice" });
+  expect([status, body.reason]).toEqual([402, reason]);
+  expect([await app.rows("paymentClaims"), await app.rows("spentTransfers")]).toEqual([[], []]);
+  closeApp();
+}
+
+/** Sends from one of the chain's own accounts and waits until it is mined. */
+async function sendAs(from: Address, to: Address, data: Hex): Promise<string> {
+  const sent = hash.parse(await chain.rpc("eth_sendTransaction", [{ from, to, data }]));
+  const { status } = await clientOf(chain).waitForTransactionReceipt({ hash: `0x${sent.slice(2)}` });
+  expect(status).toBe("success");
+  return sent;
+}
+
+describe("a paid report is not bought with", () => {
+  test("the transfer of a token with USDC's own code at another address", async () => {
+    const lookAlike: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
+    await chain.rpc("anvil_setCode", [lookAlike, await chain.rpc("eth_getCode", [TOKENS.USDC, "latest"])]);
+    const from = await payer(chain);
+    const mint = encodeFunctionData({ abi: faucetAbi, functionName: "mint", args: [from.address, ONE] });
+    await sendAs(chain.accounts[3] ?? PLATFORM, lookAlike, mint);
+    const paid = await transfer(chain, from, { token: lookAlike });
+    const { logs } = await clientOf(chain).getTransactionReceipt({ hash: paid });
+    expect(logs).toHaveLength(1);
+    await refuse(paid, "no_matching_transfer");
+  });
+
+  test("a transfer of the platform to itself", async () => {
+    await chain.fund(PLATFORM, { USDC: ONE });
+    const data = encodeFunctionData({
+      abi: erc20Abi,
+      functionName: "transfer",
+      args: [PLATFORM, ONE],
+    });
+    await refuse(await sendAs(PLATFORM, TOKENS.USDC, data), "no_matching_transfer");
+  });
+
+  test("the log of a transfer in a transaction that has failed", async () => {
+    const paid = await transfer(chain, await payer(chain));
+    let shown = 0;
+    const app = createPaidApp(chain);
+    const outside = globalThis.fetch;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const response = await outside(input, init);
+      const text = await response.text();
+      if (!text.includes('"logs"') || !text.includes(paid)) return new Response(text, response);
+      shown++;
+      return new Response(text.replaceAll('"status":"0x1"', '"status":"0x0"'), response);
+    });
+    const { status, body } = await buyWith(app, paid);
+    expect([status, body.reason, shown]).toEqual([402, "transaction_failed", 1]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+
+  test("an authorization that its contract wallet does not confirm", async () => {
+    const app = createPaidApp(chain);
+    const wallet = await contractOf(stranger());
+    await chain.fund(wallet, { USDC: ONE });
+    const { status, body } = await buy(app, versionTwo(await authorize(actingFor(wallet, stranger()))));
+    expect([status, body.reason]).toEqual([402, "invalid_exact_evm_payload_signature"]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+  });
+});
+
+describe("a contract wallet (ERC-1271) buys a report", () => {
+  test("with an authorization that its owner has signed", async () => {
+    const app = createPaidApp(chain);
+    const owner = stranger();
+    const wallet = await contractOf(owner);
+    await chain.fund(wallet, { USDC: ONE });
+    const answer = await buy(app, versionTwo(await authorize(actingFor(wallet, owner))), { userId: "alice" });
+    expect(answer.status).toBe(200);
+    expect(await app.rows("paymentClaims")).toMatchObject([{ payer: wallet.toLowerCase(), strength: 2 }]);
+    expect(await app.rows("spentTransfers")).toMatchObject([{ from: wallet.toLowerCase() }]);
+  });
+
+  test("with a transaction's hash and its owner's signature", async () => {
+    const app = createPaidApp(chain, { env: { BARE_HASH_PROOFS: "off" } });
+    const from = await payer(chain);
+    const txHash = await transfer(chain, from);
+    const owner = stranger();
+    await contractOf(owner, from.address);
+    const message = proofText(txHash, PLATFORM, { userId: "alice", focus: "", bodyHash: "" });
+    const forged = base64({ txHash, signature: await stranger().signMessage({ message }) });
+    const { status, body } = await buyWith(app, forged, { userId: "alice" });
+    expect([status, body.reason]).toEqual([402, "invalid_payer_signature"]);
+    const proof = base64({ txHash, signature: await owner.signMessage({ message }) });
+    expect((await buyWith(app, proof, { userId: "alice" })).status).toBe(200);
+    expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2 }]);
+  });
+});
+
+/**
+ * A contract whose `isValidSignature(hash, signature)` answers with the standard's magic value for 65 bytes of its owner's
+ * and with zero for anything else.
+ */
+async function contractOf(owner: PrivateKeyAccount, at: Address = freshAddress()): Promise<Address> {
+  const steps = [
+    // The arguments of ecrecover: the hash, v, r and s.
+    "6020600460003760a43560f81c60205260406064604037",
+    "602060006080600060015afa50",
+    // The magic value, times whether it has found the owner.
+    `60005173${owner.address.slice(2).toLowerCase()}14631626ba7e60e01b0260005260206000f3`,
+  ];
+  await chain.rpc("anvil_setCode", [at, `0x${steps.join("")}`]);
+  return at;
+}
+
+/** An owner's key that signs in the name of their contract wallet. */
+function actingFor(wallet: Address, owner: PrivateKeyAccount): PrivateKeyAccount {
+  return { ...owner, address: wallet };
+}

@@ -1,0 +1,131 @@
+import { erc20Abi, parseTransaction } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf, until } from "../chain/support";
+import { startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { authorize, buy, createPaidApp, headerOf, ONE, payer, versionTwo } from "./paying";
+
+/** The chain's fees outgrow a settlement that is on its way: it is handed out again for more, and pays once. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const usdcOf = (address: `0x${string}`) =>
+  clientOf(chain).readContract({
+    address: TOKENS.USDC,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [address],
+  });
+
+const settlementOf = async (app: WalletApp) => (await app.rows("paymentClaims"))[0]?.settlement;
+const isMined = async (hash: string) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
+
+/** The next block asks for so many times what the settlement offers. */
+async function mineDear(app: WalletApp, times: bigint): Promise<void> {
+  const offered = await feesOf(app);
+  const fee = offered.maxFeePerGas * times;
+  await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${fee.toString(16)}`]);
+  await chain.miner.mine();
+}
+
+async function feesOf(app: WalletApp) {
+  const raw = (await settlementOf(app))?.rawTransaction ?? "";
+  const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n, ...call } = parseTransaction(`0x${raw.slice(2)}`);
+  return { maxFeePerGas, maxPriorityFeePerGas, call };
+}
+
+/** Signed bytes go no further, or, with `all`, nothing does until this is undone. */
+function hold(all?: { until: Promise<void> }): () => void {
+  const inner = globalThis.fetch;
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    if (all !== undefined) await all.until;
+    const body = typeof init?.body === "string" ? init.body : "";
+    if (all === undefined && body.includes("eth_sendRawTransaction"))
+      throw new TypeError("connection refused");
+    return inner(input, init);
+  });
+  return () => vi.stubGlobal("fetch", inner);
+}
+
+describe("a settlement that the base fee has outgrown", () => {
+  async function stuck() {
+    const app = createPaidApp(chain);
+    const from = await payer(chain);
+    await chain.miner.pause();
+    const bought = buy(app, versionTwo(await authorize(from)), { userId: "alice" });
+    await until(async () => {
+      const hash = (await settlementOf(app))?.txHash;
+      return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
+    });
+    const first = await settlementOf(app);
+    if (first === undefined) throw new Error("There is no settlement");
+    return { app, from, bought, first, offered: await feesOf(app) };
+  }
+
+  test("is replaced by the same call with higher fees under the same nonce, and one of the two is mined", async () => {
+    const { app, from, bought, first, offered } = await stuck();
+    await mineDear(app, 3n);
+    expect(await isMined(first.txHash)).toBe(false);
+    await until(async () => (await settlementOf(app))?.outpriced !== undefined);
+    const second = await settlementOf(app);
+    expect(second).toMatchObject({ nonce: first.nonce, relayer: first.relayer, outpriced: [first.txHash] });
+    const raised = await feesOf(app);
+    expect(raised.maxFeePerGas).toBeGreaterThan(3n * offered.maxFeePerGas);
+    expect(raised.maxPriorityFeePerGas).toBeGreaterThan(offered.maxPriorityFeePerGas);
+    const callOf = ({ call }: typeof raised) => [call.to, call.data, call.nonce, call.gas, call.chainId];
+    expect(callOf(raised)).toEqual(callOf(offered));
+
+    chain.miner.resume();
+    const answer = await bought;
+    expect(answer.status).toBe(200);
+    expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: second?.txHash });
+    expect([await isMined(first.txHash), await isMined(second?.txHash ?? "")]).toEqual([false, true]);
+    expect(await usdcOf(from.address)).toBe(4n * ONE);
+    expect(await app.rows("paymentClaims")).toMatchObject([{ state: "delivered", txHash: second?.txHash }]);
+  });
+
+  test("is left alone while its fees still do", async () => {
+    const { app, bought, first } = await stuck();
+    const fee = (await feesOf(app)).maxFeePerGas;
+    await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${fee.toString(16)}`]);
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    expect(await settlementOf(app)).toEqual(first);
+    chain.miner.resume();
+    expect((await bought).status).toBe(200);
+    expect((await settlementOf(app))?.outpriced).toBeUndefined();
+  });
+
+  test("and is mined after all, because its replacement never arrived, has paid", async () => {
+    const { app, from, bought, first } = await stuck();
+    const release = hold();
+    await mineDear(app, 2n);
+    await until(async () => (await settlementOf(app))?.outpriced !== undefined);
+    release();
+    let goOn = () => {};
+    hold({ until: new Promise((resolve) => (goOn = resolve)) });
+    await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
+    await chain.miner.mine();
+    // The node forgets what it could not mine; others of a real network still have it.
+    if (!(await isMined(first.txHash))) {
+      await chain.rpc("eth_sendRawTransaction", [first.rawTransaction]);
+      await chain.miner.mine();
+    }
+    expect(await isMined(first.txHash)).toBe(true);
+    // Further back than used authorizations are looked for: only the hash that was kept leads there.
+    await chain.rpc("anvil_mine", ["0x834", "0x0"]);
+    goOn();
+    chain.miner.resume();
+    const answer = await bought;
+    expect(answer.status).toBe(200);
+    expect(headerOf(answer, "payment-response")).toMatchObject({ transaction: first.txHash });
+    expect(await usdcOf(from.address)).toBe(4n * ONE);
+    expect(await app.rows("spentTransfers")).toMatchObject([{ txHash: first.txHash }]);
+  });
+});

@@ -1,0 +1,131 @@
+import { x402Client } from "@x402/core/client";
+import { ExactEvmScheme } from "@x402/evm";
+import { registerExactEvmScheme } from "@x402/evm/exact/client";
+import {
+  decodePaymentResponseHeader,
+  wrapFetchWithPayment,
+  wrapFetchWithPaymentFromConfig,
+} from "@x402/fetch";
+import { erc20Abi } from "viem";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { startStack, type Stack } from "../../scripts/stack/stack";
+import { clientOf, newWallet } from "../chain/support";
+import { ONE, PLATFORM } from "./paying";
+
+/** The x402 clients from npm, as published, buy from the whole local stack over HTTP. */
+
+let stack: Stack;
+let chain: Chain;
+beforeAll(async () => {
+  stack = await startStack({ envFile: "/dev/null" });
+  if (stack.chain === null) throw new Error("The stack has no chain of its own");
+  chain = stack.chain;
+});
+afterAll(() => stack.stop());
+
+const usdcOf = (address: `0x${string}`) =>
+  clientOf(chain).readContract({
+    address: TOKENS.USDC,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [address],
+  });
+
+type PayingFetch = ReturnType<typeof wrapFetchWithPayment>;
+
+/** Every request the client sends, by the proof headers it carries. */
+function watched(): { inner: typeof fetch; sent: string[][] } {
+  const sent: string[][] = [];
+  const inner: typeof fetch = (input, init) => {
+    const request = new Request(input, init);
+    sent.push(["x-payment", "payment-signature"].filter((name) => request.headers.has(name)));
+    return fetch(request);
+  };
+  return { inner, sent };
+}
+
+const order = (body: object) => ({
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+});
+
+const url = () => `${stack.siteUrl}/agent/research/paid`;
+
+const clients: [string, (inner: typeof fetch, account: PrivateKeyAccount) => PayingFetch][] = [
+  [
+    "with the schemes of both versions registered",
+    (inner, account) => {
+      const client = new x402Client();
+      registerExactEvmScheme(client, { signer: account });
+      return wrapFetchWithPayment(inner, client);
+    },
+  ],
+  [
+    "configured in one call",
+    (inner, account) =>
+      wrapFetchWithPaymentFromConfig(inner, {
+        schemes: [{ network: "eip155:8453", client: new ExactEvmScheme(account) }],
+      }),
+  ],
+];
+
+describe("@x402/fetch", () => {
+  test.each(clients)("%s buys a report for one USDC", async (_name, wrap) => {
+    const account = await newWallet(chain, { USDC: 5n * ONE });
+    const { inner, sent } = watched();
+    const platformBefore = await usdcOf(PLATFORM);
+    const response = await wrap(inner, account)(url(), order({ userId: account.address, token: "BTC" }));
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      {
+        success: true,
+        token: "BTC",
+        result: expect.objectContaining({ fullAnalysis: expect.stringContaining("Bitcoin (BTC)") }),
+      },
+    ]);
+    expect(sent).toEqual([[], ["payment-signature"]]);
+    expect([await usdcOf(account.address), (await usdcOf(PLATFORM)) - platformBefore]).toEqual([
+      4n * ONE,
+      ONE,
+    ]);
+    const receipt = decodePaymentResponseHeader(response.headers.get("PAYMENT-RESPONSE") ?? "");
+    expect(receipt).toMatchObject({
+      success: true,
+      network: "eip155:8453",
+      payer: account.address.toLowerCase(),
+    });
+    const mined = await clientOf(chain).getTransactionReceipt({ hash: hex(receipt.transaction) });
+    expect(mined.status).toBe("success");
+  });
+
+  test("pays for each of two orders that it sends at once", async () => {
+    const account = await newWallet(chain, { USDC: 5n * ONE });
+    const { inner, sent } = watched();
+    const client = new x402Client();
+    registerExactEvmScheme(client, { signer: account });
+    const pay = wrapFetchWithPayment(inner, client);
+    const answers = await Promise.all(["BTC", "ETH"].map((token) => pay(url(), order({ token }))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(sent).toHaveLength(4);
+    expect(await usdcOf(account.address)).toBe(3n * ONE);
+  });
+
+  test("of a payer without money is told so, once, and nothing moves", async () => {
+    const account = await newWallet(chain, { USDC: ONE - 1n });
+    const { inner, sent } = watched();
+    for (const [, wrap] of clients) {
+      const response = await wrap(inner, account)(url(), order({}));
+      expect([response.status, await response.json()]).toMatchObject([402, { reason: "insufficient_funds" }]);
+    }
+    expect(sent).toEqual([[], ["payment-signature"], [], ["payment-signature"]]);
+    expect(await usdcOf(account.address)).toBe(ONE - 1n);
+  });
+});
+
+function hex(text: string): `0x${string}` {
+  return `0x${text.replace(/^0x/, "")}`;
+}
