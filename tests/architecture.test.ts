@@ -99,7 +99,9 @@ describe("the house", () => {
         expect(/walletKeys|keySeal/.test(source)).toBe(false);
         continue;
       }
-      expect([path, /viem\/accounts|walletKeys|keySeal/.test(source)]).toEqual([path, false]);
+      // That its rows are never deleted has to be said by the table's name.
+      const told = path === "ops/retention" ? source.replace("walletKeys: kept(", "") : source;
+      expect([path, /viem\/accounts|walletKeys|keySeal/.test(told)]).toEqual([path, false]);
     }
   });
 
