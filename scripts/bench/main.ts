@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { bold, dim } from "../terminal";
 import * as documents from "./documents";
+import * as proxy from "./proxy";
 import * as throughput from "./throughput";
 import { rendered, type Bench } from "./table";
 import * as upstreamCalls from "./upstreamCalls";
@@ -11,7 +12,7 @@ import * as wallets from "./wallets";
  * questions.
  */
 
-const benches: Record<string, Bench> = { upstreamCalls, documents, throughput, wallets };
+const benches: Record<string, Bench> = { upstreamCalls, documents, throughput, wallets, proxy };
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));
