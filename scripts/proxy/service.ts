@@ -63,28 +63,44 @@ export async function callService(call: ServiceCall): Promise<unknown> {
 }
 
 async function attempt(call: ServiceCall): Promise<unknown> {
-  const deadline = AbortSignal.timeout(call.timeoutMs);
-  let status: number;
-  let retryAfter: string | null;
-  let text: string;
+  // Timer and listener go with the attempt; AbortSignal.timeout would keep each one's memory for its whole time.
+  const ending = new AbortController();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    ending.abort();
+  }, call.timeoutMs);
+  const cancel = () => ending.abort();
+  call.signal.addEventListener("abort", cancel, { once: true });
   try {
-    const signal = AbortSignal.any([call.signal, deadline]);
-    const response = await fetch(addressOf(call), { ...requestOf(call), redirect: "manual", signal });
-    status = response.status;
-    retryAfter = response.headers.get("retry-after");
-    text = await response.text();
-  } catch (error) {
     call.signal.throwIfAborted();
-    if (deadline.aborted) {
-      const seconds = Math.round(call.timeoutMs / 1_000);
-      throw new ServiceError(`The service did not answer within ${seconds} seconds.`, true, false);
-    }
-    const code = codeOf(error);
-    const reason = code === null ? "" : ` (${code})`;
-    const message = `The service at ${call.serviceUrl} could not be reached or broke the connection off${reason}.`;
-    throw new ServiceError(message, code === null || !NEVER_SENT.includes(code), true);
+    const response = await fetch(addressOf(call), {
+      ...requestOf(call),
+      redirect: "manual",
+      signal: ending.signal,
+    });
+    const text = await response.text();
+    return bodyOf(response.status, text, response.headers.get("retry-after"));
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    call.signal.throwIfAborted();
+    throw late ? lateness(call) : disconnection(call, error);
+  } finally {
+    clearTimeout(timer);
+    call.signal.removeEventListener("abort", cancel);
   }
-  return bodyOf(status, text, retryAfter);
+}
+
+function lateness({ timeoutMs }: ServiceCall): ServiceError {
+  const seconds = Math.round(timeoutMs / 1_000);
+  return new ServiceError(`The service did not answer within ${seconds} seconds.`, true, false);
+}
+
+function disconnection({ serviceUrl }: ServiceCall, error: unknown): ServiceError {
+  const code = codeOf(error);
+  const reason = code === null ? "" : ` (${code})`;
+  const message = `The service at ${serviceUrl} could not be reached or broke the connection off${reason}.`;
+  return new ServiceError(message, code === null || !NEVER_SENT.includes(code), true);
 }
 
 function bodyOf(status: number, text: string, retryAfter: string | null): unknown {
