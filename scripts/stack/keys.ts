@@ -21,6 +21,9 @@ const keysShape = z.object({
   }),
 });
 
+/** What a file holds that an earlier version wrote. */
+const keptShape = keysShape.partial();
+
 /** The keys a stack makes for itself. */
 export type Keys = z.infer<typeof keysShape>;
 
@@ -55,9 +58,9 @@ export async function freshKeys(): Promise<Keys> {
   });
 }
 
-async function readKeys(file: string): Promise<Partial<Keys> | null> {
+async function readKeys(file: string): Promise<z.infer<typeof keptShape> | null> {
   const text = await readFile(file, "utf8").catch(unless("ENOENT"));
-  return text === undefined ? null : keysShape.partial().parse(JSON.parse(text));
+  return text === undefined ? null : keptShape.parse(JSON.parse(text));
 }
 
 function unless(code: string): (error: unknown) => undefined {
