@@ -2,27 +2,9 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, atMost, chatId, text, userId, withAliases } from "../lib/input";
-import { seal } from "../lib/sealing";
+import { absentWhenEmpty, atMost, text } from "../lib/input";
+import { configure, settingsInput } from "./configuring";
 import { connectAccount } from "./links";
-import { botTokenSeal } from "./seals";
-
-const botToken = z
-  .string("must be a string")
-  .trim()
-  .regex(/^[\x21-\x7e]{20,128}$/, "must be 20 to 128 printable characters")
-  .describe("Token of the user's own messenger bot; an empty one goes back to the default bot.");
-
-const blank = z.literal("").meta({ accepts: () => ({ type: "string", pattern: String.raw`^\s*$` }) });
-
-/** `""` clears a setting. */
-const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>
-  z
-    .preprocess(
-      (value) => (typeof value === "string" ? value.trim() : value),
-      z.union([blank, shape], problem),
-    )
-    .optional();
 
 const settings: MountedEndpoint = endpoint({
   methods: ["POST"],
@@ -41,22 +23,10 @@ const settings: MountedEndpoint = endpoint({
     },
     output: { success: true },
   },
-  input: withAliases(
-    { telegramBotToken: "messengerBotToken", telegramChatId: "messengerChatId" },
-    z.object({
-      userId,
-      messengerBotToken: clearable(botToken, "must be 20 to 128 printable characters, or empty"),
-      messengerChatId: clearable(chatId, "must be a numeric chat id or @channel, or empty"),
-    }),
-  ),
+  input: settingsInput,
   returns: z.object({ success: z.literal(true) }),
-  handler: async (ctx, { userId, messengerBotToken, messengerChatId }) => {
-    const sealed = messengerBotToken ? await seal(messengerBotToken, botTokenSeal(userId)) : null;
-    await ctx.runMutation(internal.messenger.settings.save, {
-      userId,
-      ...(messengerBotToken === undefined ? {} : { sealedBotToken: sealed }),
-      ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
-    });
+  handler: async (ctx, input) => {
+    await configure(ctx, input);
     return { success: true as const };
   },
 });

@@ -42,6 +42,20 @@ export const page = internalQuery({
   },
 });
 
+/** Signals since a moment (epoch ms), newest first, at most `limit`. */
+export const since = internalQuery({
+  args: { token: v.union(vToken, v.null()), since: v.number(), limit: v.number() },
+  returns: v.array(vSignal),
+  handler: async (ctx, { token, since, limit }) => {
+    const signals = ctx.db.query("signals");
+    const indexed =
+      token === null
+        ? signals.withIndex("by_generatedAt", (q) => q.gte("generatedAt", since))
+        : signals.withIndex("by_token", (q) => q.eq("token", token).gte("generatedAt", since));
+    return (await indexed.order("desc").take(limit)).map(bare);
+  },
+});
+
 /** Events of the chain behind a sequence number, in order, and the chain's head. */
 export const proof = internalQuery({
   args: { after: v.number(), limit: v.number() },
