@@ -15,14 +15,7 @@ crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.cred
 crons.interval("forget old paid reports", { minutes: 5 }, internal.payments.claims.forgetReports, {});
 crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
 crons.interval("resume interrupted bot answers", { minutes: 1 }, internal.bot.jobs.sweep, {});
-crons.interval("forget old bot updates", { minutes: 60 }, internal.bot.updates.forgetOld, {});
 crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.mentions.resumeLost, {});
-crons.daily(
-  "forget old mentions",
-  { hourUTC: 3, minuteUTC: 37 },
-  internal.social.mentions.forgetStrangers,
-  {},
-);
 // The contract names the minute.
 // eslint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
@@ -37,5 +30,6 @@ crons.weekly(
 crons.interval("resume interrupted weekly recaps", { minutes: 5 }, internal.signals.weeks.resumeLost, {});
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.watches.begin, {});
 crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.watches.resume, {});
+crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});
 
 export default crons;

@@ -113,4 +113,44 @@ describe("the house", () => {
     const heavy = [...reach("http", new Set())].filter((path) => path.startsWith("providers/"));
     expect(heavy).toEqual([]);
   });
+
+  test("every action that asks a provider counts its calls", () => {
+    /** Modules that are there at run time: a type asks nobody. */
+    const loaded = (source: string, path: string) =>
+      importsOf(
+        path,
+        source.replace(/import type [^;]*;|import \{(?:\s*type [^,}]+,?)+\s*\} from [^;]*;/g, ""),
+      );
+    const byPath = new Map(modules.map((one) => [one.path, one]));
+    const reach = (path: string, seen: Set<string>): Set<string> => {
+      const one = byPath.get(path);
+      for (const target of one === undefined ? [] : loaded(one.source, path)) {
+        if (!seen.has(target)) reach(target, seen.add(target));
+      }
+      return seen;
+    };
+    const asking = modules
+      .filter(({ room }) => room !== "providers")
+      .filter(({ path }) => [...reach(path, new Set())].some((target) => target.startsWith("providers/")));
+    const uncounted = asking.filter(({ source }) => /\b(?:internalAction|action|httpAction)\(/.test(source));
+    expect(uncounted.map(({ path }) => path)).toEqual([]);
+    expect(asking.filter(({ source }) => source.includes("providerAction(")).length).toBeGreaterThan(15);
+  });
+
+  test("every exchange with a provider is counted", () => {
+    const calls = /\b(?:fetch|exchange)\(/g;
+    const outlets = modules
+      .filter(({ room }) => room === "providers")
+      .map(({ path, source }) => [path, source.match(calls)?.length ?? 0] as const)
+      .filter(([, count]) => count > 0);
+    // The definition and its one use by `askProvider`; the two clients that fetch on their own note what they do.
+    expect(Object.fromEntries(outlets)).toEqual({
+      "providers/call": 3,
+      "providers/chain": 1,
+      "providers/llm": 1,
+    });
+    for (const path of ["providers/chain", "providers/llm"]) {
+      expect(modules.find((one) => one.path === path)?.source).toContain("noteCall(");
+    }
+  });
 });

@@ -1,9 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { vTicket } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
 import { notice } from "./cards";
@@ -34,7 +36,7 @@ const vStep = v.union(
 );
 
 /** Takes one step of a job's work, and hands in what came of it. */
-export const run = internalAction({
+export const run = providerAction({
   args: { jobId: v.id("botJobs") },
   returns: v.null(),
   handler: async (ctx, { jobId }): Promise<null> => {
@@ -119,6 +121,7 @@ export const sweep = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted bot answers");
     const lost = await ctx.db
       .query("botJobs")
       .withIndex("by_dueAt", (q) => q.lt("dueAt", Date.now() - 30 * SECOND))

@@ -1,18 +1,11 @@
 import { v } from "convex/values";
-import { internal } from "../_generated/api";
 import { internalMutation } from "../_generated/server";
 import { chatHasLeft } from "../lib/limits";
-import { DAY } from "../lib/time";
-import { forgetOwnerless } from "../messenger/model";
 import { notice } from "./cards";
 import { openJob, sendAnswer, userOf } from "./model";
 import { parseCommand } from "./parsing";
 import { respond } from "./responses";
 import { vSender } from "./tables";
-
-const UPDATES_KEPT_MS = 2 * DAY;
-const ANSWERS_KEPT_MS = 7 * DAY;
-const BATCH = 200;
 
 /** Takes one message to the bot, once, and answers it: all in one transaction. */
 export const receive = internalMutation({
@@ -43,25 +36,6 @@ export const receive = internalMutation({
     }
     if (sender.alone || to === null) await respond(ctx, sender, text);
     else await openJob(ctx, sender, null, { kind: "addressed", to, text });
-    return null;
-  },
-});
-
-/** Forgets updates that are not repeated any more, and answers to people who are not linked. For the cron. */
-export const forgetOld = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const old = await ctx.db
-      .query("botUpdates")
-      .withIndex("by_receivedAt", (q) => q.lt("receivedAt", now - UPDATES_KEPT_MS))
-      .take(BATCH);
-    for (const { _id } of old) await ctx.db.delete("botUpdates", _id);
-    const forgotten = await forgetOwnerless(ctx, now - ANSWERS_KEPT_MS, BATCH);
-    if (old.length === BATCH || forgotten === BATCH) {
-      await ctx.scheduler.runAfter(0, internal.bot.updates.forgetOld, {});
-    }
     return null;
   },
 });

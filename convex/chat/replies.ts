@@ -1,9 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalQuery, type ActionCtx } from "../_generated/server";
+import { internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import { vCaller, type Caller } from "../lib/limits";
+import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { describeMarket, latestSnapshot } from "../market/model";
@@ -18,7 +19,7 @@ const MARKET_FRESH_MS = 5 * MINUTE;
 const vTurn = v.object({ role: v.union(v.literal("user"), v.literal("assistant")), content: v.string() });
 
 /** Answers one question of a conversation with live context. */
-export const answer = internalAction({
+export const answer = providerAction({
   args: {
     agentId: v.string(),
     question: v.string(),

@@ -4,6 +4,7 @@ import type { Id } from "../_generated/dataModel";
 import { internalAction, internalMutation, mutation } from "../_generated/server";
 import { creditsForTokens } from "../credits/rates";
 import { release, reserve, settle } from "../credits/reservations";
+import { recordCronRun } from "../lib/cronRuns";
 import { required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
@@ -131,6 +132,7 @@ export const sweep = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "give up lost agent runs");
     const lost = await lostRuns(ctx, Date.now() - LOST_AFTER_MS, BATCH);
     for (const { _id } of lost) {
       await release(ctx, _id);

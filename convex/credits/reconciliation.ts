@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
 import { standingOf, type Standing } from "./model";
 
@@ -33,7 +34,10 @@ export const run = internalMutation({
     let cursor = open ?? null;
     for (let left = PAGE; left > 0;) {
       cursor ??= await nextUser(ctx, last);
-      if (cursor === null) return null;
+      if (cursor === null) {
+        await recordCronRun(ctx, "recompute the ledger");
+        return null;
+      }
       const read = await sumRows(ctx, cursor, left);
       left -= read + 1;
       if (cursor.sequence < cursor.stored.transactions && read > 0) break;

@@ -102,7 +102,7 @@ export const creditTables = {
     ),
   }).index("by_userId", ["userId", "openedAt"]),
 
-  /** What a user's games were credited with on a UTC day, for the daily cap. Written by `credits/games`. Kept. */
+  /** What a user's games were credited with on a UTC day, for the daily cap. Written by `credits/games`. Dies after 90 days. */
   gameDays: defineTable({
     userId: v.string(),
     /** `2026-01-31` */

@@ -106,7 +106,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       guard?.(head, body);
       const parsed = parseInput(input, rawInput(request, body));
-      const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx) };
+      const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx), requestId };
       const idempotencyKey = idempotencyKeyOf(request);
       if (limit !== undefined) await charge(ctx, limit, caller);
       for (const name of needs) required(name);
@@ -128,7 +128,7 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
   for (const one of endpoints) {
     for (const method of one.methods) {
       const handler = httpAction((ctx: ActionCtx, request) =>
-        answer(request, (requestId) => one.handle(ctx, request, requestId)),
+        answer(request, one.path, (requestId) => one.handle(ctx, request, requestId)),
       );
       router.route({ path: one.path, method, handler });
     }
@@ -140,8 +140,13 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
   });
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
 
+  // What is no path of ours may be anything, a secret in the wrong place included.
+  const knownPath = (request: Request) => {
+    const path = new URL(request.url).pathname;
+    return methodsOf.has(path) ? path : "unknown";
+  };
   const unmatched = httpActionGeneric((_ctx, request) =>
-    answer(request, (requestId) => refuse(request, requestId, methodsOf)),
+    answer(request, knownPath(request), (requestId) => refuse(request, requestId, methodsOf)),
   );
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });
@@ -150,6 +155,7 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
 /** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
 async function answer(
   request: Request,
+  path: string,
   run: (requestId: string) => Response | Promise<Response>,
 ): Promise<Response> {
   const requestId = crypto.randomUUID();
@@ -163,7 +169,7 @@ async function answer(
   log.info("http", {
     requestId,
     method: request.method,
-    path: new URL(request.url).pathname,
+    path,
     status: response.status,
     ms: Math.round(performance.now() - startedAt),
   });

@@ -65,7 +65,12 @@ export type LimitName =
 /**
  * Who is asking: the user as far as they said so, and the network address (`null` where the call came by no network).
  */
-export const vCaller = v.object({ userId: v.optional(v.string()), address: v.union(v.string(), v.null()) });
+export const vCaller = v.object({
+  userId: v.optional(v.string()),
+  address: v.union(v.string(), v.null()),
+  /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
+  requestId: v.optional(v.string()),
+});
 export type Caller = Infer<typeof vCaller>;
 
 /**

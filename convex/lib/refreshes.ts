@@ -10,6 +10,7 @@ import {
 import { deadlines } from "./deadlines";
 import { AppError } from "./errors";
 import { charge, type Caller } from "./limits";
+import { log } from "./log";
 import { sleep } from "./time";
 
 /**
@@ -40,9 +41,11 @@ export async function beginRefresh(
   if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
-  if (row === null) await ctx.db.insert("refreshes", { key, attempt, leaseUntil: now + leaseMs });
-  else await ctx.db.replace("refreshes", row._id, { key, attempt, leaseUntil: now + leaseMs });
+  const begun = { key, attempt, beganAt: now, leaseUntil: now + leaseMs };
+  if (row === null) await ctx.db.insert("refreshes", begun);
+  else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
+  log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
   return { key, attempt };
 }
 
@@ -61,9 +64,12 @@ export async function finishRefresh(
   await ctx.db.replace("refreshes", row._id, {
     key,
     attempt,
+    beganAt: row.beganAt,
     leaseUntil: 0,
     ...(failure === null ? {} : { failure }),
   });
+  if (failure === null) log.info("refresh.done", { key, attempt });
+  else log.warn("refresh.failed", { key, attempt, error: failure });
   return true;
 }
 

@@ -1,21 +1,60 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 
+/** The outside services, as `providers/` has them. */
+export const vProvider = v.union(
+  v.literal("llm"),
+  v.literal("sentiment"),
+  v.literal("agentApi"),
+  v.literal("tickers"),
+  v.literal("swap"),
+  v.literal("chain"),
+  v.literal("facilitator"),
+  v.literal("messenger"),
+);
+
 export const libTables = {
   /**
    * Who is making a cached thing anew. Written by `lib/refreshes.ts` on behalf of the domain that owns the thing;
-   * one row per key, kept, so that attempts go on counting.
+   * one row per key, so that attempts go on counting. Dies a day after its last attempt began.
    */
   refreshes: defineTable({
     /** Domain and subject, for example `market:BTC`. */
     key: v.string(),
     /** Counts refreshes of this key; a result from an earlier attempt is dropped. */
     attempt: v.number(),
+    /** When the latest attempt began, epoch ms. */
+    beganAt: v.number(),
     /** Epoch ms until which the running attempt owns the key; 0 when none runs. */
     leaseUntil: v.number(),
     /** Why the latest attempt failed; absent after a success. */
     failure: v.optional(v.string()),
-  }).index("by_key", ["key"]),
+  })
+    .index("by_key", ["key"])
+    .index("by_beganAt", ["beganAt"]),
+
+  /** When each cron last did its work: one row per cron, written by `lib/cronRuns` in the cron's own transaction. Kept. */
+  cronRuns: defineTable({
+    /** As in `convex/crons.ts`. */
+    name: v.string(),
+    /** Epoch ms. */
+    ranAt: v.number(),
+  }).index("by_name", ["name"]),
+
+  /**
+   * How often a provider was asked within 5 minutes and how often in vain. Written by `lib/providerCalls` at the end of
+   * every action that asked one. Dies after two days.
+   */
+  providerCalls: defineTable({
+    provider: vProvider,
+    /** Where its 5 minutes begin, epoch ms. */
+    bucket: v.number(),
+    /** Several rows count together, so that actions which end at the same time do not wait for one another. */
+    shard: v.number(),
+    calls: v.number(),
+    /** Of the calls. */
+    failures: v.number(),
+  }).index("by_bucket", ["bucket", "provider", "shard"]),
 
   /**
    * What was done with keys and money: who, what, when. Written by `lib/audit.ts` in the transaction that does it;

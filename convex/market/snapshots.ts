@@ -1,8 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { vCaller } from "../lib/limits";
+import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { askForMarket, latestSnapshot } from "./model";
@@ -42,7 +43,7 @@ export const begin = internalMutation({
 });
 
 /** Asks the gateway and stores what it said, held against the sources of prices. */
-export const refresh = internalAction({
+export const refresh = providerAction({
   args: { focus: v.string(), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { focus, attempt }) => {

@@ -57,7 +57,7 @@ export type TokenFigures = Infer<typeof vTokenFigures>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
 
 export const marketTables = {
-  /** The latest market snapshot of each focus. Written by `market/snapshots`; replaced at each refresh, kept. */
+  /** The latest market snapshot of each focus. Written by `market/snapshots`; replaced at each refresh. Dies a week after. */
   marketSnapshots: defineTable({
     /** Token symbol, or "" for the whole market. */
     focus: v.string(),
@@ -68,9 +68,11 @@ export const marketTables = {
     sources: v.optional(v.array(vMarketSource)),
     /** How many of the model's prices were replaced by a source's. */
     replaced: v.optional(v.number()),
-  }).index("by_focus", ["focus"]),
+  })
+    .index("by_focus", ["focus"])
+    .index("by_fetchedAt", ["fetchedAt"]),
 
-  /** The latest answer to each token question. Written by `market/tokens`; replaced at each refresh, kept. */
+  /** The latest answer to each token question. Written by `market/tokens`; replaced at each refresh. Dies a day after. */
   tokenAnswers: defineTable({
     /** SHA-256 of the question, lower-cased. */
     questionHash: v.string(),
@@ -78,5 +80,7 @@ export const marketTables = {
     model: v.string(),
     token: v.union(vTokenFigures, v.null()),
     answer: v.string(),
-  }).index("by_questionHash", ["questionHash"]),
+  })
+    .index("by_questionHash", ["questionHash"])
+    .index("by_fetchedAt", ["fetchedAt"]),
 };

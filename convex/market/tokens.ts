@@ -1,10 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { vCaller } from "../lib/limits";
+import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { completeStructured } from "../providers/llm";
@@ -49,7 +50,7 @@ export const begin = internalMutation({
 });
 
 /** Asks the gateway, with the last snapshot of the market as context. */
-export const refresh = internalAction({
+export const refresh = providerAction({
   args: { hash: v.string(), question: v.string(), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { hash, question, attempt }) => {

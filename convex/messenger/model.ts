@@ -110,16 +110,6 @@ export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCo
     .unique();
 }
 
-/** Forgets cards that are nobody's and older than `before` (epoch ms), oldest first. @returns How many went. */
-export async function forgetOwnerless(ctx: MutationCtx, before: number, limit: number): Promise<number> {
-  const old = await ctx.db
-    .query("messages")
-    .withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before))
-    .take(limit);
-  for (const { _id } of old) await ctx.db.delete("messages", _id);
-  return old.length;
-}
-
 /** Erases a user's messenger settings, link and some of their cards, sent or not. @returns How many rows went. */
 export async function eraseMessages(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
   const config = await configOf(ctx, userId);

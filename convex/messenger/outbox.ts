@@ -2,10 +2,12 @@ import type { FunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { open } from "../lib/sealing";
 import { MINUTE } from "../lib/time";
 import { isReachable, sendMessage } from "../providers/messenger";
@@ -36,7 +38,7 @@ const vTry = v.object({
 });
 
 /** Delivers one card as far as the messenger lets it: claims it, sends part after part, marks each. */
-export const deliver = internalAction({
+export const deliver = providerAction({
   args: { messageId: v.id("messages") },
   returns: v.null(),
   handler: async (ctx, { messageId }) => {
@@ -138,6 +140,7 @@ export const sweep = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted deliveries");
     for (const state of ["queued", "sending"] as const) {
       const lost = await ctx.db
         .query("messages")
@@ -194,7 +197,7 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">) {
 
 async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
   const sent = row.state === "sent";
-  if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, reason: row.error });
+  if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, state: row.state });
   if (row.onSettled === undefined || row.subject === undefined) return;
   const handle = row.onSettled as FunctionHandle<
     "mutation",

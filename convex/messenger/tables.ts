@@ -40,12 +40,13 @@ export const messengerTables = {
     expiresAt: v.number(),
   })
     .index("by_userId", ["userId"])
-    .index("by_codeHash", ["codeHash"]),
+    .index("by_codeHash", ["codeHash"])
+    .index("by_expiresAt", ["expiresAt"]),
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/outbox` (everything after). Kept as the delivery record
-   * until the user deletes their data.
+   * `messenger/outbox` (everything after). Dies a month after it
+   * has ended; an answer to somebody who is not linked after a week.
    */
   messages: defineTable({
     /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked, which is forgotten. */

@@ -1,8 +1,9 @@
 import * as z from "zod";
+import { internal } from "../_generated/api";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { optional, type Variable } from "../lib/env";
-import { iso } from "../lib/time";
+import { iso, SECOND } from "../lib/time";
 import { VERSION } from "./version";
 
 /** What the operator may want to know is set; only whether it is, never what it is. */
@@ -13,10 +14,17 @@ const CHECKED = [
   "WALLET_ENCRYPTION_KEY",
 ] as const satisfies readonly Variable[];
 
+/** Answers within this many ms are one and the same, so that a monitor that asks often costs little. */
+const GRAIN_MS = 10 * SECOND;
+
+const age = z.number().nonnegative().nullable();
+
 const health: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/health",
-  summary: "Whether the service answers, and which of its keys are configured.",
+  summary: "Whether the service answers, and how its own work goes.",
+  description:
+    "Always 200 while the service answers at all. `degraded` means that somebody should look: a cron has missed two turns, a card or a piece of work has waited for more than 30 minutes, or more than half of at least 10 calls of a provider failed within the hour. A variable that is not configured does not change the status. Figures are up to 10 seconds old.",
   needs: [],
   example: {
     input: {},
@@ -24,19 +32,56 @@ const health: MountedEndpoint = endpoint({
       status: "ok",
       version: VERSION,
       time: EXAMPLE_TIME,
-      checks: { LLM_GATEWAY_API_KEY: true, SENTIMENT_API_KEY: true },
+      checks: {
+        configured: { LLM_GATEWAY_API_KEY: true, SENTIMENT_API_KEY: true },
+        crons: { "collect data for research shifts": 72, "recompute the ledger": null },
+        outbox: { waiting: 1, oldestSeconds: 2 },
+        pending: { shiftCollections: null, transactions: 14 },
+        providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
+      },
     },
   },
   input: z.object({}),
   returns: z.object({
-    status: z.literal("ok"),
+    status: z.enum(["ok", "degraded"]),
     version: z.string(),
     time: z.iso.datetime(),
-    checks: z.record(z.string(), z.boolean()).describe("Server variables, and whether each is configured"),
+    checks: z.object({
+      configured: z
+        .record(z.string(), z.boolean())
+        .describe("Server variables, and whether each is configured"),
+      crons: z
+        .record(z.string(), age)
+        .describe("Seconds since each scheduled job last did its work; null when it never has"),
+      outbox: z
+        .object({
+          waiting: z.number().int().describe("How many; 100 means that or more"),
+          oldestSeconds: age.describe("The age of the oldest"),
+        })
+        .describe("Messages that are neither delivered nor given up"),
+      pending: z
+        .record(z.string(), age)
+        .describe("The age in seconds of the oldest unfinished piece of work by kind; null when none waits"),
+      providers: z
+        .record(
+          z.string(),
+          z.object({
+            calls: z.number().int(),
+            failures: z.number().int(),
+            errorRate: z.number().describe("0 to 1"),
+          }),
+        )
+        .describe("Outside services asked in the last hour"),
+    }),
   }),
-  handler: () => {
-    const checks = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
-    return Promise.resolve({ status: "ok" as const, version: VERSION, time: iso(Date.now()), checks });
+  handler: async (ctx) => {
+    const now = Date.now();
+    const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
+    const { ok, checks } = await ctx.runQuery(internal.ops.health.read, {
+      now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
+    });
+    const status = ok ? ("ok" as const) : ("degraded" as const);
+    return { status, version: VERSION, time: iso(now), checks: { configured, ...checks } };
   },
 });
 

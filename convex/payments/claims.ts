@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
+import { recordCronRun } from "../lib/cronRuns";
 import { vResult } from "../research/tables";
 import { mayActAs } from "../users/access";
 import {
@@ -189,6 +190,7 @@ export const forgetReports = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "forget old paid reports");
     const old = await ctx.db
       .query("paymentClaims")
       .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
@@ -208,6 +210,7 @@ export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted paid reports");
     const lost = (state: "settling" | "generating") =>
       ctx.db
         .query("paymentClaims")

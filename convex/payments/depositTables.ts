@@ -26,7 +26,8 @@ export const vHintState = v.union(
 export const depositTables = {
   /**
    * Every transaction a webhook has named, true or not: what the chain is to be asked about. Written by
-   * `payments/deposits` before anything else is done, so that nothing is lost. Kept.
+   * `payments/deposits` before anything else is done, so that nothing is lost. Dies a
+   * month after it was first named, when the chain has said all.
    */
   depositHints: defineTable({
     /** Lower case. */

@@ -1,9 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction } from "../_generated/server";
 import { required } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { sightTransfers, type Sighting } from "../providers/chainTransfers";
 import { asAddress, asHex } from "../wallets/addresses";
 import { vCheck, type Check, type Finding } from "./depositHints";
@@ -12,7 +12,7 @@ import { vCheck, type Check, type Finding } from "./depositHints";
  * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
  * asked again later; nothing here is lost with this action.
  */
-export const check = internalAction({
+export const check = providerAction({
   args: { checks: v.array(vCheck) },
   returns: v.null(),
   handler: async (ctx, { checks }) => {

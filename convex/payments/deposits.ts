@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { charge, vCaller } from "../lib/limits";
 import { MINUTE } from "../lib/time";
@@ -144,6 +145,7 @@ export const checkDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "check named deposits");
     const now = Date.now();
     const due = await ctx.db
       .query("depositHints")
@@ -166,6 +168,7 @@ export const matchDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "match deposits to users");
     const due = await ctx.db
       .query("deposits")
       .withIndex("by_nextMatchAt", (q) => q.lte("nextMatchAt", Date.now()))

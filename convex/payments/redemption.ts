@@ -1,9 +1,10 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, type ActionCtx } from "../_generated/server";
+import { type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { providerAction } from "../lib/providerCalls";
 import { SECOND, sleep } from "../lib/time";
 import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain";
@@ -43,7 +44,7 @@ export type Redeemed = Infer<typeof vRedeemed>;
  * @throws AppError `upstream` when the chain cannot be asked, `rate_limited` while the payer's other signed payments may
  * still take what this one needs; nothing is claimed then.
  */
-export const redeem = internalAction({
+export const redeem = providerAction({
   args: { proof: vProof, order: vOrder },
   returns: vRedeemed,
   handler: async (ctx, { proof, order }): Promise<Redeemed> => {

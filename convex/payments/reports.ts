@@ -1,8 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation } from "../_generated/server";
+import { internalMutation } from "../_generated/server";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { shareObservation } from "../research/observations";
 import { isShort } from "../research/result";
 import { writeSnapshot } from "../research/snapshot";
@@ -14,7 +15,7 @@ import { claimById, REPLAY_MS } from "./claimRows";
 const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
 
 /** Writes the report. Whatever fails leaves the claim paid. */
-export const generate = internalAction({
+export const generate = providerAction({
   args: vWork,
   returns: v.null(),
   handler: async (ctx, work) => {

@@ -1,11 +1,12 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, type ActionCtx } from "../_generated/server";
+import { type ActionCtx } from "../_generated/server";
 import type { Id } from "../_generated/dataModel";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { sleep } from "../lib/time";
 import { broadcast, standing } from "../providers/chainTransactions";
 import { settleByFacilitator } from "../providers/facilitator";
@@ -37,7 +38,7 @@ type Work = { claimId: Id<"paymentClaims">; attempt: number };
 type Round = "again" | "ended";
 
 /** Carries a claim's payment out from where it stands, until the chain has decided or the deadline has passed. */
-export const settle = internalAction({
+export const settle = providerAction({
   args: { claimId: v.id("paymentClaims"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, work) => {

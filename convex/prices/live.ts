@@ -1,8 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction } from "../_generated/server";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { modelPrice } from "./modelData";
 import { findPrices } from "./sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price } from "./tables";
@@ -13,7 +13,7 @@ import { PRICED_TOKENS, vPrice, vPricedToken, type Price } from "./tables";
  * the very most, when every source hangs.
  * @throws AppError `upstream` naming what failed when nothing answers.
  */
-export const current = internalAction({
+export const current = providerAction({
   args: { token: vPricedToken },
   returns: vPrice,
   handler: async (ctx, { token }): Promise<Price> => {
@@ -39,7 +39,7 @@ export const current = internalAction({
  * Takes one sample of each token; one call to the chain serves all. A token that neither feeds nor tickers know gets the
  * price of the model's last market data, which are not asked for anew here.
  */
-export const sample = internalAction({
+export const sample = providerAction({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {

@@ -1,9 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh, beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
 import { askFeeds } from "./sources";
@@ -52,7 +53,7 @@ export const begin = internalMutation({
 });
 
 /** Asks every source at once; who does not answer in time is left out. */
-export const refresh = internalAction({
+export const refresh = providerAction({
   args: { attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { attempt }) => {

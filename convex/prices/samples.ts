@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { fireCrossed } from "./alertRows";
 import { priceOf, storeSample, youngSample } from "./model";
 import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
@@ -20,6 +21,7 @@ export const takeDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "sample live prices");
     const now = Date.now();
     const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
     if (samples.some((sample) => sample === null)) {

@@ -4,7 +4,7 @@ import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { MINUTE } from "../lib/time";
 import {
-  exchange,
+  askProvider,
   postJson,
   statusFailure,
   timeoutFailure,
@@ -85,7 +85,7 @@ export async function cancelJob(id: string, now: number): Promise<void> {
 function ask(path: string, body?: Record<string, string>): Promise<Exchange> {
   const headers = { "X-API-Key": required("LLM_GATEWAY_API_KEY") };
   const init = body === undefined ? { headers } : postJson(body, headers);
-  return exchange(`${setting("AGENT_API_URL")}${path}`, init, deadlines.agentApi);
+  return askProvider("agentApi", `${setting("AGENT_API_URL")}${path}`, init, deadlines.agentApi);
 }
 
 /** The body of an answer with a 2xx status. */

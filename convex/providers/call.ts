@@ -1,4 +1,5 @@
 import { AppError } from "../lib/errors";
+import { noteCall, type Provider } from "../lib/providerCalls";
 
 /** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
 export type Exchange =
@@ -16,6 +17,28 @@ export async function exchange(url: string, init: RequestInit, timeoutMs: number
   } catch (error) {
     return { kind: isAbort(error) ? "timeout" : "unreachable" };
   }
+}
+
+/** The same, counted as a call of the provider. */
+export async function askProvider(
+  provider: Provider,
+  url: string,
+  init: RequestInit,
+  timeoutMs: number,
+): Promise<Exchange> {
+  const result = await exchange(url, init, timeoutMs);
+  const answered = result.kind === "answer" && result.body !== undefined;
+  noteCall(provider, !answered || isOutage(provider, result.status));
+  return result;
+}
+
+/**
+ * Whether a status tells of the provider's trouble, or of this service's with it, rather than of one request. Users'
+ * own bots are refused for their owners' reasons.
+ */
+export function isOutage(provider: Provider, status: number): boolean {
+  const refusesUs = status === 401 || status === 402 || status === 403;
+  return isTransient(status) || (refusesUs && provider !== "messenger");
 }
 
 /** A JSON POST, ready for `exchange`. */

@@ -26,7 +26,8 @@ import {
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { isAbort, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { noteCall } from "../lib/providerCalls";
+import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
 
 /** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches what is asked together. */
 export const UPSTREAM = "The chain RPC";
@@ -63,9 +64,20 @@ export function chainClient(timeoutMs = deadlines.chain): ChainClient {
       retryCount: 0,
       // Deadlines are ours, in real time: see `lib/deadlines`.
       timeout: 0,
-      fetchFn: (input, init) => fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) }),
+      fetchFn: (input, init) => counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
     }),
   });
+}
+
+async function counted(request: Promise<Response>): Promise<Response> {
+  try {
+    const response = await request;
+    noteCall("chain", isOutage("chain", response.status));
+    return response;
+  } catch (error) {
+    noteCall("chain", true);
+    throw error;
+  }
 }
 
 /** The balance of a token (its address, or `null` for the chain's own coin) in its smallest unit. */

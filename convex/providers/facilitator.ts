@@ -2,7 +2,7 @@ import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { required } from "../lib/env";
 import {
-  exchange,
+  askProvider,
   postJson,
   statusFailure,
   timeoutFailure,
@@ -24,7 +24,7 @@ const settledShape = z.object({ success: z.boolean() });
 export async function settleByFacilitator(payment: object, requirement: object): Promise<boolean> {
   const url = `${required("X402_FACILITATOR_URL")}/settle`;
   const body = { x402Version: 1, paymentPayload: payment, paymentRequirements: requirement };
-  const answer = await exchange(url, postJson(body), deadlines.facilitator);
+  const answer = await askProvider("facilitator", url, postJson(body), deadlines.facilitator);
   if (answer.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (answer.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   const parsed = settledShape.safeParse(answer.body);

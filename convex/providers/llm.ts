@@ -3,6 +3,7 @@ import * as z from "zod";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { extractJson } from "../lib/json";
+import { noteCall } from "../lib/providerCalls";
 import { DAY, SECOND, sleep } from "../lib/time";
 import {
   isAbort,
@@ -135,9 +136,13 @@ async function request(
 ): Promise<Completion> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await requestOnce(prompt, format, signal);
+      const completion = await requestOnce(prompt, format, signal);
+      noteCall("llm", false);
+      return completion;
     } catch (error) {
       const { failure, retryable } = classify(error, signal);
+      // Without a key nobody was asked.
+      if (failure.data.code === "upstream") noteCall("llm", true);
       if (!retryable || attempt >= prompt.attempts) throw failure;
       await sleep(attempt * attempt * SECOND);
     }

@@ -3,7 +3,7 @@ import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { SECOND } from "../lib/time";
 import {
-  exchange,
+  askProvider,
   postJson,
   statusFailure,
   timeoutFailure,
@@ -56,7 +56,7 @@ export async function sendMessage(
     link_preview_options: { is_disabled: true },
     ...(message.html ? { parse_mode: "HTML" } : {}),
   };
-  const result = await exchange(url, postJson(body), deadlines.messenger);
+  const result = await askProvider("messenger", url, postJson(body), deadlines.messenger);
   if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
@@ -78,7 +78,7 @@ export async function sendMessage(
 /** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
 export async function isReachable(botToken: string): Promise<boolean> {
   const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
-  const result = await exchange(url, { method: "GET" }, deadlines.messenger);
+  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
   return result.kind === "answer" && result.status < 500;
 }
 
@@ -90,7 +90,7 @@ const meShape = z.object({ result: z.object({ username: z.string() }) });
  */
 export async function botUsername(botToken: string): Promise<string | null> {
   const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
-  const result = await exchange(url, { method: "GET" }, deadlines.messenger);
+  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   if (result.status === 401 || result.status === 404) return null;

@@ -3,7 +3,7 @@ import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { DAY, iso } from "../lib/time";
 import {
-  exchange,
+  askProvider,
   postJson,
   statusFailure,
   timeoutFailure,
@@ -56,7 +56,7 @@ export async function askSentiment(system: string, question: string, now: number
   };
   const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
-  const result = await exchange(url, postJson(body, headers), deadlines.sentiment);
+  const result = await askProvider("sentiment", url, postJson(body, headers), deadlines.sentiment);
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   if (result.status < 200 || result.status > 299) throw statusFailure(UPSTREAM, result.status);

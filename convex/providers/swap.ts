@@ -3,7 +3,7 @@ import type { Address, Hex } from "viem";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { exchange, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
 import { CHAIN_ID } from "./chain";
 
 /** The swap provider: 0x Swap API v2, Permit2 quotes (docs.0x.org). */
@@ -86,7 +86,7 @@ export async function requestQuote(swap: {
   });
   const url = `${setting("SWAP_API_URL")}/swap/permit2/quote?${query.toString()}`;
   const headers = { "0x-api-key": required("SWAP_API_KEY"), "0x-version": "v2" };
-  const result = await exchange(url, { method: "GET", headers }, deadlines.swap);
+  const result = await askProvider("swap", url, { method: "GET", headers }, deadlines.swap);
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   if (result.status !== 200) throw refusal(result.status, result.body);

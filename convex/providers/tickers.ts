@@ -2,7 +2,7 @@ import * as z from "zod";
 import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { MINUTE, SECOND } from "../lib/time";
-import { exchange, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
 
 /**
  * Public tickers: spot prices without a key. Wire formats: docs.cdp.coinbase.com (coinbase-app/track-apis/prices),
@@ -141,7 +141,12 @@ async function read<Shape extends z.ZodType>(
 ): Promise<z.output<Shape>> {
   const name = NAMES[ticker];
   const base = optional("TICKER_API_URL") ?? ADDRESSES[ticker];
-  const result = await exchange(base + path, { headers: { Accept: "application/json" } }, timeoutMs);
+  const result = await askProvider(
+    "tickers",
+    base + path,
+    { headers: { Accept: "application/json" } },
+    timeoutMs,
+  );
   if (result.kind === "timeout") throw timeoutFailure(name);
   if (result.kind === "unreachable") throw unreachableFailure(name);
   if (result.status < 200 || result.status > 299) throw statusFailure(name, result.status);

@@ -13,6 +13,7 @@ import {
   userId,
   withAliases,
 } from "../lib/input";
+import { log } from "../lib/log";
 import { readThrough } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { pseudonymOf } from "../users/model";
@@ -158,6 +159,7 @@ const start: MountedEndpoint = endpoint({
       ...(messengerChatId === undefined ? {} : { messengerChatId }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
     });
+    log.info("research.started", { requestId: call.requestId, shiftId: started.jobId });
     return { success: true as const, ...started };
   },
 });

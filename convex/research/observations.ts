@@ -1,9 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { researchPool } from "../lib/pools";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { anyOk, isSettled, withSettled } from "./evidence";
 import { collectSource } from "./sources";
@@ -66,7 +67,7 @@ function serves(observation: Doc<"observations">, now: number): boolean {
 }
 
 /** Asks the sources that have not answered yet, all at once; each is stored the moment it answers. */
-export const collect = internalAction({
+export const collect = providerAction({
   args: { observationId: v.id("observations"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { observationId, attempt }) => {

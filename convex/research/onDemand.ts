@@ -1,8 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { vCaller } from "../lib/limits";
+import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { shareObservation } from "./observations";
@@ -37,7 +38,7 @@ export const begin = internalMutation({
 });
 
 /** Writes the result and stores it, or why there is none. */
-export const write = internalAction({
+export const write = providerAction({
   args: { focus: v.string(), attempt: v.number(), observationId: v.id("observations") },
   returns: v.null(),
   handler: async (ctx, { focus, attempt, observationId }) => {

@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { callOffCards, enqueueCard } from "../messenger/model";
@@ -100,6 +101,7 @@ export const collectDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "collect data for research shifts");
     const now = Date.now();
     await resumeLostCollections(ctx);
     const due = await ctx.db

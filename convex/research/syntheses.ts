@@ -1,11 +1,13 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { researchPool } from "../lib/pools";
+import { providerAction } from "../lib/providerCalls";
 import { iso, MINUTE } from "../lib/time";
 import { dueReport } from "./checkpoints";
 import { describeEvidence, gatherEvidence, isEmpty } from "./evidence";
@@ -36,6 +38,7 @@ export const claimDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "write due research reports");
     const now = Date.now();
     const due = await ctx.db
       .query("shifts")
@@ -121,7 +124,7 @@ async function enqueue(ctx: MutationCtx, synthesisId: Id<"syntheses">, attempt: 
 }
 
 /** Writes the report from its evidence. */
-export const write = internalAction({
+export const write = providerAction({
   args: { synthesisId: v.id("syntheses"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { synthesisId, attempt }) => {

@@ -141,7 +141,7 @@ export const researchTables = {
 
   /**
    * What the three sources said about one focus at one time; shared by every shift and snapshot that needs it.
-   * Written by `research/observations`. Kept while data points refer to it.
+   * Written by `research/observations`. Dies a month after, when no data point refers to it.
    */
   observations: defineTable({
     focus: v.string(),
@@ -160,7 +160,7 @@ export const researchTables = {
 
   /**
    * A shift's data points, one per 30 minutes: each refers to the observation that holds its trending coins, movers,
-   * sentiment, on-chain signals and raw market data. Written by `research/shifts`; dies with its shift.
+   * sentiment, on-chain signals and raw market data. Written by `research/shifts`; dies a month after.
    */
   dataPoints: defineTable({
     shiftId: v.id("shifts"),
@@ -168,11 +168,13 @@ export const researchTables = {
     /** 1 is the collection at the start. */
     sequence: v.number(),
     claimedAt: v.number(),
-  }).index("by_shiftId", ["shiftId", "sequence"]),
+  })
+    .index("by_shiftId", ["shiftId", "sequence"])
+    .index("by_observationId", ["observationId"]),
 
   /**
    * One writing of a report from one body of evidence; every shift with the same evidence takes its report from it.
-   * Written by `research/syntheses`; kept beside the reports.
+   * Written by `research/syntheses`; dies a month after.
    */
   syntheses: defineTable({
     /** Report kind, focus and evidence. */
@@ -212,12 +214,14 @@ export const researchTables = {
     .index("by_jobToken", ["jobToken", "generatedAt"])
     .index("by_jobId", ["jobId", "generatedAt"]),
 
-  /** The latest on-demand result of each focus. Written by `research/onDemand`; replaced at each refresh, kept. */
+  /** The latest on-demand result of each focus. Written by `research/onDemand`; replaced at each refresh. Dies a week after. */
   researchResults: defineTable({
     focus: v.string(),
     generatedAt: v.number(),
     model: v.string(),
     result: vResult,
     sources: vSourceStates,
-  }).index("by_focus", ["focus"]),
+  })
+    .index("by_focus", ["focus"])
+    .index("by_generatedAt", ["generatedAt"]),
 };

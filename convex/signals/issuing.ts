@@ -1,11 +1,13 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { researchPool } from "../lib/pools";
+import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { recentHourlyCloses } from "../prices/model";
@@ -36,6 +38,7 @@ export const issueDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "issue the day's signals");
     const now = Date.now();
     if (!isIssueTime(now)) return null;
     const day = dayOf(now);
@@ -60,6 +63,7 @@ export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted signals");
     const lost = await ctx.db
       .query("signalRuns")
       .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing").lt("leaseUntil", Date.now()))
@@ -70,7 +74,7 @@ export const resumeLost = internalMutation({
 });
 
 /** Asks for the signal, and stores it or why there is none. */
-export const write = internalAction({
+export const write = providerAction({
   args: { runId: v.id("signalRuns"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { runId, attempt }) => {

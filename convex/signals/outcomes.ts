@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, type ActionCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { closeSignal } from "./model";
@@ -24,6 +25,7 @@ export const track = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "track signal outcomes");
     for (const token of TOKENS) {
       const pending = await ctx.db
         .query("signals")

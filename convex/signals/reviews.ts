@@ -1,10 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalAction, internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { vCaller } from "../lib/limits";
+import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
@@ -46,7 +47,7 @@ export const begin = internalMutation({
 });
 
 /** Writes the review and stores it, or why there is none. */
-export const write = internalAction({
+export const write = providerAction({
   args: { day: v.string(), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { day, attempt }) => {

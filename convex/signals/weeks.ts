@@ -1,11 +1,13 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { researchPool } from "../lib/pools";
+import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { completeStructured } from "../providers/llm";
@@ -31,6 +33,7 @@ export const openDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "recap the week's signals");
     const now = Date.now();
     const week = weekDueAt(now);
     const existing = await ctx.db
@@ -58,6 +61,7 @@ export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted weekly recaps");
     const lost = await ctx.db
       .query("weeklyRecaps")
       .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing").lt("leaseUntil", Date.now()))
@@ -68,7 +72,7 @@ export const resumeLost = internalMutation({
 });
 
 /** Writes the week's review. */
-export const write = internalAction({
+export const write = providerAction({
   args: { recapId: v.id("weeklyRecaps"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { recapId, attempt }) => {

@@ -1,9 +1,10 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
 import { completeStructured } from "../providers/llm";
 import { TOKENS, type Symbol } from "../wallets/tokens";
@@ -20,7 +21,7 @@ const MAX_TOKENS = 400;
 /** Before the second try, the third, and so on. */
 const PAUSES_MS = [15 * SECOND, MINUTE, 2 * MINUTE];
 
-export const carryOut = internalAction({
+export const carryOut = providerAction({
   args: vTry,
   returns: v.null(),
   handler: async (ctx, one) => {

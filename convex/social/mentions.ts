@@ -2,10 +2,11 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
-import { DAY, MINUTE } from "../lib/time";
+import { MINUTE } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
 import { linkedCard } from "./cards";
 import { endMention, NEVER } from "./endings";
@@ -27,8 +28,6 @@ export const TRY_MS = 2 * MINUTE;
 export const TRIES = 4;
 /** An order that waited longer is not what its author wants any more. */
 const PATIENCE_MS = 15 * MINUTE;
-/** How long the mentions of strangers are kept. */
-const STRANGERS_MS = 30 * DAY;
 const BATCH = 50;
 
 const vPost = v.object({
@@ -151,6 +150,7 @@ export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted mentions");
     const now = Date.now();
     const lost = await ctx.db
       .query("mentions")
@@ -163,22 +163,6 @@ export const resumeLost = internalMutation({
         attempt: attempt + 1,
       });
     }
-    return null;
-  },
-});
-
-/** For the cron: forgets what strangers wrote a while ago. */
-export const forgetStrangers = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const before = Date.now() - STRANGERS_MS;
-    const old = await ctx.db
-      .query("mentions")
-      .withIndex("by_userId", (q) => q.eq("userId", undefined).lt("receivedAt", before))
-      .take(BATCH);
-    for (const { _id } of old) await ctx.db.delete("mentions", _id);
-    if (old.length === BATCH) await ctx.scheduler.runAfter(0, internal.social.mentions.forgetStrangers, {});
     return null;
   },
 });

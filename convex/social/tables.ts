@@ -92,7 +92,8 @@ export const socialTables = {
     expiresAt: v.number(),
   })
     .index("by_userId", ["userId"])
-    .index("by_codeHash", ["codeHash"]),
+    .index("by_codeHash", ["codeHash"])
+    .index("by_expiresAt", ["expiresAt"]),
 
   /** What a user's mentions may move, where it is less than the service's limits. Written by `social/app`. */
   socialLimits: defineTable({
@@ -102,7 +103,7 @@ export const socialTables = {
     perDay: v.string(),
   }).index("by_userId", ["userId"]),
 
-  /** What a user's mentions have moved on a UTC day. Written with the transaction that reserves. Kept. */
+  /** What a user's mentions have moved on a UTC day. Written with the transaction that reserves. Dies after 90 days. */
   socialDays: defineTable({
     userId: v.string(),
     day: v.string(),

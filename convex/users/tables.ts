@@ -34,5 +34,7 @@ export const userTables = {
     address: v.string(),
     nonce: v.string(),
     expiresAt: v.number(),
-  }).index("by_userId", ["userId"]),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_expiresAt", ["expiresAt"]),
 };

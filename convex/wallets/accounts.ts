@@ -1,9 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, type ActionCtx } from "../_generated/server";
+import { type ActionCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money";
+import { providerAction } from "../lib/providerCalls";
 import { readAccount, type Rounds } from "../providers/chain";
 import {
   FEED_DECIMALS,
@@ -26,7 +27,7 @@ const ERC20S = SYMBOLS.filter((symbol) => TOKENS[symbol].address !== null);
 const VALUE_FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
 /** The basic figures of an address: ETH and USDC as exact decimals. */
-export const balance = internalAction({
+export const balance = providerAction({
   args: { address: v.string() },
   returns: v.object({ eth: v.string(), usdc: v.string() }),
   handler: async (_ctx, { address }) => {
@@ -39,7 +40,7 @@ export const balance = internalAction({
  * All five tokens of an address with live prices, in one call to the chain. A token whose feed tells no live price has
  * the public tickers' or the model's; the source is told.
  */
-export const portfolio = internalAction({
+export const portfolio = providerAction({
   args: { address: v.string() },
   returns: v.object({ balances: v.array(vHolding), totalValueUsd: v.number(), pricedAt: v.number() }),
   handler: async (ctx, { address }) => {
@@ -71,7 +72,7 @@ export const portfolio = internalAction({
  * What an amount of a token is worth in micro-USD, as digits; `null` without a live price. For transfer limits: from the
  * feeds or the public tickers, never from the model.
  */
-export const value = internalAction({
+export const value = providerAction({
   args: { token: vSymbol, amount: v.string(), address: v.string() },
   returns: v.union(v.string(), v.null()),
   handler: async (_ctx, { token, amount, address }) => {

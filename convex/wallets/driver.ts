@@ -1,8 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, type ActionCtx } from "../_generated/server";
+import { type ActionCtx } from "../_generated/server";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { SECOND, sleep } from "../lib/time";
 import { asAddress } from "./addresses";
 import { sendTransaction } from "./plans";
@@ -16,7 +17,7 @@ const RESOLVE_PAUSE_MS = SECOND;
  * Works through one wallet's transactions, one after another: the one owner of its next nonce. Whatever fails before
  * the signature ends the request with a reason; behind the signature only the chain decides.
  */
-export const drive = internalAction({
+export const drive = providerAction({
   args: { walletId: v.string(), driver: v.number() },
   returns: v.null(),
   handler: async (ctx, { walletId, driver }) => {

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction } from "../_generated/server";
+import { providerAction } from "../lib/providerCalls";
 import { standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
 import { isOpen, REVERTED } from "./machine";
@@ -10,7 +10,7 @@ import { handOut } from "./steps";
  * Asks the chain what became of a signed transaction. One that is neither mined nor pending is handed out again: the
  * same bytes, never new ones.
  */
-export const check = internalAction({
+export const check = providerAction({
   args: { transactionId: v.id("transactions") },
   returns: v.null(),
   handler: async (ctx, { transactionId }) => {

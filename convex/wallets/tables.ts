@@ -125,7 +125,7 @@ export const walletTables = {
 
   /**
    * What a user has moved on a UTC day, for the daily limit. Written with the transaction that reserves; deleting the
-   * account erases past days.
+   * account erases past days. Dies after 90 days.
    */
   transferDays: defineTable({
     userId: v.string(),

@@ -7,6 +7,7 @@ import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
+import { log } from "../lib/log";
 import { assertMayMove } from "../users/access";
 import { addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
 import { NO_WALLET, type WalletKind } from "./model";
@@ -205,6 +206,7 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
   });
+  log.info("wallets.opened", { requestId: call.requestId, transactionId });
   const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
   const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId, waitMs });
   if (view.txHash === undefined) {

@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
+import { recordCronRun } from "../lib/cronRuns";
 import type { ErrorCode } from "../lib/errors";
 import { assertMayMoveNow } from "../users/access";
 import { DRIVER_LEASE_MS, isOpen, mayFollow, NEVER, nextCheck, REPLACED_AFTER_MS } from "./machine";
@@ -218,6 +219,7 @@ export const followUpDue = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "settle open transactions");
     const now = Date.now();
     const due = await ctx.db
       .query("transactions")

@@ -1,9 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { sleep } from "../lib/time";
 import { standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
@@ -19,7 +19,7 @@ const RECEIPT_PAUSE_MS = 500;
  * Waits for a transaction on its caller's behalf: for its hash, and a little longer for its receipt. What is not even
  * signed by the deadline is dropped, so that the caller's answer is final.
  */
-export const settle = internalAction({
+export const settle = providerAction({
   args: {
     transactionId: v.id("transactions"),
     /** What is left of the caller's patience, in ms of real time. */

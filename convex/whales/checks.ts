@@ -1,9 +1,10 @@
 import { v } from "convex/values";
 import { isHash } from "viem";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { receiptStates } from "../providers/chainReceipts";
 import { NEVER } from "./tables";
@@ -28,7 +29,7 @@ export async function scheduleDueChecks(ctx: MutationCtx, now: number): Promise<
 }
 
 /** Checks a batch of due transactions. When the chain cannot be asked, their next check does. */
-export const run = internalAction({
+export const run = providerAction({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {

@@ -2,10 +2,12 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { HOUR, iso, MINUTE, SECOND } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
@@ -37,6 +39,7 @@ export const begin = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "look for whales");
     const now = Date.now();
     const hour = Math.floor(now / HOUR) * HOUR;
     const latest = await ctx.db.query("whaleWatches").withIndex("by_hour").order("desc").first();
@@ -64,7 +67,7 @@ export const begin = internalMutation({
 });
 
 /** Sends the hour's prompt, once. */
-export const prompt = internalAction({
+export const prompt = providerAction({
   args: { watchId: v.id("whaleWatches") },
   returns: v.null(),
   handler: async (ctx, { watchId }) => {
@@ -124,7 +127,7 @@ export const refused = internalMutation({
 });
 
 /** Asks after a job once, and goes by what it says. */
-export const poll = internalAction({
+export const poll = providerAction({
   args: { watchId: v.id("whaleWatches"), number: v.number() },
   returns: v.null(),
   handler: async (ctx, { watchId, number }) => {
@@ -251,6 +254,7 @@ export const resume = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await recordCronRun(ctx, "resume lost looks for whales");
     const now = Date.now();
     for (const state of OPEN) {
       const lost = await ctx.db

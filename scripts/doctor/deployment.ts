@@ -8,7 +8,28 @@ const PATIENCE_MS = 15_000;
 /** Where the messenger is to send what people write to the bot. */
 const WEBHOOK_PATH = "/messenger/webhook";
 
-const health = z.looseObject({ status: z.string(), version: z.string(), time: z.iso.datetime() });
+const age = z.number().nullable();
+const health = z.looseObject({
+  status: z.string(),
+  version: z.string(),
+  time: z.iso.datetime(),
+  checks: z.looseObject({
+    crons: z.record(z.string(), age),
+    outbox: z.looseObject({ waiting: z.number(), oldestSeconds: age }),
+    pending: z.record(z.string(), age),
+    providers: z.record(
+      z.string(),
+      z.looseObject({ calls: z.number(), failures: z.number(), errorRate: z.number() }),
+    ),
+  }),
+});
+type Health = z.infer<typeof health>;
+
+/** From when on something that waits is worth a word; `/health` itself is degraded from twice that on. */
+const SLOW_SECONDS = 15 * 60;
+/** As `/health` counts: fewer calls say nothing. */
+const MANY_CALLS = 10;
+const BAD_RATE = 0.2;
 const webhook = z.object({
   ok: z.literal(true),
   result: z.looseObject({
@@ -34,32 +55,63 @@ export async function checkDeployment(site: string | null, nowMs: number): Promi
   if (site === null) {
     return [off("deployment", "is not asked: name it with -- --site https://<deployment>.convex.site")];
   }
-  return [await checkHealth(site, nowMs), await checkWebhook(site)];
+  return [...(await checkHealth(site, nowMs)), await checkWebhook(site)];
 }
 
-async function checkHealth(site: string, nowMs: number): Promise<Finding> {
+async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
   const subject = "deployment";
   const answer = await exchange(`${site}/health`, {}, PATIENCE_MS);
   if (answer.kind !== "answer") {
-    return fault(
-      subject,
-      "could not be reached",
-      "Deploy it with npx convex deploy, or correct the address.",
-    );
+    return [
+      fault(subject, "could not be reached", "Deploy it with npx convex deploy, or correct the address."),
+    ];
   }
   const told = health.safeParse(answer.body);
   if (answer.status !== 200 || !told.success) {
-    return fault(subject, `/health answers ${answer.status}`, "See its log with npx convex logs.");
+    return [fault(subject, `/health answers ${answer.status}`, "See its log with npx convex logs.")];
   }
   const apart = Math.round((Date.parse(told.data.time) - nowMs) / 1000);
   if (Math.abs(apart) > 60) {
-    return warning(
-      "clock",
-      `this machine is ${-apart} s ahead of the deployment`,
-      "Set this machine's clock.",
+    return [
+      warning("clock", `this machine is ${-apart} s ahead of the deployment`, "Set this machine's clock."),
+    ];
+  }
+  return [good(subject, `version ${told.data.version} answers: ${told.data.status}`), ...work(told.data)];
+}
+
+/** What is not well with the deployment's own work. */
+function work({ checks: { crons, outbox, pending, providers } }: Health): Finding[] {
+  const ages = Object.values(crons);
+  const slow = (seconds: number | null) => (seconds ?? 0) > SLOW_SECONDS;
+  const minutes = (seconds: number | null) => `${Math.round((seconds ?? 0) / 60)} min`;
+  const findings: Finding[] = [];
+  // One of them runs every minute, so the youngest age says whether any run at all.
+  if (ages.every((one) => one === null)) {
+    findings.push(
+      warning("crons", "none has run yet", "Wait a minute after the first deploy, then ask again."),
+    );
+  } else if (slow(Math.min(...ages.flatMap((one) => one ?? [])))) {
+    findings.push(
+      fault("crons", "have stopped", "See whether the deployment is paused or over its plan's limits."),
     );
   }
-  return good(subject, `version ${told.data.version} answers: ${told.data.status}`);
+  if (slow(outbox.oldestSeconds)) {
+    const says = `${outbox.waiting} messages wait, the oldest for ${minutes(outbox.oldestSeconds)}`;
+    findings.push(
+      warning("outbox", says, "See npx convex data messages and the messenger's own word below."),
+    );
+  }
+  for (const [kind, seconds] of Object.entries(pending)) {
+    if (!slow(seconds)) continue;
+    const says = `the oldest has waited for ${minutes(seconds)}`;
+    findings.push(warning(kind, says, "See npx convex logs; the crons take lost work up again."));
+  }
+  for (const [name, { calls, failures, errorRate }] of Object.entries(providers)) {
+    if (calls < MANY_CALLS || errorRate <= BAD_RATE) continue;
+    const says = `${failures} of ${calls} calls failed within the hour`;
+    findings.push(warning(`${name} in use`, says, "See what is said of this provider, and its status page."));
+  }
+  return findings;
 }
 
 async function checkWebhook(site: string): Promise<Finding> {

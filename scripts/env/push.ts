@@ -3,11 +3,9 @@
  * CLI. `-- --dry-run` only says which; `-- --prod` and `-- --deployment NAME` are the CLI's own. Values are never shown.
  */
 
-import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
+import { convexCli } from "../convexCli";
 import { bold, dim } from "../terminal";
 import { envFile, planPush, type Plan } from "./plan";
 
@@ -51,27 +49,11 @@ function shown({ values, defaulted, empty, foreign, malformed }: Plan): string {
 
 /** @returns The CLI's exit code. */
 async function push({ values }: Plan, options: readonly string[]): Promise<number> {
-  const require = createRequire(resolve("package.json"));
-  const cli = join(dirname(require.resolve("convex/package.json")), "bin/main.js");
-  const child = spawn(process.execPath, [cli, "env", "set", "--force", ...options], {
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  let said = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      said += chunk.toString("utf8");
-    });
-  }
   // By its standard input: on a command line or in a file others could read them.
-  child.stdin.on("error", () => {});
-  child.stdin.end(envFile(values));
-  const code = await new Promise<number | null>((done, fail) => {
-    child.on("error", fail);
-    child.on("close", done);
-  });
+  const { code, stdout, stderr } = await convexCli(["env", "set", "--force", ...options], envFile(values));
   if (code === 0) console.log(`\n${values.size} variables are set.`);
-  else console.error(`\n${withoutValues(said, values)}\nNothing may have been set: run it again.`);
-  return code ?? 1;
+  else console.error(`\n${withoutValues(stdout + stderr, values)}\nNothing may have been set: run it again.`);
+  return code;
 }
 
 /** What the CLI said, without any value in it, the longest first: one may be part of another. */

@@ -3,6 +3,7 @@ import { api, internal } from "../../convex/_generated/api";
 import { commands } from "../../convex/bot/commands";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { closeApp } from "../support/app";
+import { keepHouse } from "../support/housekeeping";
 import { ALICE, arrived, createBotApp, deliver, linkedUser, say, updateOf, userWithCode } from "./support";
 
 afterEach(closeApp);
@@ -274,7 +275,7 @@ describe("answers to people who are not linked", () => {
     await say(app, "/help", { from: 43 });
     expect(await app.rows("messages")).toHaveLength(2);
     await app.pass(7 * 24 * HOUR, { cronsRun: false });
-    await app.t.mutation(internal.bot.updates.forgetOld, {});
+    await keepHouse(app);
     expect((await app.rows("messages")).map(({ chatId }) => chatId)).toEqual([String(ALICE)]);
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { closeApp } from "../support/app";
+import { keepHouse } from "../support/housekeeping";
 import {
   ALICE,
   arrived,
@@ -67,12 +68,12 @@ describe("an update", () => {
     await deliver(app, update);
     for (let i = 0; i < 250; i++) await app.t.mutation(internal.bot.updates.receive, ignored(i));
     await app.pass(47 * HOUR, { cronsRun: false });
-    await app.t.mutation(internal.bot.updates.forgetOld, {});
+    await keepHouse(app);
     await deliver(app, update);
     await arrived(app, 1);
     expect(app.cards()).toHaveLength(1);
     await app.pass(2 * HOUR, { cronsRun: false });
-    await app.t.mutation(internal.bot.updates.forgetOld, {});
+    await keepHouse(app);
     for (let i = 0; i < 100 && (await app.rows("botUpdates")).length > 0; i++) await app.settle(2);
     expect(await app.rows("botUpdates")).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { closeApp, createApp } from "../support/app";
+import { keepHouse } from "../support/housekeeping";
 import { ALICE, browserOf, decided, deliver, FRIEND, linkedUser, mention, SECRET, streamed } from "./support";
 
 afterEach(closeApp);
@@ -140,10 +141,10 @@ describe("a mention", () => {
     await mention(app, trade, MALLORY);
     await mention(app, "good morning");
     await decided(app);
-    await app.t.mutation(internal.social.mentions.forgetStrangers, {});
+    await keepHouse(app);
     expect(await app.rows("mentions")).toHaveLength(3);
     vi.setSystemTime(Date.now() + 31 * 24 * 60 * MINUTE);
-    await app.t.mutation(internal.social.mentions.forgetStrangers, {});
+    await keepHouse(app);
     expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([ALICE.id, ALICE.id]);
   });
 });

@@ -1,0 +1,43 @@
+import type { MutationCtx } from "../_generated/server";
+import { DAY, HOUR, MINUTE } from "./time";
+
+/** How often each cron of `convex/crons.ts` runs, by the name it has there; in ms. */
+export const CRON_PERIODS = {
+  "collect data for research shifts": 5 * MINUTE,
+  "write due research reports": 5 * MINUTE,
+  "resume interrupted deliveries": 5 * MINUTE,
+  "sample live prices": 5 * MINUTE,
+  "settle open transactions": MINUTE,
+  "check named deposits": MINUTE,
+  "match deposits to users": 5 * MINUTE,
+  "give up lost agent runs": 5 * MINUTE,
+  "recompute the ledger": DAY,
+  "forget old paid reports": 5 * MINUTE,
+  "resume interrupted paid reports": MINUTE,
+  "resume interrupted bot answers": MINUTE,
+  "resume interrupted mentions": MINUTE,
+  "issue the day's signals": DAY,
+  "resume interrupted signals": 5 * MINUTE,
+  "track signal outcomes": 30 * MINUTE,
+  "recap the week's signals": 7 * DAY,
+  "resume interrupted weekly recaps": 5 * MINUTE,
+  "look for whales": HOUR,
+  "resume lost looks for whales": MINUTE,
+  "delete what has aged": DAY,
+} as const satisfies Readonly<Record<string, number>>;
+
+export type CronName = keyof typeof CRON_PERIODS;
+
+/**
+ * Records that a cron did its work, in the transaction that did it: a run that fails leaves the time of the last one
+ * that did not. One row per cron, so no two crons wait for each other.
+ */
+export async function recordCronRun(ctx: MutationCtx, name: CronName): Promise<void> {
+  const ranAt = Date.now();
+  const row = await ctx.db
+    .query("cronRuns")
+    .withIndex("by_name", (q) => q.eq("name", name))
+    .unique();
+  if (row === null) await ctx.db.insert("cronRuns", { name, ranAt });
+  else await ctx.db.patch("cronRuns", row._id, { ranAt });
+}

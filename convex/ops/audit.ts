@@ -1,0 +1,43 @@
+import { v } from "convex/values";
+import { internalQuery } from "../_generated/server";
+import { pseudonym } from "../lib/crypto";
+import { optional, required } from "../lib/env";
+import { iso } from "../lib/time";
+
+/** So many lines a page. */
+const PAGE = 500;
+
+const vLine = v.object({
+  /** ISO 8601. */
+  at: v.string(),
+  /** "operator", or a user's pseudonym: `usr_…`, the one under which others see their reports. */
+  actor: v.string(),
+  action: v.string(),
+  /** The wallet, transaction, key or claim id it was done to. */
+  subject: v.string(),
+  detail: v.optional(v.string()),
+});
+
+/**
+ * One page of the audit trail, oldest first, for the operator to export: `npm run audit`. A `userId` is its owner's
+ * credential, so users are told by their pseudonyms.
+ * @param cursor Where the last page ended; `null` for the first.
+ */
+export const page = internalQuery({
+  args: { cursor: v.union(v.string(), v.null()) },
+  returns: v.object({ lines: v.array(vLine), cursor: v.union(v.string(), v.null()) }),
+  handler: async (ctx, { cursor }) => {
+    const found = await ctx.db.query("auditEvents").withIndex("by_at").paginate({ numItems: PAGE, cursor });
+    const key = optional("WALLET_ENCRYPTION_KEY") ?? required("LLM_GATEWAY_API_KEY");
+    return {
+      lines: found.page.map(({ at, actor, action, subject, detail }) => ({
+        at: iso(at),
+        actor: actor === "operator" ? actor : pseudonym(actor, key),
+        action,
+        subject,
+        ...(detail === undefined ? {} : { detail }),
+      })),
+      cursor: found.isDone ? null : found.continueCursor,
+    };
+  },
+});

@@ -1,0 +1,255 @@
+import type { NamedTableInfo, OrderedQuery } from "convex/server";
+import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
+import type { DatabaseReader, MutationCtx, QueryCtx } from "../_generated/server";
+import { DAY } from "../lib/time";
+import { NEVER } from "../payments/depositPhases";
+
+/**
+ * How long the rows of every table live. A table that is not here does not compile. What ends with its own work (an
+ * outbox row's state, an answered job) is a matter of its domain; here is what has merely grown old.
+ */
+
+/** So many rows are looked at per transaction: with the largest, an observation of some 20 kB, a quarter of its limit. */
+const BATCH = 200;
+/** What holds for a user's day is asked that day; late refunds of failed transactions find it this much longer. */
+const DAYS_KEPT_MS = 90 * DAY;
+const EVIDENCE_KEPT_MS = 30 * DAY;
+const CARDS_KEPT_MS = 30 * DAY;
+
+/** One range of a table's rows that goes. */
+export type Sweep = {
+  /** From when on a row may go, in ms after the moment its `aged` range is about. */
+  keptMs: number;
+  why: string;
+  /** Looks at one batch of rows older than `before` (epoch ms). @returns How many went, and where to go on; `null` at the end. */
+  batch: (
+    ctx: MutationCtx,
+    before: number,
+    cursor: string | null,
+  ) => Promise<{ deleted: number; cursor: string | null }>;
+};
+
+export type Retention = { kept: string } | { sweeps: readonly Sweep[] };
+
+const kept = (why: string): Retention => ({ kept: why });
+
+function goes<Table extends TableNames>(table: Table, ...ranges: Range<Table>[]): Retention {
+  return {
+    sweeps: ranges.map(({ keptMs, why, aged, ended }) => ({
+      keptMs,
+      why,
+      batch: async (ctx, before, cursor) => {
+        const found = await aged(ctx.db, before).paginate({ numItems: BATCH, cursor });
+        let deleted = 0;
+        for (const row of found.page) {
+          if (ended !== undefined && !(await ended(ctx, row, before))) continue;
+          await ctx.db.delete(table, row._id);
+          deleted++;
+        }
+        return { deleted, cursor: found.isDone ? null : found.continueCursor };
+      },
+    })),
+  };
+}
+
+type Range<Table extends TableNames> = {
+  keptMs: number;
+  why: string;
+  /** By index, the rows older than `before` (epoch ms). */
+  aged: (db: DatabaseReader, before: number) => OrderedQuery<NamedTableInfo<DataModel, Table>>;
+  /** Whether an old row has ended too; left out where age says it all. */
+  ended?: (ctx: QueryCtx, row: Doc<Table>, before: number) => boolean | Promise<boolean>;
+};
+
+const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages"> => ({
+  keptMs: CARDS_KEPT_MS,
+  why: `a card that was ${state} is the operator's to look up for a month; what it told is kept where it came from`,
+  aged: (db, before) =>
+    db.query("messages").withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", before)),
+});
+
+/** Order matters where one table's rows hold another's: data points go before the observations they refer to. */
+export const RETENTION: Readonly<Record<TableNames, Retention>> = {
+  refreshes: goes("refreshes", {
+    keptMs: DAY,
+    why: "nobody waits for an attempt of yesterday",
+    aged: (db, before) => db.query("refreshes").withIndex("by_beganAt", (q) => q.lt("beganAt", before)),
+    ended: (_ctx, row, before) => row.leaseUntil < before,
+  }),
+  cronRuns: kept("one row per cron"),
+  providerCalls: goes("providerCalls", {
+    keptMs: 2 * DAY,
+    why: "health looks at the last hour",
+    aged: (db, before) => db.query("providerCalls").withIndex("by_bucket", (q) => q.lt("bucket", before)),
+  }),
+  auditEvents: kept("the record of what was done with keys and money; to be exported, never shortened"),
+
+  marketSnapshots: goes("marketSnapshots", {
+    keptMs: 7 * DAY,
+    why: "a cache of a minute, which stands in for slowness; a week-old price stands for nothing",
+    aged: (db, before) =>
+      db.query("marketSnapshots").withIndex("by_fetchedAt", (q) => q.lt("fetchedAt", before)),
+  }),
+  tokenAnswers: goes("tokenAnswers", {
+    keptMs: DAY,
+    why: "a cache of a minute, one row for every question ever asked",
+    aged: (db, before) =>
+      db.query("tokenAnswers").withIndex("by_fetchedAt", (q) => q.lt("fetchedAt", before)),
+  }),
+  priceSamples: kept("storing a sample deletes those older than a week (prices/model)"),
+  hourlyCloses: kept("the service's own price history: two rows an hour"),
+  quoteBoards: kept("one row"),
+  priceAlerts: kept("the user's history, until they delete their data"),
+
+  shifts: kept("the user's history, until they delete their data"),
+  dataPoints: goes("dataPoints", {
+    keptMs: EVIDENCE_KEPT_MS,
+    why: "the evidence of reports, which are kept",
+    aged: (db, before) =>
+      db.query("dataPoints").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+    ended: async (ctx, { shiftId }) => (await ctx.db.get("shifts", shiftId))?.status !== "active",
+  }),
+  observations: goes("observations", {
+    // A data point may refer to an observation that is a little older than itself.
+    keptMs: EVIDENCE_KEPT_MS + DAY,
+    why: "no data point refers to it any more",
+    aged: (db, before) =>
+      db.query("observations").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+    ended: async (ctx, { _id, state }) => {
+      const point = await ctx.db
+        .query("dataPoints")
+        .withIndex("by_observationId", (q) => q.eq("observationId", _id))
+        .first();
+      return state === "settled" && point === null;
+    },
+  }),
+  syntheses: goes("syntheses", {
+    keptMs: EVIDENCE_KEPT_MS,
+    why: "every report that was taken from it has its text",
+    aged: (db, before) =>
+      db.query("syntheses").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+    ended: async (ctx, { _id, state }) => {
+      const waiting = await ctx.db
+        .query("shifts")
+        .withIndex("by_synthesisId", (q) => q.eq("synthesisId", _id))
+        .first();
+      return state !== "writing" && waiting === null;
+    },
+  }),
+  reports: kept("the user's history, until they delete their data"),
+  researchResults: goes("researchResults", {
+    keptMs: 7 * DAY,
+    why: "a cache of 15 minutes, which stands in for slowness",
+    aged: (db, before) =>
+      db.query("researchResults").withIndex("by_generatedAt", (q) => q.lt("generatedAt", before)),
+  }),
+  agentRuns: kept("the user's history, until they delete their data"),
+
+  signals: kept("the track record"),
+  signalRuns: kept("two rows a day; they say why a day has no signal"),
+  operatorNotes: kept("a row for each day without a signal"),
+  signalEvents: kept("the tamper-evident record: it proves nothing with a gap"),
+  signalTotals: kept("three rows"),
+  signalReviews: kept("a row a day, part of the track record"),
+  weeklyRecaps: kept("a row a week, part of the track record"),
+
+  messengerConfigs: kept("the user's settings, until they clear them"),
+  messengerLinks: kept("a user's link, until they end it"),
+  linkCodes: goes("linkCodes", {
+    keptMs: DAY,
+    why: "it has expired",
+    aged: (db, before) => db.query("linkCodes").withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
+  }),
+  messages: goes(
+    "messages",
+    {
+      keptMs: 7 * DAY,
+      why: "an answer to somebody who is not linked is nobody's history",
+      aged: (db, before) =>
+        db.query("messages").withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before)),
+    },
+    cardsThatEnded("sent"),
+    cardsThatEnded("failed"),
+    cardsThatEnded("skipped"),
+  ),
+  botUpdates: goes("botUpdates", {
+    keptMs: 2 * DAY,
+    why: "the messenger repeats an update for a day",
+    aged: (db, before) =>
+      db.query("botUpdates").withIndex("by_receivedAt", (q) => q.lt("receivedAt", before)),
+  }),
+  botJobs: kept("deleted with the answer it is for (bot/jobs)"),
+
+  wallets: kept("they hold money"),
+  walletKeys: kept("without it a wallet's money is lost"),
+  transactions: kept("what was signed and sent"),
+  transferDays: goes("transferDays", {
+    keptMs: DAYS_KEPT_MS,
+    why: "the limit is of one day",
+    aged: (db, before) =>
+      db.query("transferDays").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+  }),
+  trades: kept("the user's history"),
+
+  spentTransfers: kept("a row that died would open its transfer to replay"),
+  paymentClaims: kept("a claim that died would open its payment to replay"),
+  relayers: kept("one row per gas account: its next nonce"),
+  depositHints: goes("depositHints", {
+    keptMs: 30 * DAY,
+    why: "the chain has said all about it; its deposits are kept, and naming it again asks anew",
+    aged: (db, before) =>
+      db
+        .query("depositHints")
+        .withIndex("by_nextCheckAt", (q) => q.eq("nextCheckAt", NEVER).lt("_creationTime", before)),
+    ended: (_ctx, { state }) => state === "settled",
+  }),
+  deposits: kept("money that came in"),
+
+  whaleWatches: kept("a row an hour: what was asked, and why an hour has no alerts"),
+  whaleAlerts: kept("what the service has told"),
+
+  creditTransactions: kept("the ledger"),
+  creditBalances: kept("the ledger's sum, one row per user"),
+  creditReversals: kept("they prove a user's debt"),
+  creditReservations: kept("they belong to the ledger"),
+  creditDiscrepancies: kept("faults for a person to understand"),
+  gameSessions: kept("the ledger's rows name them"),
+  gameDays: goes("gameDays", {
+    keptMs: DAYS_KEPT_MS,
+    why: "the cap is of one day",
+    aged: (db, before) =>
+      db.query("gameDays").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+  }),
+
+  mentions: goes("mentions", {
+    keptMs: 30 * DAY,
+    why: "a stranger's words are not ours to keep; a user's are their history",
+    aged: (db, before) =>
+      db.query("mentions").withIndex("by_userId", (q) => q.eq("userId", undefined).lt("receivedAt", before)),
+  }),
+  socialAuthors: kept("a user's proof, until they end it"),
+  socialProofs: goes("socialProofs", {
+    keptMs: DAY,
+    why: "it has expired",
+    aged: (db, before) =>
+      db.query("socialProofs").withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
+  }),
+  socialLimits: kept("the user's settings"),
+  socialDays: goes("socialDays", {
+    keptMs: DAYS_KEPT_MS,
+    why: "the limit is of one day",
+    aged: (db, before) =>
+      db.query("socialDays").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+  }),
+  socialRecipients: kept("the user's settings"),
+
+  users: kept("whose funds are whose"),
+  linkedAddresses: kept("deposits from them are their user's, until they unlink them"),
+  addressNonces: goes("addressNonces", {
+    keptMs: DAY,
+    why: "it has expired",
+    aged: (db, before) =>
+      db.query("addressNonces").withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
+  }),
+  accountDeletions: kept("the record of a user's wish"),
+};

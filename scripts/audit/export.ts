@@ -1,0 +1,37 @@
+/**
+ * `npm run --silent audit > audit.jsonl`: the deployment's audit trail as JSON lines, oldest first, read page by page
+ * through the Convex CLI. `-- --prod` and `-- --deployment NAME` are the CLI's own. Users are told by their pseudonyms.
+ */
+
+import * as z from "zod";
+import { convexCli } from "../convexCli";
+
+const pageShape = z.object({
+  lines: z.array(z.record(z.string(), z.string())),
+  cursor: z.string().nullable(),
+});
+
+const options = process.argv.slice(2);
+let cursor: string | null = null;
+do {
+  const args = JSON.stringify({ cursor });
+  const { code, stdout, stderr } = await convexCli(["run", "ops/audit:page", args, ...options]);
+  const page = code === 0 ? pageShape.safeParse(parsed(stdout)) : null;
+  if (!page?.success) {
+    console.error(
+      `${stderr.trim() || "The CLI answered with no page of the trail."}\nThe trail is not whole.`,
+    );
+    process.exitCode = code === 0 ? 1 : code;
+    break;
+  }
+  for (const line of page.data.lines) console.log(JSON.stringify(line));
+  cursor = page.data.cursor;
+} while (cursor !== null);
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

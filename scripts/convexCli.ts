@@ -1,0 +1,26 @@
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+
+/** What the CLI came to. */
+export type CliRun = { code: number; stdout: string; stderr: string };
+
+/** Runs the Convex CLI of this project, as `npx convex` would, with `input` on its standard input. */
+export async function convexCli(args: readonly string[], input = ""): Promise<CliRun> {
+  const require = createRequire(resolve("package.json"));
+  const cli = join(dirname(require.resolve("convex/package.json")), "bin/main.js");
+  const child = spawn(process.execPath, [cli, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+  const said = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (chunk: string) => {
+      said[name] += chunk;
+    });
+  }
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
+  const code = await new Promise<number | null>((done, fail) => {
+    child.on("error", fail);
+    child.on("close", done);
+  });
+  return { code: code ?? 1, ...said };
+}

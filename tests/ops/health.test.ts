@@ -1,0 +1,153 @@
+import { makeFunctionReference } from "convex/server";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import crons from "../../convex/crons";
+import { CRON_PERIODS } from "../../convex/lib/cronRuns";
+import { noteCall } from "../../convex/lib/providerCalls";
+import { closeApp, createApp, type App } from "../support/app";
+import { keepHouse } from "../support/housekeeping";
+
+afterEach(closeApp);
+
+const MINUTE = 60_000;
+const age = z.number().nullable();
+const shape = z.object({
+  status: z.enum(["ok", "degraded"]),
+  checks: z.object({
+    configured: z.record(z.string(), z.boolean()),
+    crons: z.record(z.string(), age),
+    outbox: z.object({ waiting: z.number(), oldestSeconds: age }),
+    pending: z.record(z.string(), age),
+    providers: z.record(
+      z.string(),
+      z.object({ calls: z.number(), failures: z.number(), errorRate: z.number() }),
+    ),
+  }),
+});
+
+async function health(app: App) {
+  const answer = await app.get("/health");
+  expect(answer.status).toBe(200);
+  return shape.parse(answer.body);
+}
+
+describe("health", () => {
+  test("is 200 and ok before any cron has run, and writes nothing", async () => {
+    const app = createApp();
+    const { status, checks } = await health(app);
+    expect(status).toBe("ok");
+    expect(Object.keys(checks.crons).toSorted()).toEqual(Object.keys(CRON_PERIODS).toSorted());
+    expect(new Set(Object.values(checks.crons))).toEqual(new Set([null]));
+    expect(checks.outbox).toEqual({ waiting: 0, oldestSeconds: null });
+    expect(new Set(Object.values(checks.pending))).toEqual(new Set([null]));
+    expect(checks.providers).toEqual({});
+    expect(await app.rows("cronRuns")).toEqual([]);
+  });
+
+  test("says how long ago a cron did its work, and is degraded when it has missed two turns", async () => {
+    const app = createApp();
+    await app.pass(10 * MINUTE);
+    const name = "collect data for research shifts";
+    expect((await health(app)).checks.crons[name]).toBeLessThanOrEqual(310);
+    await app.pass(15 * MINUTE, { cronsRun: false });
+    expect(await health(app)).toMatchObject({ status: "degraded" });
+    expect((await health(app)).checks.crons[name]).toBeGreaterThan(15 * 60);
+    await app.pass(5 * MINUTE);
+    expect(await health(app)).toMatchObject({ status: "ok" });
+  });
+
+  test("a card that cannot be delivered shows in the outbox by its age", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", { mode: "status", status: 500 });
+    await app.post("/mcp/research/start", { userId: "a-user-of-health", messengerChatId: "1" });
+    await app.settle();
+    const { outbox } = (await health(app)).checks;
+    expect(outbox.waiting).toBe(1);
+    expect(outbox.oldestSeconds).toBeLessThan(60);
+  });
+
+  test("work that is due and not done shows by its kind, and is degraded after half an hour", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "a-user-of-health" });
+    await app.settle();
+    await app.pass(40 * MINUTE, { cronsRun: false });
+    const { status, checks } = await health(app);
+    expect(checks.pending.shiftCollections).toBeGreaterThanOrEqual(9 * 60);
+    expect(checks.pending.shiftCollections).toBeLessThan(12 * 60);
+    expect(checks.pending.shiftReports).toBeNull();
+    expect(status).toBe("ok");
+    await app.pass(25 * MINUTE, { cronsRun: false });
+    expect(await health(app)).toMatchObject({ status: "degraded" });
+  });
+
+  test("counts what providers answer, and forgets it after an hour", async () => {
+    const app = createApp();
+    await app.post("/mcp/chat", { question: "How is Ethereum doing?" });
+    app.standins.fail("llm", { mode: "status", status: 500, times: 1 });
+    await app.post("/mcp/chat", { question: "And now?" });
+    await app.settle();
+    const { llm } = (await health(app)).checks.providers;
+    expect(llm?.failures).toBe(1);
+    expect(llm?.calls).toBe(app.standins.sent("llm").length);
+    expect(llm?.errorRate).toBeCloseTo(1 / (llm?.calls ?? 0), 2);
+    vi.setSystemTime(Date.now() + 66 * MINUTE);
+    expect((await health(app)).checks.providers).toEqual({});
+  });
+
+  test("is degraded while most calls of a provider fail", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 500 });
+    for (let ask = 0; ask < 10; ask++) await app.post("/mcp/chat", { question: `Question ${ask}` });
+    expect(await health(app)).toMatchObject({ status: "degraded" });
+  });
+
+  test("a cached read counts and writes nothing", async () => {
+    const app = createApp();
+    await app.get("/mcp/market");
+    await app.settle();
+    const counted = await app.rows("providerCalls");
+    expect(counted.length).toBeGreaterThan(0);
+    await app.get("/mcp/market");
+    expect(await app.rows("providerCalls")).toEqual(counted);
+  });
+
+  test("calls of one time share a few rows", async () => {
+    const app = createApp();
+    for (let turn = 0; turn < 40; turn++) {
+      noteCall("swap", turn % 4 === 0);
+      await app.post("/mcp/chat", { question: `Question ${turn}`, userId: `user-${turn}` });
+    }
+    const swap = (await app.rows("providerCalls")).filter(({ provider }) => provider === "swap");
+    expect(swap.length).toBeGreaterThan(1);
+    expect(swap.length).toBeLessThanOrEqual(4 * new Set(swap.map(({ bucket }) => bucket)).size);
+    expect((await health(app)).checks.providers.swap).toEqual({ calls: 40, failures: 10, errorRate: 0.25 });
+  });
+});
+
+describe("every cron", () => {
+  const PERIODS: Record<string, (schedule: Record<string, unknown>) => number> = {
+    interval: ({ minutes }) => Number(minutes) * MINUTE,
+    hourly: () => 60 * MINUTE,
+    daily: () => 24 * 60 * MINUTE,
+    weekly: () => 7 * 24 * 60 * MINUTE,
+  };
+
+  test("is known by its name and period", () => {
+    const scheduled = Object.entries(crons.crons).map(([name, { schedule }]) => [
+      name,
+      PERIODS[schedule.type]?.({ ...schedule }),
+    ]);
+    expect(Object.fromEntries(scheduled)).toEqual(CRON_PERIODS);
+  });
+
+  test.each(Object.entries(crons.crons))("%s records that it ran", async (name, cron) => {
+    const app = createApp();
+    const from = Date.now();
+    if (cron.name === "ops/housekeeping:run") await keepHouse(app);
+    else await app.t.mutation(makeFunctionReference<"mutation">(cron.name), {});
+    const [run, ...others] = await app.rows("cronRuns");
+    expect([run?.name, others]).toEqual([name, []]);
+    expect(run?.ranAt).toBeGreaterThanOrEqual(from);
+    expect(run?.ranAt).toBeLessThanOrEqual(Date.now());
+  });
+});

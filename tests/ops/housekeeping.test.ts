@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { TableNames } from "../../convex/_generated/dataModel";
+import { RETENTION } from "../../convex/ops/retention";
+import schema from "../../convex/schema";
+import { closeApp, createApp, type App } from "../support/app";
+import { keepHouse } from "../support/housekeeping";
+
+afterEach(closeApp);
+
+const DAY = 24 * 60 * 60_000;
+
+function later(days: number): void {
+  vi.setSystemTime(Date.now() + days * DAY);
+}
+
+async function counts(app: App): Promise<Partial<Record<string, number>>> {
+  const tables = Object.keys(RETENTION) as TableNames[];
+  const all = await Promise.all(
+    tables.map(async (table) => [table, (await app.rows(table)).length] as const),
+  );
+  return Object.fromEntries(all.filter(([, count]) => count > 0));
+}
+
+/** A whole shift, the market, a token's question, on-demand research and a wallet. */
+async function liveADay(app: App): Promise<void> {
+  const userId = "a-user-who-lives-a-day";
+  await app.post("/mcp/research/start", { userId, token: "BTC", messengerChatId: "42" });
+  await app.get("/mcp/market");
+  await app.post("/mcp/token", { question: "SOL" });
+  await app.post("/mcp/research", { token: "ETH" });
+  await app.post("/mcp/wallet/create", { userId });
+  await app.pass(8.5 * 60 * 60_000);
+}
+
+describe("the list of retentions", () => {
+  test("names every table of the schema, with a reason", () => {
+    expect(Object.keys(RETENTION).toSorted()).toEqual(Object.keys(schema.tables).toSorted());
+    for (const retention of Object.values(RETENTION)) {
+      const reasons = "kept" in retention ? [retention.kept] : retention.sweeps.map(({ why }) => why);
+      expect(reasons.length).toBeGreaterThan(0);
+      for (const reason of reasons) expect(reason.length).toBeGreaterThan(5);
+    }
+  });
+
+  test("never lets money, keys or proofs go", () => {
+    const forGood: TableNames[] = [
+      ...(["creditTransactions", "creditBalances", "creditReversals", "creditReservations"] as const),
+      ...(["spentTransfers", "paymentClaims", "deposits", "transactions", "trades"] as const),
+      ...(["wallets", "walletKeys", "relayers", "users", "linkedAddresses"] as const),
+      ...(["signals", "signalEvents", "signalTotals", "auditEvents", "reports", "shifts"] as const),
+    ];
+    for (const table of forGood) expect([table, "kept" in RETENTION[table]]).toEqual([table, true]);
+  });
+});
+
+describe("housekeeping", () => {
+  test("leaves what is young, and what is not to go however old it is", { timeout: 120_000 }, async () => {
+    const app = createApp();
+    await liveADay(app);
+    const young = await counts(app);
+    expect(young).toMatchObject({ shifts: 1, reports: 3, observations: expect.any(Number) });
+    await keepHouse(app);
+    const { cronRuns: _runs, ...after } = await counts(app);
+    expect({ ...after, cronRuns: young.cronRuns }).toEqual(young);
+
+    later(400);
+    await keepHouse(app);
+    const old = await counts(app);
+    const gone = Object.keys(young).filter((table) => old[table] === undefined);
+    expect(gone.toSorted()).toEqual([
+      "dataPoints",
+      "marketSnapshots",
+      "messages",
+      "observations",
+      "providerCalls",
+      "refreshes",
+      "researchResults",
+      "syntheses",
+      "tokenAnswers",
+    ]);
+    for (const [table, count] of Object.entries(old)) {
+      if (table !== "cronRuns") expect([table, count]).toEqual([table, young[table]]);
+    }
+    await keepHouse(app);
+    expect(await counts(app)).toEqual(old);
+    expect((await app.get("/mcp/research/report?token=BTC")).status).toBe(200);
+  });
+
+  test("keeps an observation while a data point refers to it, and the evidence of a running shift", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "a-user-with-a-shift" });
+    await app.settle();
+    later(60);
+    await keepHouse(app);
+    expect(await counts(app)).toMatchObject({ shifts: 1, dataPoints: 1, observations: 1 });
+  });
+
+  test("keeps a card that is still to be sent", async () => {
+    const app = createApp();
+    app.standins.fail("messenger", { mode: "status", status: 500 });
+    await app.post("/mcp/research/start", { userId: "a-user-with-a-card", messengerChatId: "42" });
+    await app.settle();
+    vi.setSystemTime(Date.now() + 60 * DAY);
+    const unsent = (await app.rows("messages")).map(({ state }) => state);
+    await keepHouse(app);
+    expect(unsent).toHaveLength(1);
+    expect((await app.rows("messages")).length).toBe(1);
+  });
+
+  test("takes 5,000 rows in bounded batches, and only the old ones", { timeout: 120_000 }, async () => {
+    const app = createApp();
+    const now = Date.now();
+    const answer = (index: number, fetchedAt: number) => {
+      return { questionHash: `${index}`, fetchedAt, model: "m", token: null, answer: "a" };
+    };
+    for (let batch = 0; batch < 5; batch++) {
+      await app.t.run(async (ctx) => {
+        for (let row = 0; row < 1_000; row++) {
+          await ctx.db.insert("tokenAnswers", answer(batch * 1_000 + row, now - 2 * DAY - row));
+        }
+      });
+    }
+    await app.t.run((ctx) => ctx.db.insert("tokenAnswers", answer(-1, now)));
+    await keepHouse(app);
+    expect((await app.rows("tokenAnswers")).map(({ questionHash }) => questionHash)).toEqual(["-1"]);
+    const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+    const steps = jobs.filter(({ name }) => name.startsWith("ops/housekeeping"));
+    expect(
+      steps.filter(({ args }) => JSON.stringify(args).includes("tokenAnswers")).length,
+    ).toBeGreaterThanOrEqual(25);
+    expect(steps.every(({ state }) => state.kind === "success")).toBe(true);
+  });
+
+  test("two runs at once end like one", async () => {
+    const app = createApp();
+    await app.get("/mcp/market");
+    await app.settle();
+    later(30);
+    await Promise.all([keepHouse(app), keepHouse(app)]);
+    expect(await counts(app)).toEqual({ cronRuns: 1, quoteBoards: 1 });
+  });
+});
