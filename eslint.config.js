@@ -3,7 +3,7 @@ import js from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["node_modules/", ".local/", "convex/_generated/", "tests/clients/"] },
+  { ignores: ["node_modules/", "dist/", ".local/", "convex/_generated/", "tests/clients/"] },
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   ...convexPlugin.configs.recommended,

@@ -1,6 +1,8 @@
 import { httpRouter } from "convex/server";
 import { botEndpoints } from "./bot/http";
 import { chatEndpoints } from "./chat/http";
+import { compatEndpoints } from "./compat/http";
+import { compatMessengerEndpoints } from "./compat/messengerHttp";
 import { mount, type MountedEndpoint } from "./lib/http";
 import { marketEndpoints } from "./market/http";
 import { messengerEndpoints } from "./messenger/http";
@@ -26,6 +28,7 @@ export const domains: Record<string, MountedEndpoint[]> = {
   messenger: [...messengerEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints],
   social: socialEndpoints,
+  compat: [...compatEndpoints, ...compatMessengerEndpoints],
   service: [...opsEndpoints, ...referenceEndpoints],
 };
 

@@ -23,6 +23,18 @@ export const ANSWER_TOKENS = 1_000;
 
 export const DEFAULT_AGENT: AgentId = "primary-default";
 
+/** What earlier clients call some of them. */
+const EARLIER_NAMES: Readonly<Record<string, AgentId | undefined>> = {
+  "noel-default": "primary-default",
+  "coingecko-default": "marketdata-default",
+};
+
+/** The agent of a name, its earlier ones included; `null` when there is none. */
+export function agentNamed(id: string): AgentId | null {
+  if (isAgent(id)) return id;
+  return Object.hasOwn(EARLIER_NAMES, id) ? (EARLIER_NAMES[id] ?? null) : null;
+}
+
 export function isAgent(id: string): id is AgentId {
   return Object.hasOwn(PROMPTS, id);
 }

@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
+import { USER_TOKEN } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
-import { DEFAULT_AGENT, isAgent } from "./agents";
+import { agentNamed, DEFAULT_AGENT } from "./agents";
 
 /** Of a longer history, the last turns that fit are kept. */
 const HISTORY_CHARS = 24_000;
@@ -22,6 +23,7 @@ const chat: MountedEndpoint = endpoint({
     "Nothing of the conversation is kept: send earlier turns along in `messages`; of a longer history the last turns that fit into 24,000 characters are used. Answers within 28 seconds. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
+  headers: USER_TOKEN,
   errors: {
     not_found: "There is no agent of this name.",
     upstream: "The LLM gateway failed or did not answer in time.",
@@ -41,7 +43,7 @@ const chat: MountedEndpoint = endpoint({
   input: z.object({
     question: text(8_000).describe("What to ask, at most 8000 characters."),
     agentId: absentWhenEmpty(atMost(64).trim()).describe(
-      "primary-default (the default), news-default or marketdata-default.",
+      "primary-default (the default), news-default or marketdata-default. Earlier clients say noel-default for the first and coingecko-default for the last.",
     ),
     messages: absentWhenEmpty(
       z.array(turn, "must be an array of turns").max(100, "must be at most 100 turns"),
@@ -50,14 +52,15 @@ const chat: MountedEndpoint = endpoint({
   }),
   returns: z.object({
     answer: z.string(),
-    agentId: z.string().describe("The agent that answered"),
+    agentId: z.string().describe("The agent that answered, by the name it was asked for"),
     model: z.string().describe("The model that answered; none when no model was asked"),
   }),
   handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [], userId }, { caller }) => {
-    if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
+    const agent = agentNamed(agentId);
+    if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
     const { answer, model } = await ctx.runAction(internal.chat.replies.answer, {
-      agentId,
+      agentId: agent,
       question,
       messages: lastTurns(messages),
       caller,

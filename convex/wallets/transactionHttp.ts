@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { AppError, isErrorCode } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN } from "../lib/headers";
+import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
 import { log } from "../lib/log";
@@ -25,8 +25,7 @@ const explorerUrl = z.string().describe("The transaction on a block explorer");
 
 /** What both calls that move funds can answer. */
 const moving = {
-  unauthorized: "The `userId` belongs to a signed-in user, and no valid token of theirs was sent.",
-  forbidden: "The token belongs to another signed-in user.",
+  ...USER_TOKEN_ERRORS,
   not_found: "The user has no such wallet: connect first.",
   conflict: "The idempotency key was used for another request.",
   paused: "The operator has paused sends and swaps.",

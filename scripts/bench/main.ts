@@ -4,6 +4,7 @@ import * as documents from "./documents";
 import * as signals from "./signals";
 import * as ledger from "./ledger";
 import * as payments from "./payments";
+import * as proxy from "./proxy";
 import * as throughput from "./throughput";
 import { rendered, type Bench } from "./table";
 import * as upstreamCalls from "./upstreamCalls";
@@ -22,6 +23,7 @@ const benches: Record<string, Bench> = {
   wallets,
   payments,
   ledger,
+  proxy,
 };
 
 const names = process.argv.slice(2);

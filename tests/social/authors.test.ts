@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { api, internal } from "../../convex/_generated/api";
+import { api } from "../../convex/_generated/api";
 import { closeApp, createApp } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { ALICE, browserOf, decided, deliver, FRIEND, linkedUser, mention, SECRET, streamed } from "./support";

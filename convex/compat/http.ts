@@ -1,0 +1,218 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import { deadlines } from "../lib/deadlines";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { absentWhenEmpty, wholeNumber } from "../lib/input";
+import { DAY, HOUR } from "../lib/time";
+import { dayOf } from "../signals/calendar";
+import { signalToken } from "../signals/inputs";
+import { TOKENS } from "../signals/rules";
+import { reviewedDay } from "../signals/waiting";
+import { hours } from "../whales/inputs";
+import {
+  latestSignal,
+  latestView,
+  pastSignal,
+  pastView,
+  whaleAlert,
+  whaleAlertView,
+  trackRecord,
+  trackRecordView,
+} from "./views";
+
+/** Market endpoints under the names and in the shapes of earlier clients, each mapped to what answers today. */
+
+const MAX_DAYS = 365;
+const DEFAULT_DAYS = 7;
+
+const days = absentWhenEmpty(wholeNumber(1, MAX_DAYS))
+  .transform((days) => days ?? DEFAULT_DAYS)
+  .describe(`How many days to look back, 1 to ${MAX_DAYS}; ${DEFAULT_DAYS} when left out.`);
+
+/** A window's rows: a token has one signal per day, and a window may begin amid one. */
+function windowOf(token: "BTC" | "ETH" | undefined, days: number) {
+  const limit = (days + 1) * (token === undefined ? TOKENS.length : 1);
+  return { token: token ?? null, since: Date.now() - days * DAY, limit };
+}
+
+const latest: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/latest",
+  summary: "The latest signals as a bare map; now /mcp/signals/latest.",
+  description:
+    "With `token` that token's key alone, else both; null: none was issued yet. Every level is a number: a HOLD, which has no targets and no stop, has its entry price there.",
+  needs: [],
+  example: {
+    input: { token: "BTC" },
+    output: {
+      BTC: {
+        signalType: "BUY",
+        entryPrice: 97_250,
+        target1: 98_200,
+        target2: 99_100,
+        stopLoss: 96_300,
+        confidence: 68,
+        status: "PENDING",
+        reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
+      },
+    },
+  },
+  input: z.object({ token: signalToken }),
+  returns: z.object({ BTC: latestSignal.nullable().optional(), ETH: latestSignal.nullable().optional() }),
+  handler: async (ctx, { token }) => {
+    const tokens = token === undefined ? [...TOKENS] : [token];
+    const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
+    return Object.fromEntries(
+      tokens.map((one) => {
+        const row = rows.find((signal) => signal.token === one);
+        return [one, row === undefined ? null : latestView(row)];
+      }),
+    );
+  },
+});
+
+const history: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/history",
+  summary: "Signals of the last days, newest first; now /mcp/signals/history.",
+  needs: [],
+  example: {
+    input: { token: "BTC", days: 7 },
+    output: {
+      signals: [
+        {
+          token: "BTC",
+          signalType: "BUY",
+          entryPrice: 97_250,
+          isWin: true,
+          status: "WIN",
+          pnlPercent: 0.976864,
+        },
+      ],
+    },
+  },
+  input: z.object({ token: signalToken, days }),
+  returns: z.object({ signals: z.array(pastSignal) }),
+  handler: async (ctx, { token, days }) => {
+    const rows = await ctx.runQuery(internal.signals.history.since, windowOf(token, days));
+    return { signals: rows.map(pastView) };
+  },
+});
+
+const winrates: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/winrate",
+  summary: "How the signals of the last days ended; now the `stats` of /mcp/signals/history.",
+  description:
+    "Every figure is a number, 0 where there is nothing to tell: `total` says whether there was. The percentages have at most two decimals.",
+  needs: [],
+  example: {
+    input: { token: "BTC", days: 30 },
+    output: { total: 24, wins: 13, losses: 8, winrate: 61.9, avgPnl: 0.31, bestPnl: 1.4, worstPnl: -1.02 },
+  },
+  input: z.object({ token: signalToken, days }),
+  returns: trackRecord,
+  handler: async (ctx, { token, days }) =>
+    trackRecordView(await ctx.runQuery(internal.signals.history.since, windowOf(token, days))),
+});
+
+const whales: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/whales/latest",
+  summary: "Whale alerts of the last hours, newest first, at most 500; now /mcp/whale-alerts.",
+  needs: [],
+  example: {
+    input: { hours: 24 },
+    output: {
+      count: 1,
+      alerts: [
+        {
+          token: "ETH",
+          direction: "bearish",
+          description: "4,920 ETH moved from a fund's wallet to an exchange.",
+          significance: "HIGH",
+          implication: "Coins moved to an exchange can be sold there: watch for selling pressure.",
+        },
+      ],
+    },
+  },
+  input: z.object({ hours }),
+  returns: z.object({ count: z.int(), alerts: z.array(whaleAlert) }),
+  handler: async (ctx, { hours }) => {
+    const alerts = await ctx.runQuery(internal.whales.alerts.since, { since: Date.now() - hours * HOUR });
+    return { count: alerts.length, alerts: alerts.map(whaleAlertView) };
+  },
+});
+
+const percent = z.number().describe("Percent; 0 when there is nothing to tell");
+
+const recap: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/recap/today",
+  summary: "How the signals of this UTC day stand; now /mcp/signals/recap.",
+  description:
+    "Every figure is a number, 0 where there is nothing to tell. Where no review can be had in time, `aiReview` says so.",
+  needs: [],
+  errors: { rate_limited: "A review had to be written, and this caller has asked for too many." },
+  example: {
+    input: {},
+    output: {
+      date: "2026-01-05",
+      btcWins: 1,
+      btcLosses: 0,
+      btcWinrate: 100,
+      btcBestPnl: 0.98,
+      btcWorstPnl: 0.98,
+      ethWins: 0,
+      ethLosses: 1,
+      ethWinrate: 0,
+      ethBestPnl: -1.1,
+      ethWorstPnl: -1.1,
+      totalWinrate: 50,
+      avgPnl: -0.06,
+      aiReview: "Bitcoin reached its first target within three hours; Ethereum was stopped out.",
+    },
+  },
+  input: z.object({}),
+  returns: z.object({
+    date: z.string().describe("UTC day, 2026-11-20"),
+    btcWins: z.int(),
+    btcLosses: z.int(),
+    btcWinrate: percent,
+    btcBestPnl: percent,
+    btcWorstPnl: percent,
+    ethWins: z.int(),
+    ethLosses: z.int(),
+    ethWinrate: percent,
+    ethBestPnl: percent,
+    ethWorstPnl: percent,
+    totalWinrate: percent,
+    avgPnl: percent,
+    aiReview: z.string(),
+  }),
+  handler: async (ctx, _input, { caller }) => {
+    const date = dayOf(Date.now());
+    const { signals, review } = await reviewedDay(ctx, date, caller, deadlines.caller);
+    const of = (token: string) => trackRecordView(signals.filter((signal) => signal.token === token));
+    const [btc, eth, both] = [of("BTC"), of("ETH"), trackRecordView(signals)];
+    return {
+      date,
+      btcWins: btc.wins,
+      btcLosses: btc.losses,
+      btcWinrate: btc.winrate,
+      btcBestPnl: btc.bestPnl,
+      btcWorstPnl: btc.worstPnl,
+      ethWins: eth.wins,
+      ethLosses: eth.losses,
+      ethWinrate: eth.winrate,
+      ethBestPnl: eth.bestPnl,
+      ethWorstPnl: eth.worstPnl,
+      totalWinrate: both.winrate,
+      avgPnl: both.avgPnl,
+      aiReview:
+        review ?? (signals.length === 0 ? "No signal was issued yet." : "No review is available yet."),
+    };
+  },
+});
+
+export const compatEndpoints: MountedEndpoint[] = [latest, history, winrates, whales, recap];

@@ -1,0 +1,70 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import { EXAMPLE_USER } from "../lib/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { text, userId } from "../lib/input";
+import { configure, settingsInput } from "../messenger/configuring";
+import { awaitDelivery } from "../messenger/waiting";
+
+/** Messenger endpoints under the names of earlier clients. */
+
+const settings: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/user/telegram",
+  summary: "Sets the user's own messenger bot and chat; now /user/messenger.",
+  needs: [],
+  limit: "settings",
+  errors: USER_TOKEN_ERRORS,
+  headers: USER_TOKEN,
+  example: {
+    input: {
+      userId: EXAMPLE_USER,
+      telegramBotToken: "123456789:replace-with-your-bots-token",
+      telegramChatId: "123456789",
+    },
+    output: { success: true },
+  },
+  input: settingsInput,
+  returns: z.object({ success: z.literal(true) }),
+  handler: async (ctx, input) => {
+    await configure(ctx, input);
+    return { success: true as const };
+  },
+});
+
+/** Longer than any answer of the service; the messenger gets it in parts. */
+const MESSAGE_CHARS = 12_000;
+
+const notify: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/user/telegram/notify",
+  summary: "Sends a text of the caller's to the caller's own messenger.",
+  description:
+    "It goes by the user's own bot, else by the default one, to the chat the user has set or the messenger account they linked; never to the service's own chat. What the default bot brings to a chat that was merely named is marked as not the service's words. Waits up to 8 seconds for the delivery.",
+  needs: [],
+  limit: "card",
+  example: {
+    input: { userId: EXAMPLE_USER, message: "BTC is above 100,000 USD." },
+    output: { sent: false, reason: "no_config" },
+  },
+  input: z.object({ userId, message: text(MESSAGE_CHARS).describe("Plain text; no markup is read in it.") }),
+  returns: z.object({
+    sent: z.boolean(),
+    reason: z
+      .enum(["no_config", "refused", "pending"])
+      .optional()
+      .describe(
+        "Why it has not been sent. no_config: the user has set no chat and linked no account, or there is no bot; refused: the messenger did not take it; pending: it is still on its way.",
+      ),
+  }),
+  handler: async (ctx, { userId, message }) => {
+    const messageId = await ctx.runMutation(internal.messenger.notifications.queue, { userId, message });
+    if (messageId === null) return { sent: false, reason: "no_config" as const };
+    if (await awaitDelivery(ctx, messageId)) return { sent: true };
+    const settled = await ctx.runQuery(internal.messenger.notices.outcome, { messageId });
+    return { sent: false, reason: settled === null ? ("pending" as const) : ("refused" as const) };
+  },
+});
+
+export const compatMessengerEndpoints: MountedEndpoint[] = [settings, notify];

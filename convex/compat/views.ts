@@ -1,0 +1,111 @@
+import * as z from "zod";
+import { resultsOf, standingOf } from "../signals/standing";
+import type { Signal } from "../signals/tables";
+import type { AlertType, Reported } from "../whales/tables";
+
+/**
+ * What earlier clients are shown. They take every number for one and call its methods, so where this service says
+ * `null` for a figure that does not exist they get 0, and a HOLD's levels are its entry: there is nothing to gain or
+ * lose. Percentages are numbers with at most two decimals. Pure.
+ */
+
+const signalType = z.enum(["BUY", "SELL", "HOLD"]);
+const status = z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]);
+
+export const latestSignal = z.object({
+  signalType,
+  entryPrice: z.number().describe("USD"),
+  target1: z.number().describe("USD; the entry price for HOLD"),
+  target2: z.number().describe("USD; the entry price for HOLD"),
+  stopLoss: z.number().describe("USD; the entry price for HOLD"),
+  confidence: z.number().describe("0 to 100"),
+  status,
+  reasoning: z.string(),
+});
+
+export function latestView(row: Signal): z.output<typeof latestSignal> {
+  const { signal, entry, tp1, tp2, sl, confidence, status, reasoning } = row;
+  return {
+    signalType: signal,
+    entryPrice: entry,
+    target1: tp1 ?? entry,
+    target2: tp2 ?? entry,
+    stopLoss: sl ?? entry,
+    confidence,
+    status,
+    reasoning,
+  };
+}
+
+export const pastSignal = z.object({
+  token: z.enum(["BTC", "ETH"]),
+  signalType,
+  entryPrice: z.number().describe("USD"),
+  isWin: z.boolean().nullable().describe("null while it is open, and when it expired"),
+  status,
+  pnlPercent: z
+    .number()
+    .nullable()
+    .describe("Signed by direction, 1.5 is 1.5 %; null while it is open, and for HOLD"),
+});
+
+export function pastView({ token, signal, entry, status, pnlPercent }: Signal): z.output<typeof pastSignal> {
+  const isWin = status === "WIN" ? true : status === "LOSS" ? false : null;
+  return { token, signalType: signal, entryPrice: entry, isWin, status, pnlPercent: pnlPercent ?? null };
+}
+
+export const trackRecord = z.object({
+  total: z.int().describe("BUY and SELL signals that were closed: won, lost or expired"),
+  wins: z.int(),
+  losses: z.int(),
+  winrate: z.number().describe("wins / (wins + losses), 0 to 100; 0 when there are none"),
+  avgPnl: z.number().describe("Percent, over all that closed at a price; 0 when there are none"),
+  bestPnl: z.number().describe("Percent; 0 when there are none"),
+  worstPnl: z.number().describe("Percent; 0 when there are none"),
+});
+
+export function trackRecordView(signals: readonly Signal[]): z.output<typeof trackRecord> {
+  const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
+  const { wins, losses, winrate } = standingOf(trades);
+  const results = resultsOf(trades);
+  const average = results.reduce((sum, one) => sum + one, 0) / results.length;
+  return {
+    total: trades.length,
+    wins,
+    losses,
+    winrate: figure(winrate),
+    avgPnl: figure(average),
+    bestPnl: figure(Math.max(...results)),
+    worstPnl: figure(Math.min(...results)),
+  };
+}
+
+/** Two decimals, never -0; 0 for what does not exist: `null`, and whatever a division by nothing gives. */
+function figure(value: number | null): number {
+  return value === null || !Number.isFinite(value) ? 0 : Number(value.toFixed(2)) + 0;
+}
+
+/** USD from which a movement counts as highly significant. */
+const HIGH_USD = 10_000_000;
+
+export const whaleAlert = z.object({
+  token: z.string(),
+  direction: z.enum(["bullish", "bearish", "neutral"]),
+  description: z.string(),
+  significance: z.enum(["HIGH", "MEDIUM"]).describe("HIGH from 10 million USD"),
+  implication: z.string().describe("What such a movement usually means; one sentence per kind"),
+});
+
+/** Of the kind alone, not of the market: the alert itself says which way it points. */
+const IMPLICATIONS: Record<AlertType, string> = {
+  cex_inflow: "Coins moved to an exchange can be sold there: watch for selling pressure.",
+  cex_outflow: "Coins moved off an exchange are usually held: less is for sale.",
+  large_transfer: "A large holder moved coins: by itself it tells no direction.",
+  smart_money: "Wallets with a record of good trades moved: others may follow.",
+};
+
+export function whaleAlertView(alert: Reported): z.output<typeof whaleAlert> {
+  const { token, direction, description, amount, alertType } = alert;
+  const significance = amount >= HIGH_USD ? "HIGH" : "MEDIUM";
+  return { token, direction, description, significance, implication: IMPLICATIONS[alertType] };
+}

@@ -1,0 +1,54 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { chatId, userId, withAliases } from "../lib/input";
+import { seal } from "../lib/sealing";
+import { assertMayMove } from "../users/access";
+import { botTokenSeal } from "./seals";
+
+/** A user's own bot and chat, as endpoints take them. */
+
+const botToken = z
+  .string("must be a string")
+  .trim()
+  .regex(/^[\x21-\x7e]{20,128}$/, "must be 20 to 128 printable characters")
+  .describe("Token of the user's own messenger bot; an empty one goes back to the default bot.");
+
+const blank = z.literal("").meta({ accepts: () => ({ type: "string", pattern: String.raw`^\s*$` }) });
+
+/** `""` clears a setting. */
+const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>
+  z
+    .preprocess(
+      (value) => (typeof value === "string" ? value.trim() : value),
+      z.union([blank, shape], problem),
+    )
+    .optional();
+
+/** Either field may be sent alone; an empty one clears it. */
+export const settingsInput = withAliases(
+  { telegramBotToken: "messengerBotToken", telegramChatId: "messengerChatId" },
+  z.object({
+    userId,
+    messengerBotToken: clearable(botToken, "must be 20 to 128 printable characters, or empty"),
+    messengerChatId: clearable(chatId, "must be a numeric chat id or @channel, or empty"),
+  }),
+);
+
+/**
+ * Stores what a user set, the bot token sealed.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not: whoever sets
+ * the chat reads the reports; `not_configured` when a token is set without a key.
+ */
+export async function configure(
+  ctx: ActionCtx,
+  { userId, messengerBotToken, messengerChatId }: z.output<typeof settingsInput>,
+): Promise<void> {
+  await assertMayMove(ctx, userId);
+  const sealed = messengerBotToken ? await seal(messengerBotToken, botTokenSeal(userId)) : null;
+  await ctx.runMutation(internal.messenger.settings.save, {
+    userId,
+    ...(messengerBotToken === undefined ? {} : { sealedBotToken: sealed }),
+    ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
+  });
+}

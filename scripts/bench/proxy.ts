@@ -1,0 +1,148 @@
+import { execFile, fork, type ChildProcess } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import * as z from "zod";
+import { bundle } from "../proxy/bundle";
+import { figure, median, quantile, type Table } from "./table";
+
+/** Tool calls through the stdio proxy against the same HTTP calls, one after another, in turn. */
+export const question = "What does the stdio proxy add to a call?";
+
+const CALLS = 500;
+const WARM_UP = 50;
+const STARTS = 7;
+const START_MS = 120_000;
+
+/** Served from what is stored, so that the calls themselves are short; and one that changes a row. */
+const subjects = [
+  { tool: "get_market_data", path: "/mcp/market", input: undefined },
+  { tool: "stop_research", path: "/mcp/research/stop", input: { userId: "bench-user" } },
+] as const;
+
+type Connected = { client: Client; pid: number };
+
+export async function run(): Promise<Table> {
+  const folder = await mkdtemp(join(tmpdir(), "proxy-"));
+  const file = join(folder, "proxy.mjs");
+  const server = fork(fileURLToPath(new URL("server.ts", import.meta.url)), ["application"], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  try {
+    await bundle(file);
+    const url = await urlOf(server);
+    const starts: number[] = [];
+    for (let start = 0; start < STARTS; start++) starts.push(await timeToFirstAnswer(file, url));
+    const { client, pid } = await connect(file, url);
+    const fresh = await residentMb(pid);
+    const rows: string[][] = [];
+    for (const subject of subjects) rows.push(...(await compared(subject, client, url)));
+    const used = await residentMb(pid);
+    await client.close();
+    return {
+      inputs: [
+        `${CALLS} calls each, an HTTP call and a tool call in turn, after ${WARM_UP} of warm-up; one at a time.`,
+        "The local stack, the proxy and the client in a process each; latencies in ms.",
+      ],
+      columns: ["", "p50", "p95", "p99"],
+      rows,
+      notes: [
+        `Start to first answer (process, handshake, get_market_data): ${figure(median(starts))} ms, median of ${STARTS}; ${figure(Math.min(...starts))} to ${figure(Math.max(...starts))} ms.`,
+        `Resident memory of the proxy: ${figure(fresh)} MB when connected, ${figure(used)} MB after ${figure(2 * (CALLS + WARM_UP))} calls.`,
+      ],
+    };
+  } finally {
+    server.kill();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function connect(file: string, url: string): Promise<Connected> {
+  const env = { ...getDefaultEnvironment(), NOELCLAW_CONVEX_URL: url };
+  const transport = new StdioClientTransport({ command: process.execPath, args: [file], env });
+  const client = new Client({ name: "bench", version: "1.0.0" });
+  await client.connect(transport);
+  if (transport.pid === null) throw new Error("The proxy has no process");
+  return { client, pid: transport.pid };
+}
+
+async function timeToFirstAnswer(file: string, url: string): Promise<number> {
+  const startedAt = performance.now();
+  const { client } = await connect(file, url);
+  await toolCall(client, subjects[0]);
+  const ms = performance.now() - startedAt;
+  await client.close();
+  return ms;
+}
+
+async function compared(
+  subject: (typeof subjects)[number],
+  client: Client,
+  url: string,
+): Promise<string[][]> {
+  const direct: number[] = [];
+  const proxied: number[] = [];
+  const added: number[] = [];
+  for (let round = -WARM_UP; round < CALLS; round++) {
+    const http = await timed(() => httpCall(url, subject));
+    const tool = await timed(() => toolCall(client, subject));
+    if (round < 0) continue;
+    direct.push(http);
+    proxied.push(tool);
+    added.push(tool - http);
+  }
+  const row = (name: string, ms: number[]) => [
+    name,
+    ...[0.5, 0.95, 0.99].map((part) => figure(quantile(ms, part), 1)),
+  ];
+  return [
+    row(`${subject.path}, HTTP`, direct),
+    row(`${subject.tool}, through the proxy`, proxied),
+    row("  the tool call's share, pair by pair", added),
+  ];
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+async function httpCall(url: string, { path, input }: (typeof subjects)[number]): Promise<void> {
+  const init = input === undefined ? {} : { method: "POST", body: JSON.stringify(input) };
+  const response = await fetch(url + path, init);
+  await response.json();
+  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+}
+
+async function toolCall(client: Client, { tool, input }: (typeof subjects)[number]): Promise<void> {
+  const { isError } = await client.callTool({
+    name: tool,
+    ...(input === undefined ? {} : { arguments: input }),
+  });
+  if (isError === true) throw new Error(`${tool} failed`);
+}
+
+async function residentMb(pid: number): Promise<number> {
+  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);
+  return Number(stdout) / 1_024;
+}
+
+/** The address the stack tells once it is up. */
+async function urlOf(server: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("The stack is not up in time")), START_MS);
+    server.once("message", (message) => {
+      clearTimeout(timer);
+      resolve(z.url().parse(message));
+    });
+    server.once("exit", (code) => {
+      clearTimeout(timer);
+      reject(new Error(`The stack ended with ${code}`));
+    });
+  });
+}

@@ -1,0 +1,51 @@
+import * as z from "zod";
+import { formatUnits, parseUnits } from "../../convex/lib/money";
+import { TOKENS } from "../../convex/wallets/tokens";
+
+/** Figures as a person reads them in a chat. */
+
+/** A price or value in USD: `$97,250.50`; small ones with four significant digits, `$0.00001234`. */
+export function usd(value: number): string {
+  const small = Math.abs(value) < 1 && value !== 0;
+  const digits = small
+    ? { maximumSignificantDigits: 4 }
+    : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return `${value < 0 ? "-" : ""}$${Math.abs(value).toLocaleString("en-US", digits)}`;
+}
+
+/** A large sum in USD: `$1.93T`. */
+export function largeUsd(value: number): string {
+  return `$${value.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 2 })}`;
+}
+
+/** A signed change in percent: `+1.42%`. */
+export function percent(value: number): string {
+  const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return `${value > 0 ? "+" : ""}${value.toLocaleString("en-US", digits)}%`;
+}
+
+/** ISO 8601 or epoch milliseconds as `2026-01-05 09:30 UTC`. */
+export function time(at: string | number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+/** Digits in a token's smallest unit as `25 USDC`; of a token whose decimals are not known, the digits. */
+export function tokenAmount(units: string, symbol: string): string {
+  const token = Object.entries(TOKENS).find(([name]) => name === symbol)?.[1];
+  const amount = parseUnits(units);
+  if (token === undefined || amount === null) return `${units} smallest units of ${symbol}`;
+  return `${formatUnits(amount, token.decimals)} ${symbol}`;
+}
+
+/** Lines under one another; what is `null` is left out. */
+export function lines(...parts: readonly (string | null)[]): string {
+  return parts.filter((part) => part !== null).join("\n");
+}
+
+export const outlook = z.string().transform((word) => OUTLOOK_MARKS[word] ?? word);
+
+const OUTLOOK_MARKS: Record<string, string> = {
+  bullish: "🟢 bullish",
+  bearish: "🔴 bearish",
+  neutral: "🟡 neutral",
+};

@@ -1,0 +1,63 @@
+import * as z from "zod";
+import { jsonSchemaOf, type JsonSchema } from "../../convex/lib/jsonSchema";
+import { objectSchema, type ObjectSchema } from "./interface";
+
+/** The endpoints' schemas in the form that suits chat clients: they hand them to models, and some validate by them. */
+
+/**
+ * What a model is told to send. The endpoint accepts more spellings of the same (blanks around texts, digits as text,
+ * `null` for what is left out); of those a model needs the proper one alone, and of the keywords only such as every
+ * client understands.
+ */
+export function inputSchema(schema: z.ZodType): ObjectSchema {
+  const { properties, ...rest } = objectSchema.parse(jsonSchemaOf(schema, "input"));
+  const proper = Object.entries(properties).map(([name, property]) => [name, properOf(property)] as const);
+  return objectSchema.parse({ ...rest, properties: Object.fromEntries(proper) });
+}
+
+/** What an answer holds. Fields that a newer service adds are no fault. */
+export function outputSchema(schema: z.ZodType): ObjectSchema {
+  return objectSchema.parse(opened(jsonSchemaOf(schema, "output")));
+}
+
+const anySchema = z.record(z.string(), z.unknown());
+const alternatives = z.array(anySchema);
+
+function properOf(schema: Record<string, unknown>): Record<string, unknown> {
+  const { anyOf, ...annotations } = schema;
+  if (anyOf === undefined) return readable(schema);
+  const listed = alternatives.parse(anyOf);
+  const [first] = listed.filter((one) => !isBlank(one));
+  if (first === undefined) return readable(schema);
+  const proper = { ...properOf(first), ...annotations };
+  // An empty text clears the setting: it has a meaning of its own and must get through.
+  if (listed.some((one) => one.pattern === BLANK_TEXT)) delete proper.pattern;
+  return proper;
+}
+
+const BLANK_TEXT = String.raw`^\s*$`;
+
+function isBlank({ pattern, enum: values }: Record<string, unknown>): boolean {
+  return pattern === BLANK_TEXT || (Array.isArray(values) && values.includes(null));
+}
+
+/** Without the patterns about blanks, and those in a dialect that only JavaScript reads. */
+function readable(schema: Record<string, unknown>): Record<string, unknown> {
+  const { pattern, allOf: _blanks, ...rest } = schema;
+  if (Array.isArray(rest.enum) && rest.type === undefined) rest.type = "string";
+  if (typeof pattern !== "string") return rest;
+  const plain = pattern.replaceAll(String.raw`\s*`, "");
+  return plain === String.raw`\S` || plain.includes(String.raw`\p{`) ? rest : { ...rest, pattern: plain };
+}
+
+function opened(value: JsonSchema): JsonSchema {
+  const copy = (one: unknown): unknown => {
+    if (Array.isArray(one)) return one.map(copy);
+    if (typeof one !== "object" || one === null) return one;
+    const entries = Object.entries(one).filter(
+      ([name, inner]) => !(name === "additionalProperties" && inner === false),
+    );
+    return Object.fromEntries(entries.map(([name, inner]) => [name, copy(inner)]));
+  };
+  return anySchema.parse(copy(value));
+}

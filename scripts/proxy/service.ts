@@ -1,0 +1,182 @@
+import * as z from "zod";
+
+/** One request to the service, repeated at most once. */
+export type ServiceCall = {
+  /** The service's address without a trailing slash. */
+  serviceUrl: string;
+  method: "GET" | "POST";
+  path: string;
+  input: Record<string, unknown>;
+  /** Goes along with every attempt. */
+  idempotencyKey: string | null;
+  /** Whether a second attempt can do no harm. */
+  repeatable: boolean;
+  /** For one attempt. */
+  timeoutMs: number;
+  /** Fires when the client has lost interest. */
+  signal: AbortSignal;
+};
+
+/** A call that brought no answer to show; its message is for the person in the chat. */
+export class ServiceError extends Error {
+  constructor(
+    message: string,
+    /** Whether the service may have carried the call out all the same. */
+    readonly inDoubt: boolean,
+    /** Whether another attempt may fare better. */
+    readonly passing: boolean,
+  ) {
+    super(message);
+  }
+}
+
+const PAUSE_MS = 250;
+/** Statuses of a service or gateway that is restarting, overloaded, or was failed by another. */
+const PASSING = [502, 503];
+/** Failures of a connection before anything was sent. */
+const NEVER_SENT = [
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
+
+/**
+ * Asks the service and returns its answer's body.
+ * @throws ServiceError with the service's message, or saying why there is none; the signal's reason when it fires.
+ */
+export async function callService(call: ServiceCall): Promise<unknown> {
+  try {
+    return await attempt(call);
+  } catch (first) {
+    if (!(first instanceof ServiceError) || !first.passing || !call.repeatable) throw first;
+    await pause(call.signal);
+    try {
+      return await attempt(call);
+    } catch (second) {
+      if (!(second instanceof ServiceError)) throw second;
+      throw new ServiceError(second.message, first.inDoubt || second.inDoubt, false);
+    }
+  }
+}
+
+async function attempt(call: ServiceCall): Promise<unknown> {
+  // Timer and listener go with the attempt; AbortSignal.timeout would keep each one's memory for its whole time.
+  const ending = new AbortController();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    ending.abort();
+  }, call.timeoutMs);
+  const cancel = () => ending.abort();
+  call.signal.addEventListener("abort", cancel, { once: true });
+  try {
+    call.signal.throwIfAborted();
+    const response = await fetch(addressOf(call), {
+      ...requestOf(call),
+      redirect: "manual",
+      signal: ending.signal,
+    });
+    const text = await response.text();
+    return bodyOf(response.status, text, response.headers.get("retry-after"));
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    call.signal.throwIfAborted();
+    throw late ? lateness(call) : disconnection(call, error);
+  } finally {
+    clearTimeout(timer);
+    call.signal.removeEventListener("abort", cancel);
+  }
+}
+
+function lateness({ timeoutMs }: ServiceCall): ServiceError {
+  const seconds = Math.round(timeoutMs / 1_000);
+  return new ServiceError(`The service did not answer within ${seconds} seconds.`, true, false);
+}
+
+function disconnection({ serviceUrl }: ServiceCall, error: unknown): ServiceError {
+  const code = codeOf(error);
+  const reason = code === null ? "" : ` (${code})`;
+  const message = `The service at ${serviceUrl} could not be reached or broke the connection off${reason}.`;
+  return new ServiceError(message, code === null || !NEVER_SENT.includes(code), true);
+}
+
+function bodyOf(status: number, text: string, retryAfter: string | null): unknown {
+  const body = jsonOf(text);
+  if (status >= 200 && status < 300) {
+    if (body !== undefined) return body;
+    throw new ServiceError(
+      `The service answered with something that is not JSON. ${CHECK_ADDRESS}`,
+      true,
+      false,
+    );
+  }
+  const passing = PASSING.includes(status);
+  const told = failureShape.safeParse(body);
+  if (told.success) {
+    const wait = retryAfter === null ? "" : ` (try again in ${retryAfter} s)`;
+    throw new ServiceError(told.data.error + wait, false, passing);
+  }
+  throw new ServiceError(
+    `The service answered ${status} without a readable message. ${CHECK_ADDRESS}`,
+    true,
+    passing,
+  );
+}
+
+const CHECK_ADDRESS = "Is NOELCLAW_CONVEX_URL the service's address?";
+
+const failureShape = z.object({ error: z.string().min(1) });
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {
+  if (method === "POST") return serviceUrl + path;
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(input)) {
+    if (value === undefined || value === null) continue;
+    query.set(name, typeof value === "string" ? value : JSON.stringify(value));
+  }
+  return query.size === 0 ? serviceUrl + path : `${serviceUrl}${path}?${query}`;
+}
+
+function requestOf({ method, input, idempotencyKey }: ServiceCall): RequestInit {
+  const headers: Record<string, string> = { Accept: "application/json" };
+  // A key of the caller's own that no header can carry is in the body, which counts as much.
+  if (idempotencyKey !== null && /^[\x20-\x7e]+$/.test(idempotencyKey)) {
+    headers["Idempotency-Key"] = idempotencyKey;
+  }
+  if (method === "GET") return { method, headers };
+  headers["Content-Type"] = "application/json";
+  return { method, headers, body: JSON.stringify(input) };
+}
+
+const causeShape = z.object({ cause: z.object({ code: z.string() }) });
+
+/** The connection's error code; `fetch` hides it one level down. */
+function codeOf(error: unknown): string | null {
+  const parsed = causeShape.safeParse(error);
+  return parsed.success ? parsed.data.cause.code : null;
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(new DOMException("The call was cancelled", "AbortError"));
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, PAUSE_MS);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}

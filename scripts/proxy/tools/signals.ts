@@ -1,0 +1,178 @@
+import * as z from "zod";
+import { largeUsd, lines, percent, time, usd } from "../format";
+import { QUICK_MS, reads, SLOW_MS, tool, type Hints, type Tool } from "../tool";
+
+/** With a `userId` these have the service send a card to that user's messenger, again with every call. */
+const MAY_DELIVER: Hints = {
+  readOnlyHint: false,
+  destructiveHint: false,
+  idempotentHint: false,
+  openWorldHint: true,
+};
+
+const CARD = "With userId, the person's secret id, it also goes as a card to their messenger.";
+
+const signal = z.object({
+  token: z.string(),
+  signal: z.string(),
+  entry: z.number(),
+  tp1: z.number().nullable(),
+  tp2: z.number().nullable(),
+  sl: z.number().nullable(),
+  confidence: z.number(),
+  reasoning: z.string(),
+  status: z.string(),
+  generatedAt: z.string(),
+  pnlPercent: z.number().nullable().optional(),
+});
+
+function signalLine(one: z.output<typeof signal>): string {
+  const levels = [
+    ["entry", one.entry],
+    ["TP1", one.tp1],
+    ["TP2", one.tp2],
+    ["stop loss", one.sl],
+  ] as const;
+  const shown = levels.flatMap(([name, level]) => (level === null ? [] : [`${name} ${usd(level)}`]));
+  const result = typeof one.pnlPercent === "number" ? ` (${percent(one.pnlPercent)})` : "";
+  return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100, ${one.status}${result}, ${time(one.generatedAt)}`;
+}
+
+const delivery = z.boolean().optional();
+
+function deliveryLine(messengerSent: z.output<typeof delivery>): string | null {
+  if (messengerSent === undefined) return null;
+  return messengerSent ? "Sent to the messenger." : "Not delivered to the messenger so far.";
+}
+
+const getLatestSignal = tool({
+  name: "get_latest_signal",
+  title: "Latest trading signal",
+  description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry, two targets and stop loss in USD, and a confidence from 0 to 100; null where there is none yet. ${CARD} Information, not financial advice.`,
+  endpoint: { method: "POST", path: "/mcp/signals/latest" },
+  hints: MAY_DELIVER,
+  repeats: "unlessDelivered",
+  timeoutMs: SLOW_MS,
+  view: z.object({ signals: z.record(z.string(), signal.nullable()), messengerSent: delivery }),
+  text: ({ signals, messengerSent }) =>
+    lines(
+      ...Object.entries(signals).flatMap(([token, one]) =>
+        one === null ? [`${token}: no signal yet.`] : [signalLine(one), one.reasoning, ""],
+      ),
+      deliveryLine(messengerSent),
+    ),
+});
+
+const getSignalHistory = tool({
+  name: "get_signal_history",
+  title: "Signal history",
+  description:
+    "Trading signals, newest first, with the win rate (0 to 100) and PnL (percent) of the whole record, of BTC, ETH or (without token) both. limit is 1 to 100, 10 when left out.",
+  endpoint: { method: "GET", path: "/mcp/signals/history" },
+  hints: reads("stored"),
+  repeats: "freely",
+  timeoutMs: QUICK_MS,
+  view: z.object({
+    signals: z.array(signal),
+    stats: z.object({
+      wins: z.number(),
+      losses: z.number(),
+      expired: z.number(),
+      winrate: z.number().nullable(),
+      totalPnlPercent: z.number(),
+    }),
+  }),
+  text: ({ signals, stats }) =>
+    lines(
+      `Record: ${standing(stats)}`,
+      ...(signals.length === 0
+        ? ["There are no signals yet."]
+        : signals.map((one) => `- ${signalLine(one)}`)),
+    ),
+});
+
+type Standing = {
+  wins: number;
+  losses: number;
+  expired: number;
+  winrate: number | null;
+  totalPnlPercent: number;
+};
+
+function standing({ wins, losses, expired, winrate, totalPnlPercent }: Standing): string {
+  const rate = winrate === null ? "" : `, win rate ${winrate.toFixed(0)}%`;
+  return `${wins} won, ${losses} lost, ${expired} expired${rate}, total PnL ${percent(totalPnlPercent)}`;
+}
+
+const record = z.object({
+  wins: z.number(),
+  losses: z.number(),
+  expired: z.number(),
+  pending: z.number(),
+  winrate: z.number().nullable(),
+  totalPnlPercent: z.number(),
+});
+
+const getDailyRecap = tool({
+  name: "get_daily_recap",
+  title: "Daily recap",
+  description: `How today's trading signals (UTC day) stand: wins, losses, win rate (0 to 100), PnL in percent, by token, with a written review. ${CARD}`,
+  endpoint: { method: "POST", path: "/mcp/signals/recap" },
+  hints: MAY_DELIVER,
+  repeats: "unlessDelivered",
+  timeoutMs: SLOW_MS,
+  view: record.extend({
+    date: z.string(),
+    byToken: z.object({ BTC: record, ETH: record }),
+    review: z.string().nullable(),
+    messengerSent: delivery,
+  }),
+  text: ({ date, byToken, review, messengerSent, ...day }) =>
+    lines(
+      `Signals of ${date}: ${standing(day)}, ${day.pending} open`,
+      `BTC: ${standing(byToken.BTC)}, ${byToken.BTC.pending} open`,
+      `ETH: ${standing(byToken.ETH)}, ${byToken.ETH.pending} open`,
+      review,
+      deliveryLine(messengerSent),
+    ),
+});
+
+const DIRECTION_MARKS: Record<string, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
+
+const getWhaleAlerts = tool({
+  name: "get_whale_alerts",
+  title: "Whale alerts",
+  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), newest first: exchange inflows and outflows, large transfers, smart money. Amounts are in USD, detectedAt is epoch milliseconds. ${CARD}`,
+  endpoint: { method: "POST", path: "/mcp/whale-alerts" },
+  hints: MAY_DELIVER,
+  repeats: "unlessDelivered",
+  timeoutMs: SLOW_MS,
+  view: z.object({
+    hours: z.number(),
+    count: z.number(),
+    alerts: z.array(
+      z.object({
+        token: z.string(),
+        alertType: z.string(),
+        amount: z.number(),
+        direction: z.string(),
+        description: z.string(),
+        detectedAt: z.number(),
+      }),
+    ),
+    messengerSent: delivery,
+  }),
+  text: ({ hours, count, alerts, messengerSent }) =>
+    lines(
+      count === 0
+        ? `No whale alerts in the last ${hours} h.`
+        : `${count} whale ${count === 1 ? "alert" : "alerts"} in the last ${hours} h:`,
+      ...alerts.map(
+        ({ token, alertType, amount, direction, description, detectedAt }) =>
+          `${DIRECTION_MARKS[direction] ?? "-"} ${token}, ${alertType.replaceAll("_", " ")}, ${largeUsd(amount)}, ${time(detectedAt)}: ${description}`,
+      ),
+      deliveryLine(messengerSent),
+    ),
+});
+
+export const signalTools: Tool[] = [getLatestSignal, getSignalHistory, getDailyRecap, getWhaleAlerts];

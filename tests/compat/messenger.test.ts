@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import { closeApp, createApp, type App } from "../support/app";
+import { browserOf } from "../web/support";
+
+afterEach(closeApp);
+
+const USER = "user-5b0d3a9c17";
+const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
+const NOTIFY = "/user/telegram/notify";
+
+const notify = async (app: App, message = "BTC is above 100,000 USD.", userId = USER) =>
+  app.post(NOTIFY, { userId, message });
+
+describe("POST /user/telegram", () => {
+  test("sets bot and chat as /user/messenger does, each alone or both; an empty one clears it", async () => {
+    const app = createApp();
+    const set = await app.post("/user/telegram", { userId: USER, telegramChatId: "11" });
+    expect([set.status, set.body]).toEqual([200, { success: true }]);
+    expect(await app.rows("messengerConfigs")).toMatchObject([{ userId: USER, chatId: "11" }]);
+    await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT });
+    const [both] = await app.rows("messengerConfigs");
+    expect(both).toMatchObject({ chatId: "11", sealedBotToken: expect.any(String) });
+    expect(JSON.stringify(both)).not.toContain(OWN_BOT);
+    await app.post("/user/telegram", { userId: USER, telegramBotToken: "" });
+    expect((await app.rows("messengerConfigs"))[0]).not.toHaveProperty("sealedBotToken");
+    const bad = await app.post("/user/telegram", { userId: USER, telegramChatId: "no chat" });
+    expect([bad.status, bad.body.error]).toEqual([400, expect.stringContaining("messengerChatId")]);
+  });
+});
+
+describe("POST /user/telegram/notify", () => {
+  test("goes by the user's own bot to the user's own chat, as plain text", async () => {
+    const app = createApp();
+    await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT, telegramChatId: "11" });
+    const { status, body } = await notify(app, "Price <b>up</b> & away\n\nSecond paragraph");
+    expect([status, body]).toEqual([200, { sent: true }]);
+    expect(app.cards()).toMatchObject([
+      {
+        botToken: OWN_BOT,
+        chatId: "11",
+        text: "Price &lt;b&gt;up&lt;/b&gt; &amp; away\n\nSecond paragraph",
+      },
+    ]);
+  });
+
+  test("is no_config where nothing is configured, and never reaches the service's own chat", async () => {
+    const app = createApp();
+    expect((await notify(app)).body).toEqual({ sent: false, reason: "no_config" });
+    await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT });
+    expect((await notify(app)).body).toEqual({ sent: false, reason: "no_config" });
+    closeApp();
+    const botless = createApp({ env: { MESSENGER_BOT_TOKEN: "" } });
+    await botless.post("/user/telegram", { userId: USER, telegramChatId: "11" });
+    expect((await notify(botless)).body).toEqual({ sent: false, reason: "no_config" });
+    expect([await botless.rows("messages"), botless.cards(), app.cards()]).toEqual([[], [], []]);
+  });
+
+  test("goes by the default bot to a linked account as it is, and to a chat merely named with a mark", async () => {
+    const app = createApp();
+    const browser = browserOf(app, "alice");
+    const { userId } = await browser.mutation(api.users.profile.signIn, {});
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    await app.post("/messenger/connect", { linkToken: code, messengerId: "4242" });
+    expect((await notify(app, "Hello", userId)).body).toEqual({ sent: true });
+    await app.post("/user/telegram", { userId: USER, telegramChatId: "11" });
+    expect((await notify(app, "Your wallet is at risk, go to evil.example")).body).toEqual({ sent: true });
+    expect(app.cards().map(({ chatId, text }) => [chatId, text])).toEqual([
+      ["4242", "Hello"],
+      ["11", expect.stringMatching(/^<b>✉️ Not from this service<\/b>\n.*\n\nYour wallet is at risk/)],
+    ]);
+  });
+
+  test("says that the messenger refused, or that the message is still on its way", async () => {
+    const app = createApp();
+    await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT, telegramChatId: "11" });
+    app.standins.fail("messenger", { mode: "status", status: 403 });
+    expect((await notify(app)).body).toEqual({ sent: false, reason: "refused" });
+    app.standins.clear("messenger");
+    deadlines.delivery = 1;
+    expect((await notify(app)).body).toEqual({ sent: false, reason: "pending" });
+    await app.settle(8);
+    expect(app.cards()).toHaveLength(1);
+  });
+
+  test("is limited per user", async () => {
+    const app = createApp();
+    const statuses = [];
+    for (let n = 0; n < 31; n++) statuses.push((await notify(app)).status);
+    expect([statuses.indexOf(429), (await notify(app, "x", "somebody-else")).status]).toEqual([30, 200]);
+  });
+
+  test.each([
+    [{ message: "x" }, "userId"],
+    [{ userId: USER }, "message"],
+    [{ userId: USER, message: "  " }, "message"],
+    [{ userId: USER, message: "x".repeat(12_001) }, "message"],
+  ])("refuses %j", async (body, field) => {
+    const app = createApp();
+    const { status, body: answer } = await app.post(NOTIFY, body);
+    expect([status, answer.error]).toEqual([400, expect.stringMatching(`^${field} `)]);
+    expect(await app.rows("messages")).toEqual([]);
+  });
+});

@@ -1,0 +1,210 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { closeApp, createApp, type App } from "../support/app";
+import { buy, DAY, EIGHT, hold, issued, marketAt, MINUTE, sell, track, wait } from "../signals/support";
+import { agentSays, alert, watchNow } from "../whales/support";
+
+/** What earlier clients read: they take every number for one, and would break on `null`, text or nothing. */
+
+afterEach(closeApp);
+
+const SIGNAL = {
+  signalType: "BUY",
+  entryPrice: 100,
+  target1: 101,
+  target2: 102,
+  stopLoss: 98,
+  confidence: 70,
+  status: "PENDING",
+  reasoning: "Up.",
+};
+
+/** BTC wins 1 %, ETH loses 2 %. */
+async function decided(app: App): Promise<void> {
+  await issued(app, buy);
+  await wait(app, 30 * MINUTE);
+  marketAt(app, { BTC: 101, ETH: 98 });
+  await track(app);
+}
+
+describe("GET /signals/latest", () => {
+  test("is a bare map of both tokens, or of the one asked for", async () => {
+    const app = createApp({ now: EIGHT });
+    expect((await app.get("/signals/latest")).body).toEqual({ BTC: null, ETH: null });
+    expect((await app.get("/signals/latest?token=ETH")).body).toEqual({ ETH: null });
+    await issued(app, buy);
+    expect((await app.get("/signals/latest")).body).toEqual({ BTC: SIGNAL, ETH: SIGNAL });
+    expect((await app.get("/signals/latest?token=btc")).body).toEqual({ BTC: SIGNAL });
+    const { status, body } = await app.get("/signals/latest?token=DOGE");
+    expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
+  });
+
+  test("gives a HOLD's levels as numbers: its entry", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, hold);
+    const levels = { entryPrice: 100, target1: 100, target2: 100, stopLoss: 100 };
+    const held = { ...SIGNAL, ...levels, signalType: "HOLD", confidence: 55, reasoning: "Flat." };
+    expect((await app.get("/signals/latest?token=BTC")).body).toEqual({ BTC: held });
+  });
+});
+
+describe("GET /signals/history and /signals/winrate", () => {
+  const NOTHING = { total: 0, wins: 0, losses: 0, winrate: 0, avgPnl: 0, bestPnl: 0, worstPnl: 0 };
+
+  test("tell nothing in numbers before there is anything", async () => {
+    const app = createApp({ now: EIGHT });
+    expect((await app.get("/signals/history?token=BTC&days=7")).body).toEqual({ signals: [] });
+    expect((await app.get("/signals/winrate?token=BTC&days=7")).body).toEqual(NOTHING);
+    await issued(app, hold);
+    // A HOLD is in the history, and is no trade.
+    await wait(app, 7 * 60 * MINUTE);
+    await track(app);
+    expect((await app.get("/signals/history?token=BTC")).body).toEqual({
+      signals: [
+        {
+          token: "BTC",
+          signalType: "HOLD",
+          entryPrice: 100,
+          isWin: null,
+          status: "EXPIRED",
+          pnlPercent: null,
+        },
+      ],
+    });
+    expect((await app.get("/signals/winrate")).body).toEqual(NOTHING);
+  });
+
+  test("tell wins, losses, what is open and what expired", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    await wait(app, DAY - 30 * MINUTE);
+    // Sold at 100, closed by age at 99.5: it expired with a gain, and is neither won nor lost.
+    await issued(app, sell);
+    await wait(app, 6 * 60 * MINUTE + MINUTE);
+    marketAt(app, { BTC: 99.5, ETH: 99.5 });
+    await track(app);
+    await wait(app, DAY - 6 * 60 * MINUTE - MINUTE);
+    await issued(app, buy);
+    const past = (fields: object) => ({ token: "BTC", signalType: "BUY", entryPrice: 100, ...fields });
+    expect((await app.get("/signals/history?token=BTC&days=7")).body.signals).toEqual([
+      past({ isWin: null, status: "PENDING", pnlPercent: null }),
+      past({ signalType: "SELL", isWin: null, status: "EXPIRED", pnlPercent: 0.5 }),
+      past({ isWin: true, status: "WIN", pnlPercent: 1 }),
+    ]);
+    const btc = { total: 2, wins: 1, losses: 0, winrate: 100, avgPnl: 0.75, bestPnl: 1, worstPnl: 0.5 };
+    expect((await app.get("/signals/winrate?token=BTC&days=7")).body).toEqual(btc);
+    const both = { total: 4, wins: 1, losses: 1, winrate: 50, avgPnl: 0, bestPnl: 1, worstPnl: -2 };
+    expect((await app.get("/signals/winrate?days=7")).body).toEqual(both);
+    const ofToken = (body: Record<string, unknown>) =>
+      z
+        .array(z.object({ token: z.string() }))
+        .parse(body.signals)
+        .map(({ token }) => token);
+    expect(ofToken((await app.get("/signals/history")).body)).toEqual(
+      expect.arrayContaining(["BTC", "ETH", "BTC", "ETH", "BTC", "ETH"]),
+    );
+    // The window begins that long ago, to the moment: what is a little older is out.
+    expect(ofToken((await app.get("/signals/history?token=BTC&days=2")).body)).toHaveLength(2);
+    expect((await app.get("/signals/winrate?token=BTC&days=2")).body).toMatchObject({ total: 1, wins: 0 });
+  });
+
+  test.each(["0", "366", "-1", "1.5", "week"])("refuse days=%s", async (days) => {
+    const app = createApp();
+    for (const path of ["/signals/history", "/signals/winrate"]) {
+      const { status, body } = await app.get(`${path}?days=${days}`);
+      expect([status, body]).toEqual([400, { error: "days must be a whole number from 1 to 365" }]);
+    }
+  });
+
+  test("reads a year of both tokens at once, and no more", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const [row] = await app.rows("signals");
+    if (row === undefined) throw new Error("There is a signal");
+    const { _id, _creationTime, ...signal } = row;
+    await app.t.run(async (ctx) => {
+      for (let day = 1; day <= 400; day++) {
+        for (const token of ["BTC", "ETH"] as const) {
+          const generatedAt = EIGHT - day * DAY;
+          const closed = { status: "WIN", pnlPercent: 1 } as const;
+          await ctx.db.insert("signals", { ...signal, token, day: `${day}`, generatedAt, ...closed });
+        }
+      }
+    });
+    expect((await app.get("/signals/winrate?days=365")).body).toMatchObject({ total: 728, wins: 728 });
+    expect((await app.get("/signals/winrate?days=365&token=ETH")).body).toMatchObject({ total: 364 });
+  });
+});
+
+describe("GET /whales/latest", () => {
+  test("shows movements with what they may mean, the largest as highly significant", async () => {
+    const app = createApp();
+    expect((await app.get("/whales/latest?hours=24")).body).toEqual({ count: 0, alerts: [] });
+    agentSays(app, [
+      alert({ amount: 9_999_999 }),
+      alert({ token: "BTC", alertType: "cex_outflow", direction: "bullish", amount: 10_000_000 }),
+    ]);
+    await watchNow(app);
+    const { body } = await app.get("/whales/latest?hours=24");
+    expect(body.count).toBe(2);
+    expect(body.alerts).toHaveLength(2);
+    expect(body.alerts).toEqual(
+      expect.arrayContaining([
+        {
+          token: "ETH",
+          direction: "bearish",
+          description: "A large deposit.",
+          significance: "MEDIUM",
+          implication: expect.stringContaining("selling pressure"),
+        },
+        {
+          token: "BTC",
+          direction: "bullish",
+          description: "A large deposit.",
+          significance: "HIGH",
+          implication: expect.stringContaining("less is for sale"),
+        },
+      ]),
+    );
+    expect((await app.get("/whales/latest?hours=0")).status).toBe(400);
+  });
+});
+
+describe("GET /recap/today", () => {
+  const zero = { Wins: 0, Losses: 0, Winrate: 0, BestPnl: 0, WorstPnl: 0 };
+  const prefixed = (prefix: string, fields: object) =>
+    Object.fromEntries(Object.entries(fields).map(([name, value]) => [prefix + name, value]));
+
+  test("tells a day without signals in numbers", async () => {
+    const app = createApp({ now: EIGHT });
+    expect((await app.get("/recap/today")).body).toEqual({
+      date: "2026-01-05",
+      ...prefixed("btc", zero),
+      ...prefixed("eth", zero),
+      totalWinrate: 0,
+      avgPnl: 0,
+      aiReview: "No signal was issued yet.",
+    });
+  });
+
+  test("tells the day's results per token and together, with the review", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    expect((await app.get("/recap/today")).body).toEqual({
+      date: "2026-01-05",
+      ...prefixed("btc", { Wins: 1, Losses: 0, Winrate: 100, BestPnl: 1, WorstPnl: 1 }),
+      ...prefixed("eth", { Wins: 0, Losses: 1, Winrate: 0, BestPnl: -2, WorstPnl: -2 }),
+      totalWinrate: 50,
+      avgPnl: -0.5,
+      aiReview: expect.stringContaining("1 won, 1 lost and 0 expired"),
+    });
+  });
+
+  test("keeps no figure back when the model is out of reach", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    const { status, body } = await app.get("/recap/today");
+    expect([status, body.btcWins, body.aiReview]).toEqual([200, 1, "No review is available yet."]);
+  });
+});

@@ -1,0 +1,282 @@
+import type { ProgressNotification } from "@modelcontextprotocol/sdk/types.js";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { callService, ServiceError, type ServiceCall } from "../../scripts/proxy/service";
+import { tools } from "../../scripts/proxy/tools";
+import {
+  breakOff,
+  buildProxy,
+  connect,
+  fakeService,
+  hang,
+  json,
+  textOf,
+  type Answer,
+  type Built,
+  type Connection,
+  type FakeService,
+} from "./support";
+
+/** The built proxy against a service that is down, slow, wrong, or away for a moment. */
+
+let service: FakeService;
+let built: Built;
+let proxy: Connection;
+
+beforeAll(async () => {
+  service = await fakeService();
+  built = await buildProxy();
+  // A trailing slash more or less makes no difference.
+  proxy = await connect(built.file, `${service.url}//`);
+}, 180_000);
+beforeEach(() => service.answers(json(500, { error: "The test told no answer" })));
+afterAll(async () => {
+  await proxy.client.close();
+  await service.stop();
+  await built.remove();
+});
+
+const sent = {
+  success: true,
+  txHash: `0x${"ab".repeat(32)}`,
+  status: "confirmed",
+  token: "USDC",
+  toAddress: `0x${"5".repeat(40)}`,
+  amount: "25000000",
+  explorerUrl: `https://basescan.org/tx/0x${"ab".repeat(32)}`,
+};
+const order = { userId: "u", token: "USDC", toAddress: sent.toAddress, amount: "25000000" };
+const keysSent = () => service.received.map(({ headers }) => headers["idempotency-key"]);
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe("a call", () => {
+  test("is forwarded as it came: a query for GET, a JSON body for POST", async () => {
+    service.answers(json(200, { success: true, stopped: 0 }));
+    await proxy.call("stop_research", { userId: "ü &?", extra: [1] });
+    const [post] = service.received;
+    expect(post).toMatchObject({ method: "POST", path: "/mcp/research/stop" });
+    expect(JSON.parse(post?.body ?? "")).toEqual({ userId: "ü &?", extra: [1] });
+
+    service.answers(json(200, { activeJob: null, recentReports: [] }));
+    await proxy.call("get_research_status", { userId: "ü &?", nothing: null, more: 7 });
+    const [get] = service.received;
+    expect(get).toMatchObject({ method: "GET", body: "" });
+    expect(new URL(get?.path ?? "", service.url).searchParams.toString()).toBe(
+      new URLSearchParams({ userId: "ü &?", more: "7" }).toString(),
+    );
+    expect(keysSent()).toEqual([undefined]);
+  });
+
+  test("may run beside others, and each gets its own answer", async () => {
+    const echo =
+      (delayMs: number): Answer =>
+      (response, request) => {
+        const stopped = Number(/"n":(\d+)/.exec(request.body)?.[1]);
+        setTimeout(() => json(200, { success: true, stopped })(response, request), delayMs);
+      };
+    service.answers(...Array.from({ length: 20 }, (_, index) => echo(400 - 20 * index)));
+    const calls = Array.from({ length: 20 }, (_, n) => proxy.call("stop_research", { userId: "u", n }));
+    const answers = await Promise.all(calls);
+    expect(answers.map(({ structuredContent }) => structuredContent?.stopped)).toEqual(
+      Array.from({ length: 20 }, (_, n) => n),
+    );
+    expect(service.received).toHaveLength(20);
+  });
+
+  test("of a tool that does not exist is an error of the protocol", async () => {
+    await expect(proxy.call("get_private_key")).rejects.toThrow("There is no tool named get_private_key");
+    expect(service.received).toEqual([]);
+  });
+
+  test("that the client cancels is broken off on the way", async () => {
+    service.answers(hang);
+    const controller = new AbortController();
+    const name = "run_research";
+    const call = proxy.client.callTool({ name, arguments: {} }, undefined, { signal: controller.signal });
+    call.catch(() => {});
+    await vi.waitFor(() => expect(service.received).toHaveLength(1), 30_000);
+    controller.abort("The person has changed their mind");
+    await expect(call).rejects.toThrow("changed their mind");
+    // Well before the tool's own deadline, which would end it as well.
+    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), 15_000);
+    expect(service.received).toHaveLength(1);
+  });
+
+  test("tells of its progress while the service thinks, to who asks for it", async () => {
+    service.answers((response, request) => {
+      setTimeout(() => json(200, { answer: "At last", agentId: "a", model: "m" })(response, request), 5_000);
+    });
+    const told: ProgressNotification["params"][] = [];
+    const onprogress = (one: { progress: number; message?: string | undefined }) =>
+      told.push({
+        progressToken: "",
+        progress: one.progress,
+        ...(one.message ? { message: one.message } : {}),
+      });
+    const params = { name: "ask_noel", arguments: { question: "Hm?" } };
+    const result = await proxy.client.callTool(params, undefined, { onprogress, timeout: 60_000 });
+    expect(result.content).toEqual([{ type: "text", text: "At last" }]);
+    const seconds = told.map(({ progress }) => progress);
+    expect(seconds.length).toBeGreaterThanOrEqual(3);
+    expect(seconds).toEqual([...new Set(seconds)].toSorted((a, b) => a - b));
+    expect(told[0]?.message).toBe("Asking the service");
+    expect(told.at(-1)?.message).toMatch(/^Waiting for the service, \d+ s so far$/);
+  });
+});
+
+describe("a repeat", () => {
+  test("of a transfer carries the first attempt's key; another transfer another one", async () => {
+    service.answers(breakOff, json(200, sent));
+    const result = await proxy.call("send_token", order);
+    expect(textOf(result)).toMatch(/^Transfer of 25 USDC to 0x5+: confirmed\.\nhttps:/);
+    expect(keysSent()).toEqual([expect.stringMatching(UUID), keysSent()[0]]);
+    const [key] = keysSent();
+
+    service.answers(json(502, { error: "The chain's RPC node failed" }), json(200, sent));
+    await proxy.call("send_token", order);
+    expect(keysSent()).toEqual([expect.stringMatching(UUID), keysSent()[0]]);
+    expect(keysSent()).not.toContain(key);
+  });
+
+  test("uses the caller's own key where there is one", async () => {
+    service.answers(json(503, { error: "Busy" }), json(200, sent));
+    await proxy.call("send_token", { ...order, idempotencyKey: "rent-may" });
+    expect(keysSent()).toEqual(["rent-may", "rent-may"]);
+    service.answers(json(200, sent));
+    await proxy.call("send_token", { ...order, idempotencyKey: "Miete für Mai 🏠" });
+    expect(keysSent()).toEqual([undefined]);
+    expect(service.received[0]?.body).toContain("Miete für Mai 🏠");
+  });
+
+  test("is made once, and never after an answer that a repeat cannot better", async () => {
+    service.answers(breakOff);
+    const result = await proxy.call("swap_tokens", { ...order, fromToken: "USDC", toToken: "DAI" });
+    expect(service.received).toHaveLength(2);
+    const [key, same] = keysSent();
+    expect(same).toBe(key);
+    expect(textOf(result)).toContain(`Whether it was carried out is not known.`);
+    expect(textOf(result)).toContain(`idempotencyKey "${String(key)}"`);
+
+    for (const status of [400, 404, 409, 429, 500]) {
+      service.answers(json(status, { error: "No" }));
+      expect(textOf(await proxy.call("send_token", order))).toBe("No");
+      expect(service.received).toHaveLength(1);
+    }
+  });
+
+  test("is made for what changes nothing", async () => {
+    service.answers(json(502, { error: "Away" }), json(200, { activeJob: null, recentReports: [] }));
+    expect((await proxy.call("get_research_status", { userId: "u" })).isError).not.toBe(true);
+    expect(service.received).toHaveLength(2);
+  });
+});
+
+describe("a call that has a card delivered", () => {
+  test("is not repeated, since the card may be on its way already", async () => {
+    service.answers(json(502, { error: "Away" }), json(200, { signals: { BTC: null } }));
+    expect(textOf(await proxy.call("get_latest_signal", { userId: "u" }))).toBe("Away");
+    expect(service.received).toHaveLength(1);
+    expect(textOf(await proxy.call("get_latest_signal", {}))).toBe("BTC: no signal yet.");
+  });
+
+  test("is repeated when it delivers nothing", async () => {
+    service.answers(json(502, { error: "Away" }), json(200, { signals: { BTC: null } }));
+    expect(textOf(await proxy.call("get_latest_signal", { userId: "" }))).toBe("BTC: no signal yet.");
+    expect(service.received).toHaveLength(2);
+  });
+});
+
+describe("a failure", () => {
+  test("is told in the service's own words", async () => {
+    service.answers(json(404, { error: "No wallet was found for this user: connect first" }));
+    const result = await proxy.call("get_wallet_balance", { userId: "u" });
+    expect(result).toMatchObject({ isError: true });
+    expect(textOf(result)).toBe("No wallet was found for this user: connect first");
+    service.answers(json(429, { error: "Too many requests" }, { "Retry-After": "12" }));
+    expect(textOf(await proxy.call("get_portfolio", { userId: "u" }))).toBe(
+      "Too many requests (try again in 12 s)",
+    );
+  });
+
+  test("of another kind says what is wrong", async () => {
+    service.answers((response) => response.end("<html>Welcome</html>"));
+    expect(textOf(await proxy.call("get_market_data"))).toMatch(/not JSON.*NOELCLAW_CONVEX_URL/);
+    service.answers((response) => response.writeHead(301, { location: "https://example.com" }).end());
+    expect(textOf(await proxy.call("get_market_data"))).toMatch(/answered 301 without a readable message/);
+    expect(service.received).toHaveLength(1);
+    service.answers(json(200, { answer: 5 }));
+    const odd = await proxy.call("ask_noel", { question: "Hm?" });
+    expect(odd).toMatchObject({ isError: true });
+    expect(textOf(odd)).toMatch(/^The service's answer has an unexpected form: .*answer must be string/);
+  });
+
+  test("to answer in time is one, and is not repeated", async () => {
+    service.answers(hang);
+    const call: ServiceCall = {
+      serviceUrl: service.url,
+      method: "POST",
+      path: "/slow",
+      input: {},
+      idempotencyKey: "k",
+      repeatable: true,
+      timeoutMs: 1_000,
+      signal: new AbortController().signal,
+    };
+    const error: unknown = await callService(call).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ServiceError);
+    expect(error).toMatchObject({ message: "The service did not answer within 1 seconds.", inDoubt: true });
+    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), 30_000);
+    expect(service.received).toHaveLength(1);
+  });
+
+  test("to reach the service at all leaves no doubt about money", async () => {
+    const gone = await fakeService();
+    await gone.stop();
+    const lonely = await connect(built.file, gone.url);
+    try {
+      const result = await lonely.call("send_token", order);
+      expect(result).toMatchObject({ isError: true });
+      expect(textOf(result)).toBe(
+        `The service at ${gone.url} could not be reached or broke the connection off (ECONNREFUSED).`,
+      );
+    } finally {
+      await lonely.client.close();
+    }
+  });
+});
+
+describe("a request for a private key", () => {
+  test.each(tools.map(({ name }) => name))(
+    "gets the security message from %s, and sends nothing",
+    async (name) => {
+      const deep = { userId: "u", messages: [{ role: "user", content: "Please show me my private key" }] };
+      for (const input of [
+        { question: "Export my seed phrase" },
+        { userId: "reveal my private key" },
+        deep,
+      ]) {
+        const result = await proxy.call(name, input);
+        expect(textOf(result)).toBe(SECURITY_MESSAGE);
+      }
+      expect(service.received).toEqual([]);
+    },
+  );
+
+  test("has the normal shape where the tool answers in words", async () => {
+    const asked = await proxy.call("ask_noel", {
+      question: "Give me my private key",
+      agentId: "news-default",
+    });
+    expect(asked.isError).not.toBe(true);
+    expect(asked.structuredContent).toEqual({
+      answer: SECURITY_MESSAGE,
+      agentId: "news-default",
+      model: "none",
+    });
+    const token = await proxy.call("get_token_data", { question: "What is my private key?" });
+    expect(token.structuredContent).toMatchObject({ answer: SECURITY_MESSAGE, token: null, model: "none" });
+    expect(await proxy.call("get_portfolio", { userId: "show my private key" })).toMatchObject({
+      isError: true,
+    });
+  });
+});

@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { CallToolResultSchema, type CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { bundle } from "../../scripts/proxy/bundle";
+
+/** The proxy as `npm run build` makes it, in a folder without packages, and the official client speaking to it. */
+
+export type Built = { file: string; remove: () => Promise<void> };
+
+export async function buildProxy(): Promise<Built> {
+  const folder = await mkdtemp(join(tmpdir(), "proxy-"));
+  const file = join(folder, "proxy.mjs");
+  await bundle(file);
+  return { file, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** For calls that wait on a busy machine. */
+export const PATIENT = { timeout: 110_000 };
+
+export type Connection = {
+  client: Client;
+  transport: StdioClientTransport;
+  call: (name: string, input?: Record<string, unknown>) => Promise<CallToolResult>;
+};
+
+export async function connect(file: string, serviceUrl: string): Promise<Connection> {
+  const env = { ...getDefaultEnvironment(), NOELCLAW_CONVEX_URL: serviceUrl };
+  const transport = new StdioClientTransport({ command: process.execPath, args: [file], env });
+  const client = new Client({ name: "tests", version: "1.0.0" });
+  await client.connect(transport, PATIENT);
+  // From here on the client holds every structured answer against its tool's schema.
+  await client.listTools({}, PATIENT);
+  const call = async (name: string, input: Record<string, unknown> = {}) =>
+    CallToolResultSchema.parse(await client.callTool({ name, arguments: input }, undefined, PATIENT));
+  return { client, transport, call };
+}
+
+export function textOf(result: CallToolResult): string {
+  return result.content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
+}
+
+/** What the stand-in for the service was sent. */
+export type Received = {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+  closed: boolean;
+};
+
+export type Answer = (response: ServerResponse, request: Received) => void;
+
+export type FakeService = {
+  url: string;
+  received: Received[];
+  /** Answers the next requests in turn; the last one answers all that follow. */
+  answers: (...answers: Answer[]) => void;
+  stop: () => Promise<void>;
+};
+
+/** A stand-in for the service that does what a test tells it to, and remembers what it was sent. */
+export async function fakeService(): Promise<FakeService> {
+  const received: Received[] = [];
+  let queue: Answer[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const { method = "", url = "", headers } = request;
+      const body = Buffer.concat(chunks).toString();
+      const one: Received = { method, path: url, headers, body, closed: false };
+      response.on("close", () => (one.closed = !response.writableFinished));
+      received.push(one);
+      const answer = queue.length > 1 ? queue.shift() : queue[0];
+      if (answer === undefined) throw new Error("The stand-in was told no answer");
+      answer(response, one);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The stand-in has no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    received,
+    answers: (...answers) => {
+      received.length = 0;
+      queue = answers;
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+export const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Answer =>
+  (response) => {
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify(body));
+  };
+
+export const hang: Answer = () => {};
+
+export const breakOff: Answer = (response) => response.destroy();

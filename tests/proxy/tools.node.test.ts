@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { startStack, type Stack } from "../../scripts/stack/stack";
+import { buildProxy, connect, textOf, type Built, type Connection } from "./support";
+
+/** Every tool through the built proxy, over stdio, against the whole local stack. */
+
+let stack: Stack;
+let built: Built;
+let proxy: Connection;
+
+beforeAll(async () => {
+  built = await buildProxy();
+  stack = await startStack({ envFile: "/dev/null" });
+  proxy = await connect(built.file, stack.siteUrl);
+}, 240_000);
+
+afterAll(async () => {
+  await proxy.client.close();
+  await stack.stop();
+  await built.remove();
+}, 60_000);
+
+const RECIPIENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+async function good(name: string, input?: Record<string, unknown>) {
+  const result = await proxy.call(name, input);
+  if (result.isError === true) throw new Error(`${name} failed: ${textOf(result)}`);
+  return { text: textOf(result), answer: result.structuredContent ?? {} };
+}
+
+/** What a tool says when it fails. */
+async function refusal(name: string, input?: Record<string, unknown>) {
+  const result = await proxy.call(name, input);
+  expect(result.isError).toBe(true);
+  expect(result.structuredContent).toBeUndefined();
+  return textOf(result);
+}
+
+describe("market and chat", () => {
+  test("get_market_data tells prices, and a focus token's when asked", async () => {
+    const { text, answer } = await good("get_market_data", { token: "sol" });
+    expect(text).toMatch(/^Crypto market, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n.*\(SOL\): \$/);
+    expect(text).toMatch(/BTC \$[\d,]+\.\d\d \([+-]?\d+\.\d\d%\) · ETH/);
+    expect(answer).toMatchObject({ focus: { symbol: "SOL" }, top20: { length: 20 } });
+    expect(await refusal("get_market_data", { token: "not a token!" })).toMatch(
+      /^token must be a token symbol/,
+    );
+  });
+
+  test("get_token_data answers a question with figures", async () => {
+    const { text, answer } = await good("get_token_data", { question: "ETH" });
+    expect(text).toMatch(/\(ETH\): \$/);
+    expect(answer).toMatchObject({ question: "ETH", token: { symbol: "ETH" } });
+    expect(await refusal("get_token_data")).toMatch(/^question/);
+  });
+
+  test("ask_noel answers, and refuses an unknown agent", async () => {
+    const { text, answer } = await good("ask_noel", {
+      question: "And Ethereum?",
+      messages: [{ role: "user", content: "How is Bitcoin?" }],
+    });
+    expect(answer).toMatchObject({ agentId: "primary-default", answer: text });
+    expect(text).not.toBe("");
+    expect(await refusal("ask_noel", { question: "Hello", agentId: "nobody" })).toBe(
+      "There is no agent named nobody",
+    );
+  });
+});
+
+describe("signals and whales", () => {
+  test("get_latest_signal tells of both tokens, or of one", async () => {
+    const { text, answer } = await good("get_latest_signal");
+    expect(Object.keys(z.record(z.string(), z.unknown()).parse(answer.signals))).toEqual(["BTC", "ETH"]);
+    expect(text).toMatch(/^BTC\b/);
+    expect((await good("get_latest_signal", { token: "eth" })).text).toMatch(/^ETH\b/);
+    expect(await refusal("get_latest_signal", { token: "DOGE" })).toBe("token must be BTC or ETH");
+  });
+
+  test("get_signal_history and get_daily_recap tell the record", async () => {
+    expect((await good("get_signal_history", { token: "BTC", limit: 5 })).text).toMatch(/^Record: \d+ won/);
+    expect(await refusal("get_signal_history", { limit: 0 })).toMatch(/^limit must be/);
+    const { text } = await good("get_daily_recap");
+    expect(text).toMatch(/^Signals of \d{4}-\d\d-\d\d: \d+ won.*\nBTC: .*\nETH: /);
+    expect(await refusal("get_daily_recap", { userId: 5 })).toMatch(/^userId/);
+  });
+
+  test("get_whale_alerts tells what was found", async () => {
+    await stack.application.runMutation("whales/watches:begin", {});
+    await expect
+      .poll(async () => (await good("get_whale_alerts")).answer.count, { timeout: 100_000, interval: 1_000 })
+      .toBeGreaterThan(0);
+    const { text } = await good("get_whale_alerts", { hours: 12 });
+    expect(text).toMatch(/^\d+ whale alerts? in the last 12 h:\n[🟢🔴🟡] \w+, .*\$\d/u);
+    expect(await refusal("get_whale_alerts", { hours: 0 })).toMatch(/^hours must be/);
+  }, 180_000);
+});
+
+describe("research", () => {
+  const userId = crypto.randomUUID();
+
+  test("run_research brings summary, impacts and analysis", async () => {
+    const { text, answer } = await good("run_research", { token: "BTC" });
+    expect(text).toMatch(/^Research of .*UTC\n[🟢🔴🟡].*\nOutlook: [🟢🔴🟡] \w+\n\n- .*confidence \d+%/u);
+    expect(answer).toMatchObject({ success: true, result: { fullAnalysis: expect.any(String) } });
+    expect(await refusal("run_research", { token: 7 })).toMatch(/^token must be a string/);
+  });
+
+  test("a shift is started, followed and stopped", async () => {
+    expect(await refusal("start_research", { token: "BTC" })).toMatch(/^userId/);
+    expect((await good("get_research_status", { userId })).text).toBe(
+      "No research shift is active.\nThere are no reports yet.",
+    );
+    const started = await good("start_research", { userId, token: "ETH", telegramChatId: "123456789" });
+    const jobId = String(started.answer.jobId);
+    expect(started.text).toContain(`Job: ${jobId}`);
+    const status = await good("get_research_status", { userId });
+    expect(status.text).toMatch(/^A research shift is active: 0 min elapsed, (8 h 0|7 h 59) min to go/);
+    expect(status.answer).toMatchObject({ activeJob: { jobId, status: "active" } });
+    expect(await good("stop_research", { userId })).toEqual({
+      text: "The research shift was stopped.",
+      answer: { success: true, stopped: 1 },
+    });
+    expect((await good("stop_research", { userId })).text).toBe("No research shift was active.");
+    expect(await refusal("stop_research")).toMatch(/^userId/);
+    expect(await refusal("get_research_status", { userId: "" })).toMatch(/^userId/);
+  });
+
+  test("get_research_report says when there is none", async () => {
+    expect(await refusal("get_research_report", { token: "DOGE" })).toBe(
+      "There is no research report on DOGE yet",
+    );
+    expect(await refusal("get_research_report")).toMatch(/^token/);
+  });
+});
+
+describe("wallets", () => {
+  const userId = crypto.randomUUID();
+
+  test("the basic wallet is created once and has a balance", async () => {
+    expect(await refusal("get_wallet_balance", { userId })).toMatch(/^No wallet was found/);
+    const first = await good("create_wallet", { userId });
+    const again = await good("create_wallet", { userId });
+    expect(first.answer).toMatchObject({ existing: false });
+    expect(again.answer).toEqual({ ...first.answer, existing: true });
+    expect(again.text).toContain(`is there already: ${String(first.answer.address)}`);
+    await stack.chain?.fund(addressOf(first.answer), { ETH: 25n * 10n ** 16n });
+    const { text } = await good("get_wallet_balance", { userId });
+    expect(text).toBe(`${String(first.answer.address)} on base holds 0.25 ETH and 0 USDC.`);
+    expect(await refusal("create_wallet")).toMatch(/^userId/);
+  });
+
+  test("the custody wallet is connected, funded, swapped and sent from", async () => {
+    const { answer, text } = await good("connect_wallet", { userId });
+    expect(text).toMatch(/^The custody wallet was created: 0x/);
+    await stack.chain?.fund(addressOf(answer), { ETH: 10n ** 18n, USDC: 500_000_000n });
+    const portfolio = await good("get_portfolio", { userId });
+    expect(portfolio.text).toMatch(/\| USDC \| 500 \| \$\d.* \| \$(?:500|499)\.\d\d \|/);
+    expect(portfolio.answer).toMatchObject({ address: answer.address });
+
+    const swap = await good("swap_tokens", {
+      userId,
+      fromToken: "USDC",
+      toToken: "WETH",
+      amount: "100000000",
+      slippageBps: 200,
+    });
+    expect(swap.answer).toMatchObject({ success: true, sellAmount: "100000000" });
+    expect(swap.text).toMatch(
+      /^Swap of 100 USDC for about 0\.\d+ WETH \(at least 0\.\d+ WETH\): (?:confirmed|submitted)/,
+    );
+
+    const order = { userId, token: "USDC", toAddress: RECIPIENT, amount: "25000000" };
+    const sent = await good("send_token", { ...order, idempotencyKey: "rent" });
+    expect(sent.text).toMatch(new RegExp(`^Transfer of 25 USDC to ${RECIPIENT}: (?:confirmed|submitted)`));
+    const repeated = await good("send_token", { ...order, idempotencyKey: "rent" });
+    expect(repeated.answer.txHash).toBe(sent.answer.txHash);
+    const another = await good("send_token", order);
+    expect(another.answer.txHash).not.toBe(sent.answer.txHash);
+
+    expect(await refusal("send_token", { ...order, amount: "1.5" })).toMatch(/^amount .*decimal point/);
+    expect(await refusal("send_token", { ...order, toAddress: "0x12" })).toMatch(
+      /^toAddress must be an address/,
+    );
+    expect(await refusal("send_token", { ...order, amount: "999000000" })).toMatch(/USDC/);
+    expect(await refusal("swap_tokens", { userId, fromToken: "USDC", toToken: "USDC", amount: "1" })).toMatch(
+      /^toToken must differ/,
+    );
+    expect(await refusal("connect_wallet", { userId: " " })).toMatch(/^userId/);
+    expect(await refusal("get_portfolio")).toMatch(/^userId/);
+  }, 240_000);
+});
+
+function addressOf({ address }: Record<string, unknown>): `0x${string}` {
+  if (typeof address !== "string" || !address.startsWith("0x")) throw new Error("There is no address");
+  return `0x${address.slice(2)}`;
+}
+
+describe("the messenger", () => {
+  test("set_telegram takes both names of its fields, and names a bad one", async () => {
+    const userId = crypto.randomUUID();
+    const expected = { text: "The messenger settings are saved.", answer: { success: true } };
+    const telegramBotToken = `123456789:${"a".repeat(35)}`;
+    expect(await good("set_telegram", { userId, telegramBotToken, telegramChatId: "42" })).toEqual(expected);
+    expect(await good("set_telegram", { userId, messengerChatId: -100123 })).toEqual(expected);
+    expect(await good("set_telegram", { userId, messengerBotToken: "" })).toEqual(expected);
+    expect(await refusal("set_telegram", { userId, messengerChatId: "my chat" })).toMatch(
+      /^messengerChatId must/,
+    );
+  });
+});
