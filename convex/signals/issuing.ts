@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalAction, internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { AppError, messageOf } from "../lib/errors";
+import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { researchPool } from "../lib/pools";
 import { MINUTE } from "../lib/time";
@@ -13,7 +13,7 @@ import { vPriceSource } from "../prices/tables";
 import { completeStructured, UnusableAnswer } from "../providers/llm";
 import { dayBefore, dayOf, isIssueTime } from "./calendar";
 import { issuedCard } from "./cards";
-import { bare, chainHeadOf, findSignal, issueSignal } from "./model";
+import { bare, chainHeadOf, findSignal, issueSignal, nextIssueTime } from "./model";
 import { proposalOf, proposalShape, SIGNAL_SCHEMA_NAME, signalMessages } from "./prompts";
 import { LIFETIME_MS, problemsOf, TOKENS, type Token } from "./rules";
 import { proposalFields, vPriceAtIssue, vSignal, vToken } from "./tables";
@@ -77,11 +77,8 @@ export const write = internalAction({
     const task = await ctx.runMutation(internal.signals.issuing.beginAttempt, { runId, attempt });
     if (task === null) return null;
     try {
-      const price = await ctx.runAction(internal.prices.live.current, { token: task.token });
       // The entry is checked against this price; checking the model against itself would check nothing.
-      if (price.source === "llm") {
-        throw new AppError("upstream", `No feed and no ticker tells the live price of ${task.token}`);
-      }
+      const price = await ctx.runAction(internal.prices.live.measured, { token: task.token });
       const answer = await completeStructured({
         messages: signalMessages({ ...task, nowMs: Date.now(), price }),
         maxTokens: 1_500,
@@ -147,8 +144,8 @@ export const store = internalMutation({
   handler: async (ctx, { runId, attempt, proposal, model, price }) => {
     const run = await running(ctx, runId, attempt);
     if (run === null) return null;
-    const now = Date.now();
-    if (dayOf(now) !== run.day) {
+    const generatedAt = await nextIssueTime(ctx, Date.now());
+    if (dayOf(generatedAt) !== run.day) {
       await close(ctx, run, "failed", "The day was over before the signal was ready");
       return null;
     }
@@ -157,8 +154,8 @@ export const store = internalMutation({
       day: run.day,
       ...proposal,
       status: "PENDING",
-      generatedAt: now,
-      expiresAt: now + LIFETIME_MS,
+      generatedAt,
+      expiresAt: generatedAt + LIFETIME_MS,
       model,
       price,
     });

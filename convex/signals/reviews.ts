@@ -7,7 +7,7 @@ import { messageOf } from "../lib/errors";
 import { vCaller } from "../lib/limits";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
-import { enqueueCard } from "../messenger/model";
+import { enqueueRequestedCard } from "../messenger/requested";
 import { completeStructured } from "../providers/llm";
 import { recapCard } from "./cards";
 import { bare, findSignal } from "./model";
@@ -89,13 +89,14 @@ export const store = internalMutation({
   },
 });
 
-/** Queues the day's recap for a user's messenger. */
+/** Queues the day's recap for a user's messenger; `null` when it is not. */
 export const sendRecap = internalMutation({
   args: { day: v.string(), userId: v.string() },
-  returns: v.id("messages"),
+  returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { day, userId }) => {
     const { signals, review } = await readDay(ctx, day);
-    return enqueueCard(ctx, { userId, kind: "daily recap", paragraphs: recapCard(day, signals, review) });
+    const paragraphs = recapCard(day, signals, review);
+    return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
   },
 });
 
