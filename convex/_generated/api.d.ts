@@ -75,6 +75,7 @@ import type * as messenger_links from "../messenger/links.js";
 import type * as messenger_model from "../messenger/model.js";
 import type * as messenger_notices from "../messenger/notices.js";
 import type * as messenger_outbox from "../messenger/outbox.js";
+import type * as messenger_requested from "../messenger/requested.js";
 import type * as messenger_seals from "../messenger/seals.js";
 import type * as messenger_settings from "../messenger/settings.js";
 import type * as messenger_tables from "../messenger/tables.js";
@@ -321,6 +322,7 @@ declare const fullApi: ApiFromModules<{
   "messenger/model": typeof messenger_model;
   "messenger/notices": typeof messenger_notices;
   "messenger/outbox": typeof messenger_outbox;
+  "messenger/requested": typeof messenger_requested;
   "messenger/seals": typeof messenger_seals;
   "messenger/settings": typeof messenger_settings;
   "messenger/tables": typeof messenger_tables;

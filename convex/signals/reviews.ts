@@ -19,6 +19,8 @@ import { vSignal, type Signal } from "./tables";
 
 /** Two calls of a minute in all, and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
+/** After a failure the figures go without a review for this long: callers do not pay for a gateway that is down. */
+const REST_MS = MINUTE;
 
 const refreshKey = (day: string) => `signals review:${day}`;
 
@@ -35,12 +37,12 @@ export const ofDay = internalQuery({
   handler: async (ctx, { day }) => readDay(ctx, day),
 });
 
-/** Starts the review of a day, or joins the one under way. */
+/** Starts the review of a day, or joins the one under way or that failed within the minute. */
 export const begin = internalMutation({
   args: { day: v.string(), caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { day, caller }): Promise<Ticket> =>
-    beginRefresh(ctx, { key: refreshKey(day), leaseMs: LEASE_MS, caller }, (attempt) =>
+    beginRefresh(ctx, { key: refreshKey(day), leaseMs: LEASE_MS, restMs: REST_MS, caller }, (attempt) =>
       ctx.scheduler.runAfter(0, internal.signals.reviews.write, { day, attempt }),
     ),
 });
