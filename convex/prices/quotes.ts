@@ -60,9 +60,7 @@ export const refresh = internalAction({
     const asked = (["chainlink", ...TICKERS] as const).map(async (name): Promise<QuoteSource[]> => {
       try {
         const asking =
-          name === "chainlink"
-            ? askFeeds(deadlines.grounding)
-            : askTicker(name, QUOTED, deadlines.grounding);
+          name === "chainlink" ? askFeeds(deadlines.grounding) : askTicker(name, QUOTED, deadlines.grounding);
         const quotes = await Promise.race([asking, failAt(end)]);
         const known = QUOTED.flatMap((symbol) => {
           const quote = quotes[symbol];

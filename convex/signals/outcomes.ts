@@ -68,10 +68,7 @@ async function measuredPrice(ctx: ActionCtx, token: Token): Promise<Look | null>
 export const settle = internalMutation({
   args: {
     token: vToken,
-    price: v.union(
-      v.object({ priceUsd: v.number(), observedAt: v.number(), takenAt: v.number() }),
-      v.null(),
-    ),
+    price: v.union(v.object({ priceUsd: v.number(), observedAt: v.number(), takenAt: v.number() }), v.null()),
     after: v.number(),
   },
   returns: v.union(v.number(), v.null()),
