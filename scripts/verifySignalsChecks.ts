@@ -8,7 +8,7 @@ import {
   type IssuedContent,
   type SignalEvent,
 } from "../convex/signals/eventChain";
-import { pnlPercent } from "../convex/signals/rules";
+import { LIFETIME_MS, outcomeOf, pnlPercent, problemsOf } from "../convex/signals/rules";
 import { signalStats, statisticsOf } from "../convex/signals/statistics";
 import { addClosed, emptyTotals } from "../convex/signals/totals";
 import { publicSignal, type PublicSignal } from "../convex/signals/views";
@@ -76,15 +76,23 @@ function chainProblems(events: readonly SignalEvent[], head: ChainHead | null): 
   return problems;
 }
 
-/** What the events tell: every signal issued once, closed once and later, as its levels say. */
+/** Events of one moment may be written down in either order, and clocks differ a little. */
+const SKEW_MS = 60_000;
+
+/** What the events tell: every signal issued once and by the rules, closed once and later, as its levels say. */
 function storyProblems(events: readonly SignalEvent[]): string[] {
   const problems: string[] = [];
   const issued = new Map<string, IssuedContent>();
   const closed = new Set<string>();
+  let latest = -Infinity;
   for (const event of events) {
     const key = keyOf(event.content);
+    const at = Date.parse(event.kind === "issued" ? event.content.generatedAt : event.content.closedAt);
+    if (at < latest - SKEW_MS) problems.push(`${nameOf(event)} is older than an event before it`);
+    latest = Math.max(latest, at);
     if (event.kind === "issued") {
       if (issued.has(key)) problems.push(`${nameOf(event)}: this signal had been issued before`);
+      problems.push(...issueProblems(event.content).map((problem) => `${nameOf(event)}: ${problem}`));
       issued.set(key, event.content);
       continue;
     }
@@ -97,12 +105,41 @@ function storyProblems(events: readonly SignalEvent[]): string[] {
   return problems;
 }
 
+/** What the rules forbid to issue. */
+function issueProblems(signal: IssuedContent): string[] {
+  const { day, generatedAt, expiresAt, priceUsd, priceSource, priceObservedAt } = signal;
+  const problems: string[] = [];
+  const forbidden = problemsOf(signal, priceUsd);
+  if (forbidden !== null) problems.push(forbidden);
+  if (signal.signal === "HOLD" && (signal.tp1 !== null || signal.tp2 !== null || signal.sl !== null)) {
+    problems.push("a HOLD has no levels");
+  }
+  if (priceSource === "llm") problems.push("its live price is the model's own word");
+  if (day !== generatedAt.slice(0, 10)) problems.push(`it was issued at ${generatedAt}, not on its day`);
+  if (Date.parse(expiresAt) - Date.parse(generatedAt) !== LIFETIME_MS) {
+    problems.push(`it was issued at ${generatedAt} and cannot expire at ${expiresAt}`);
+  }
+  if (Date.parse(priceObservedAt) > Date.parse(generatedAt) + SKEW_MS) {
+    problems.push(`it was issued at ${generatedAt}, before its price was seen at ${priceObservedAt}`);
+  }
+  return problems;
+}
+
 function outcomeProblems(event: SignalEvent & { kind: "closed" }, signal: IssuedContent): string[] {
-  const { status, exitPrice, pnlPercent: told } = event.content;
+  const { status, exitPrice, pnlPercent: told, closedAt } = event.content;
   const level = { WIN: signal.tp1, LOSS: signal.sl, EXPIRED: exitPrice }[status];
   const due = exitPrice === null ? null : pnlPercent(signal.signal, signal.entry, exitPrice);
   if (exitPrice !== level) return [`${nameOf(event)}: a ${status} ends at ${level}, not at ${exitPrice}`];
-  return told === due ? [] : [`${nameOf(event)}: its PnL is ${due} %, not ${told} %`];
+  if (told !== due) return [`${nameOf(event)}: its PnL is ${due} %, not ${told} %`];
+  const now = Date.parse(closedAt);
+  const generatedAt = Date.parse(signal.generatedAt);
+  if (now < generatedAt) return [`${nameOf(event)}: it was closed at ${closedAt}, before it was issued`];
+  const look = exitPrice === null ? null : { priceUsd: exitPrice, observedAt: now, takenAt: now };
+  const outcome = outcomeOf({ ...signal, generatedAt }, look, now);
+  if (outcome?.status === status) return [];
+  return [
+    `${nameOf(event)}: at ${exitPrice} at ${closedAt} it was ${outcome === null ? "still open" : `a ${outcome.status}`}, not ${status}`,
+  ];
 }
 
 /** The signals that callers are shown against the events. */

@@ -82,6 +82,7 @@ import type * as messenger_model from "../messenger/model.js";
 import type * as messenger_notices from "../messenger/notices.js";
 import type * as messenger_notifications from "../messenger/notifications.js";
 import type * as messenger_outbox from "../messenger/outbox.js";
+import type * as messenger_requested from "../messenger/requested.js";
 import type * as messenger_seals from "../messenger/seals.js";
 import type * as messenger_settings from "../messenger/settings.js";
 import type * as messenger_tables from "../messenger/tables.js";
@@ -341,6 +342,7 @@ declare const fullApi: ApiFromModules<{
   "messenger/notices": typeof messenger_notices;
   "messenger/notifications": typeof messenger_notifications;
   "messenger/outbox": typeof messenger_outbox;
+  "messenger/requested": typeof messenger_requested;
   "messenger/seals": typeof messenger_seals;
   "messenger/settings": typeof messenger_settings;
   "messenger/tables": typeof messenger_tables;

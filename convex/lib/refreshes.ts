@@ -28,17 +28,19 @@ export type Ticket = Infer<typeof vTicket>;
 /**
  * Claims the key, or joins the attempt under way. Only who begins an attempt is charged for it.
  * @param leaseMs After this long a silent attempt counts as lost and the next caller begins another.
+ * @param restMs For this long after a failure no new attempt begins: who asks is told of the failed one.
  * @param start Schedules the work; called inside this transaction only when a new attempt begins.
  * @throws AppError `rate_limited`
  */
 export async function beginRefresh(
   ctx: MutationCtx,
-  { key, leaseMs, caller }: { key: string; leaseMs: number; caller: Caller },
+  { key, leaseMs, restMs = 0, caller }: { key: string; leaseMs: number; restMs?: number; caller: Caller },
   start: (attempt: number) => Promise<unknown>,
 ): Promise<Ticket> {
   const now = Date.now();
   const row = await find(ctx, key);
   if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
+  if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
   const begun = { key, attempt, beganAt: now, leaseUntil: now + leaseMs };
@@ -66,7 +68,7 @@ export async function finishRefresh(
     attempt,
     beganAt: row.beganAt,
     leaseUntil: 0,
-    ...(failure === null ? {} : { failure }),
+    ...(failure === null ? {} : { failure, failedAt: Date.now() }),
   });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });

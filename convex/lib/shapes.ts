@@ -14,19 +14,36 @@ export const looseNumber = z.preprocess((value) => {
   return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) ? Number(digits) : value;
 }, z.number());
 
-/** A price in USD: positive. */
-export const usd = looseNumber.pipe(z.number().positive());
+/** Nothing is worth more: what claims to be is a slip of units. */
+const MAX_USD = 1e15;
+
+/** A price or a worth in USD: positive. */
+export const usd = looseNumber.pipe(z.number().positive().max(MAX_USD));
 
 /** A rank: 1, 2, 3, … */
 export const rank = looseNumber.pipe(z.number().int().positive());
 
-/** A short piece of text, trimmed, never empty. */
-export const text = (max: number) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .transform((value) => (value.length > max ? `${value.slice(0, max - 1).trimEnd()}…` : value));
+/** Half a surrogate pair cannot be stored: it becomes the replacement character. */
+const wellFormed = z.string().transform((value) => value.replace(/\p{Surrogate}/gu, "\uFFFD"));
+
+/** A short piece of text, trimmed, never empty, well-formed whatever escapes it came with. */
+export const text = (max: number) => wellFormed.pipe(z.string().trim().min(1)).transform(cutTo(max));
+
+/** A short piece of text on one line, so that in a message it cannot pass for lines of its own. */
+export const line = (max: number) =>
+  wellFormed
+    .transform((value) => value.replace(/\s+/g, " "))
+    .pipe(z.string().trim().min(1))
+    .transform(cutTo(max));
+
+/** Cuts to a length without cutting through a character. */
+function cutTo(max: number): (value: string) => string {
+  return (value) => {
+    if (value.length <= max) return value;
+    const end = /\p{Surrogate}/u.test(value.slice(0, max - 1)) ? max - 2 : max - 1;
+    return `${value.slice(0, end).trimEnd()}…`;
+  };
+}
 
 /** One of a few words, in whatever case it comes. */
 export function word<const Words extends readonly [string, ...string[]]>(words: Words) {
@@ -39,5 +56,5 @@ export function word<const Words extends readonly [string, ...string[]]>(words: 
 /** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike. */
 export const symbol = z.preprocess(
   (value) => (typeof value === "string" ? value.trim().replace(/^\$/, "").toUpperCase() : value),
-  z.string().min(1).max(24),
+  wellFormed.pipe(z.string().min(1).max(24)),
 );

@@ -29,6 +29,8 @@ export const libTables = {
     leaseUntil: v.number(),
     /** Why the latest attempt failed; absent after a success. */
     failure: v.optional(v.string()),
+    /** Epoch ms: when it failed. */
+    failedAt: v.optional(v.number()),
   })
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),

@@ -6,6 +6,8 @@ import type { MarketFigures, MarketSource } from "./tables";
 
 /** A price further off than this share of the source's is replaced. */
 const TOLERANCE = 0.02;
+/** A price a hundred times the source's, or further off, is told as this far off. */
+const MAX_AGREEMENT_BPS = 1_000_000;
 
 const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
 
@@ -69,7 +71,7 @@ function agreement(figures: MarketFigures, { name, quotes }: QuoteSource): Marke
   return {
     name,
     asOf: iso(Math.min(...quotes.map(({ observedAt }) => observedAt))),
-    agreementBps: Math.round(Math.max(...distances) * 10_000),
+    agreementBps: Math.min(Math.round(Math.max(...distances) * 10_000), MAX_AGREEMENT_BPS),
   };
 }
 

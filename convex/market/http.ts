@@ -51,7 +51,7 @@ const marketSnapshot = z.object({
           .int()
           .nonnegative()
           .describe(
-            "The largest distance of the model's own price from this source's, over the coins it knows.",
+            "The largest distance of the model's own price from this source's, over the coins it knows; at most 1000000.",
           ),
       }),
     )

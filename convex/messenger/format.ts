@@ -14,7 +14,7 @@ export const PART_LIMIT = 4_096;
 const BOLD_TAGS = "<b></b>".length;
 const GAP = "\n\n";
 
-/** @returns The card as messages of at most 4,096 characters, cut between paragraphs wherever they fit into one. */
+/** @returns The card as messages of at most 4,096 characters, cut between paragraphs, else between lines, wherever they fit into one. */
 export function renderCard(paragraphs: readonly Paragraph[]): string[] {
   const parts: string[] = [];
   let part = "";
@@ -42,7 +42,36 @@ function fittingPieces(paragraph: Paragraph): string[] {
   const html = paragraph.map(renderSpan).join("").trim();
   if (html === "") return [];
   if (html.length <= PART_LIMIT) return [html];
-  return paragraph
+  const pieces: string[] = [];
+  let piece = "";
+  for (const line of linesOf(paragraph).flatMap(fittingLine)) {
+    if (piece === "") piece = line;
+    else if (piece.length + 1 + line.length <= PART_LIMIT) piece += `\n${line}`;
+    else {
+      pieces.push(piece);
+      piece = line;
+    }
+  }
+  return piece === "" ? pieces : [...pieces, piece];
+}
+
+function linesOf(paragraph: Paragraph): Span[][] {
+  const lines: Span[][] = [[]];
+  for (const span of paragraph) {
+    const [first = "", ...rest] = (typeof span === "string" ? span : span.bold).split("\n");
+    const styled = (text: string): Span => (typeof span === "string" ? text : { bold: text });
+    lines.at(-1)?.push(styled(first));
+    lines.push(...rest.map((text) => [styled(text)]));
+  }
+  return lines;
+}
+
+/** A line's HTML, in pieces where it is longer than a part. */
+function fittingLine(line: readonly Span[]): string[] {
+  const html = line.map(renderSpan).join("").trim();
+  if (html === "") return [];
+  if (html.length <= PART_LIMIT) return [html];
+  return line
     .flatMap((span): Span[] => {
       if (typeof span === "string") return chunks(span, PART_LIMIT);
       return chunks(span.bold, PART_LIMIT - BOLD_TAGS).map((bold) => ({ bold }));

@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { iso } from "../lib/time";
+import { iso, MINUTE } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
 import { newestSample } from "./model";
 import type { Alert, Direction, Price, PricedToken } from "./tables";
@@ -13,6 +13,8 @@ export const MAX_ACTIVE = 10;
 const SHOWN_ENDED = 10;
 /** Fired per direction and transaction: each is a card in the outbox. */
 const BATCH = 25;
+/** The sources' clocks and the service's may differ by this. */
+const SKEW_MS = MINUTE;
 
 const STATES = ["active", "fired", "cancelled"] as const;
 
@@ -83,20 +85,45 @@ export async function cancelAlert(ctx: MutationCtx, userId: string, id: string):
  */
 export async function fireCrossed(ctx: MutationCtx, price: Price): Promise<void> {
   if (price.source === "llm") return;
-  const { token, priceUsd } = price;
   for (const direction of ["above", "below"] as const) {
-    const crossed = await ctx.db
-      .query("priceAlerts")
-      .withIndex("by_crossing", (q) => {
-        const active = q.eq("token", token).eq("direction", direction).eq("state", "active");
-        return direction === "above" ? active.lte("levelUsd", priceUsd) : active.gte("levelUsd", priceUsd);
-      })
-      .take(BATCH);
-    // One that was set later was set against a later price.
-    const due = crossed.filter(({ createdAt }) => createdAt <= price.takenAt);
-    for (const row of due) await fire(ctx, row, price);
-    if (crossed.length === BATCH && due.length > 0)
-      await ctx.scheduler.runAfter(0, internal.prices.alerts.fireRest, { price });
+    const rows = await crossed(ctx, price, direction).take(BATCH);
+    await fireDue(ctx, rows, price);
+    if (rows.length === BATCH)
+      await ctx.scheduler.runAfter(0, internal.prices.alerts.fireRest, { price, direction, cursor: null });
+  }
+}
+
+/**
+ * Fires another page of what a price has crossed.
+ * @param cursor Where the page begins; `null` at the first level.
+ * @returns Where the next one begins; `null` behind the last.
+ */
+export async function fireCrossedPage(
+  ctx: MutationCtx,
+  price: Price,
+  direction: Direction,
+  cursor: string | null,
+): Promise<string | null> {
+  const { page, isDone, continueCursor } = await crossed(ctx, price, direction).paginate({
+    numItems: BATCH,
+    cursor,
+  });
+  await fireDue(ctx, page, price);
+  return isDone ? null : continueCursor;
+}
+
+function crossed(ctx: QueryCtx, { token, priceUsd }: Price, direction: Direction) {
+  return ctx.db.query("priceAlerts").withIndex("by_crossing", (q) => {
+    const active = q.eq("token", token).eq("direction", direction).eq("state", "active");
+    return direction === "above" ? active.lte("levelUsd", priceUsd) : active.gte("levelUsd", priceUsd);
+  });
+}
+
+/** Leaves those that were set later: they were set against a later price. */
+async function fireDue(ctx: MutationCtx, rows: Doc<"priceAlerts">[], price: Price): Promise<void> {
+  for (const row of rows) {
+    if (row.createdAt <= price.takenAt && row.createdAt - SKEW_MS <= price.observedAt)
+      await fire(ctx, row, price);
   }
 }
 

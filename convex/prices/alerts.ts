@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { alertsOf, cancelAlert, fireCrossed, openAlert } from "./alertRows";
+import { alertsOf, cancelAlert, fireCrossedPage, openAlert } from "./alertRows";
 import { vAlert, vDirection, vPrice, vPricedToken, type Alert, type Price } from "./tables";
 
 /** Price alerts of a user whom the caller has already made sure of. */
@@ -24,10 +24,7 @@ export const create = internalAction({
     if (!(levelUsd > 0 && levelUsd <= MAX_LEVEL_USD)) {
       throw new AppError("invalid_request", "levelUsd must be a price in USD above 0");
     }
-    const price: Price = await ctx.runAction(internal.prices.live.current, { token });
-    if (price.source === "llm") {
-      throw new AppError("upstream", `No price feed or ticker tells the price of ${token}: try again later`);
-    }
+    const price: Price = await ctx.runAction(internal.prices.live.measured, { token });
     return ctx.runMutation(internal.prices.alerts.open, { ...args, priceUsd: price.priceUsd });
   },
 });
@@ -55,10 +52,13 @@ export const cancel = internalMutation({
 
 /** Fires what one price crosses beyond a transaction's share. */
 export const fireRest = internalMutation({
-  args: { price: vPrice },
+  args: { price: vPrice, direction: vDirection, cursor: v.union(v.string(), v.null()) },
   returns: v.null(),
-  handler: async (ctx, { price }) => {
-    await fireCrossed(ctx, price);
+  handler: async (ctx, { price, direction, cursor }) => {
+    const next = await fireCrossedPage(ctx, price, direction, cursor);
+    if (next !== null) {
+      await ctx.scheduler.runAfter(0, internal.prices.alerts.fireRest, { price, direction, cursor: next });
+    }
     return null;
   },
 });

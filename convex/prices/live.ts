@@ -1,11 +1,12 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { modelPrice } from "./modelData";
 import { findPrices } from "./sources";
-import { PRICED_TOKENS, vPrice, vPricedToken, type Price } from "./tables";
+import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "./tables";
 
 /**
  * The live price of a token in USD: the newest sample when it was taken at most 60 s ago; else from Chainlink's feeds,
@@ -17,11 +18,8 @@ export const current = providerAction({
   args: { token: vPricedToken },
   returns: vPrice,
   handler: async (ctx, { token }): Promise<Price> => {
-    const young: Price | null = await ctx.runQuery(internal.prices.samples.young, { token, now: Date.now() });
-    if (young !== null) return young;
-    const { found, failures } = await findPrices([token]);
-    const [best] = found;
-    if (best !== undefined) return ctx.runMutation(internal.prices.samples.store, best);
+    const { price: best, failures } = await bestPrice(ctx, token, { model: true });
+    if (best !== null) return best;
     try {
       const price = await modelPrice(ctx, token, { ask: true });
       if (price !== null) {
@@ -34,6 +32,43 @@ export const current = providerAction({
     throw new AppError("upstream", `No source gives a live price of ${token}: ${failures.join("; ")}`);
   },
 });
+
+/**
+ * As `current`, but from feeds and tickers alone: for who has no use for the model's word, which is neither asked for nor
+ * taken.
+ * @throws AppError `upstream` naming what failed when none of them answers.
+ */
+export const measured = providerAction({
+  args: { token: vPricedToken },
+  returns: vPrice,
+  handler: async (ctx, { token }): Promise<Price> => {
+    const { price, failures } = await bestPrice(ctx, token, { model: false });
+    if (price !== null) return price;
+    throw new AppError(
+      "upstream",
+      `No price feed or ticker tells the price of ${token}: ${failures.join("; ")}`,
+    );
+  },
+});
+
+/**
+ * The young sample, else a new one from feeds and tickers; `null`, and why, when none of them tells the price.
+ * @param model Whether a young sample may be the model's word.
+ */
+async function bestPrice(
+  ctx: ActionCtx,
+  token: PricedToken,
+  { model }: { model: boolean },
+): Promise<{ price: Price | null; failures: string[] }> {
+  const young: Price | null = await ctx.runQuery(internal.prices.samples.young, { token, now: Date.now() });
+  if (young !== null && (model || young.source !== "llm")) return { price: young, failures: [] };
+  const { found, failures } = await findPrices([token]);
+  const [best] = found;
+  return {
+    price: best === undefined ? null : await ctx.runMutation(internal.prices.samples.store, best),
+    failures,
+  };
+}
 
 /**
  * Takes one sample of each token; one call to the chain serves all. A token that neither feeds nor tickers know gets the

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { MINUTE } from "../lib/time";
+import { DAY, MINUTE } from "../lib/time";
 import {
   askProvider,
   postJson,
@@ -22,6 +22,8 @@ const UPSTREAM = "The agent API";
 
 /** Without a `resetAt`, a refusal for too many requests means a minute. */
 const DEFAULT_WAIT_MS = MINUTE;
+/** Its limits are a day's: a later `resetAt` is a slip. */
+const MAX_WAIT_MS = DAY;
 
 const jobId = z.string().min(1).max(200);
 const acceptedShape = z.object({ jobId });
@@ -96,6 +98,8 @@ function succeeded(result: Exchange, now: number): unknown {
   const failure = statusFailure(UPSTREAM, result.status);
   if (result.status !== 429) throw failure;
   const limit = limitShape.safeParse(result.body);
-  const retryAfterMs = limit.success ? Math.max(0, limit.data.resetAt - now) : DEFAULT_WAIT_MS;
+  const retryAfterMs = limit.success
+    ? Math.min(Math.max(0, limit.data.resetAt - now), MAX_WAIT_MS)
+    : DEFAULT_WAIT_MS;
   throw new AppError("upstream", failure.message, { retryAfterMs });
 }

@@ -13,7 +13,7 @@ const ENDINGS = { PENDING: "⏳ open", WIN: "✅ win", LOSS: "❌ loss", EXPIRED
 export function issuedCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
   return [
     [{ bold: "📈 Trading signals · 1h" }, `\n${dateTime(Math.max(...times(signals)))}`],
-    ...signals.flatMap((signal) => [levelLines(signal), [signal.reasoning]]),
+    ...signals.flatMap((signal) => [levelLines(signal), [quoted(signal.reasoning)]]),
     ...headLine(head),
   ];
 }
@@ -24,7 +24,7 @@ export function latestCard(signals: readonly Signal[], head: ChainHead | null): 
     [{ bold: "📈 Latest signals · 1h" }],
     ...signals.flatMap((signal) => [
       [...levelLines(signal), `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`],
-      [signal.reasoning],
+      [quoted(signal.reasoning)],
     ]),
     ...headLine(head),
   ];
@@ -115,7 +115,12 @@ function weekSignal(one: WeekSignal | null | undefined): string {
 }
 
 function reviewLines(review: string | null): Paragraph[] {
-  return review === null ? [] : [[{ bold: "Review" }, `\n${review}`]];
+  return review === null ? [] : [[{ bold: "Review" }, `\n${quoted(review)}`]];
+}
+
+/** The model's words between marks: they never stand as a line of the card's own. */
+function quoted(words: string): string {
+  return `“${words}”`;
 }
 
 /** Whoever keeps this line can prove that nothing before it was changed. */

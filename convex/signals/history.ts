@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { enqueueCard } from "../messenger/model";
+import { enqueueRequestedCard } from "../messenger/requested";
 import { latestCard } from "./cards";
 import { bare, chainHeadOf, latestSignals, totalsOf } from "./model";
 import type { Token } from "./rules";
@@ -15,7 +15,7 @@ export const latest = internalQuery({
   handler: async (ctx, { tokens }) => latestSignals(ctx, tokens),
 });
 
-/** Queues a card with the newest signals for a user's messenger; `null` when there are none to tell of. */
+/** Queues a card with the newest signals for a user's messenger; `null` when none is. */
 export const sendLatest = internalMutation({
   args: { tokens: v.array(vToken), userId: v.string() },
   returns: v.union(v.id("messages"), v.null()),
@@ -23,7 +23,7 @@ export const sendLatest = internalMutation({
     const signals = await latestSignals(ctx, tokens);
     if (signals.length === 0) return null;
     const paragraphs = latestCard(signals, await chainHeadOf(ctx));
-    return enqueueCard(ctx, { userId, kind: "latest signals", paragraphs });
+    return enqueueRequestedCard(ctx, { userId, kind: "latest signals", paragraphs });
   },
 });
 

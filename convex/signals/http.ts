@@ -7,7 +7,7 @@ import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
-import { iso } from "../lib/time";
+import { iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { dayOf } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
@@ -98,6 +98,9 @@ const history: MountedEndpoint = endpoint({
   },
 });
 
+/** What the waits for a review and for a card take beyond their deadlines. */
+const MARGIN_MS = 2 * SECOND;
+
 const tokenRecord = z.object({
   wins: z.number(),
   losses: z.number(),
@@ -126,7 +129,7 @@ const recap: MountedEndpoint = endpoint({
     "The review is written once per day and set of outcomes, and shared. A missing one never keeps the figures back; a day without signals has none.",
   needs: [],
   errors: {
-    rate_limited: `A review had to be written, and this caller has asked for too many. ${tooManyCards}`,
+    rate_limited: tooManyCards,
   },
   example: {
     input: {},
@@ -151,8 +154,8 @@ const recap: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, { caller }) => {
     const day = dayOf(Date.now());
-    // Both waits together end before the caller's patience does.
-    const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery);
+    // Both waits together, and what each runs over, end before the caller's patience does.
+    const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
     const { signals, review } = await reviewedDay(ctx, day, caller, patience);
     const byToken = (token: string) => {
       const own = signals.filter((signal) => signal.token === token);

@@ -4,7 +4,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
-import { AppError, messageOf } from "../lib/errors";
+import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { researchPool } from "../lib/pools";
 import { providerAction } from "../lib/providerCalls";
@@ -15,7 +15,7 @@ import { vPriceSource } from "../prices/tables";
 import { completeStructured, UnusableAnswer } from "../providers/llm";
 import { dayBefore, dayOf, isIssueTime } from "./calendar";
 import { issuedCard } from "./cards";
-import { bare, chainHeadOf, findSignal, issueSignal } from "./model";
+import { bare, chainHeadOf, findSignal, issueSignal, nextIssueTime } from "./model";
 import { proposalOf, proposalShape, SIGNAL_SCHEMA_NAME, signalMessages } from "./prompts";
 import { LIFETIME_MS, problemsOf, TOKENS, type Token } from "./rules";
 import { proposalFields, vPriceAtIssue, vSignal, vToken } from "./tables";
@@ -81,11 +81,8 @@ export const write = providerAction({
     const task = await ctx.runMutation(internal.signals.issuing.beginAttempt, { runId, attempt });
     if (task === null) return null;
     try {
-      const price = await ctx.runAction(internal.prices.live.current, { token: task.token });
       // The entry is checked against this price; checking the model against itself would check nothing.
-      if (price.source === "llm") {
-        throw new AppError("upstream", `No feed and no ticker tells the live price of ${task.token}`);
-      }
+      const price = await ctx.runAction(internal.prices.live.measured, { token: task.token });
       const answer = await completeStructured({
         messages: signalMessages({ ...task, nowMs: Date.now(), price }),
         maxTokens: 1_500,
@@ -151,8 +148,8 @@ export const store = internalMutation({
   handler: async (ctx, { runId, attempt, proposal, model, price }) => {
     const run = await running(ctx, runId, attempt);
     if (run === null) return null;
-    const now = Date.now();
-    if (dayOf(now) !== run.day) {
+    const generatedAt = await nextIssueTime(ctx, Date.now());
+    if (dayOf(generatedAt) !== run.day) {
       await close(ctx, run, "failed", "The day was over before the signal was ready");
       return null;
     }
@@ -161,8 +158,8 @@ export const store = internalMutation({
       day: run.day,
       ...proposal,
       status: "PENDING",
-      generatedAt: now,
-      expiresAt: now + LIFETIME_MS,
+      generatedAt,
+      expiresAt: generatedAt + LIFETIME_MS,
       model,
       price,
     });

@@ -38,6 +38,12 @@ export function bare({ _id, _creationTime, ...signal }: Doc<"signals">): Signal 
   return signal;
 }
 
+/** The moment at which a signal is issued now: later than every other's, since callers page by it. */
+export async function nextIssueTime(ctx: QueryCtx, now: number): Promise<number> {
+  const newest = await ctx.db.query("signals").withIndex("by_generatedAt").order("desc").first();
+  return Math.max(now, (newest?.generatedAt ?? 0) + 1);
+}
+
 /** Stores a new signal with its event. */
 export async function issueSignal(ctx: MutationCtx, signal: Signal): Promise<void> {
   await ctx.db.insert("signals", signal);

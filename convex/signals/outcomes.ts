@@ -53,15 +53,14 @@ export const look = internalAction({
 
 async function measuredPrice(ctx: ActionCtx, token: Token): Promise<Look | null> {
   try {
-    const { priceUsd, source, takenAt } = await ctx.runAction(internal.prices.live.current, { token });
-    if (source !== "llm") return { priceUsd, takenAt };
-    log.warn("signals.no measured price", { token });
+    const { priceUsd, observedAt, takenAt } = await ctx.runAction(internal.prices.live.measured, { token });
+    return { priceUsd, observedAt, takenAt };
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
     log.warn("signals.no measured price", { token, reason: failure.message });
+    return null;
   }
-  return null;
 }
 
 /**
@@ -71,7 +70,7 @@ async function measuredPrice(ctx: ActionCtx, token: Token): Promise<Look | null>
 export const settle = internalMutation({
   args: {
     token: vToken,
-    price: v.union(v.object({ priceUsd: v.number(), takenAt: v.number() }), v.null()),
+    price: v.union(v.object({ priceUsd: v.number(), observedAt: v.number(), takenAt: v.number() }), v.null()),
     after: v.number(),
   },
   returns: v.union(v.number(), v.null()),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { looseNumber, text, usd, word } from "../lib/shapes";
+import { line, looseNumber, usd, word } from "../lib/shapes";
 import { iso } from "../lib/time";
 import type { Message } from "../providers/llm";
 import { standingOf } from "./standing";
@@ -12,23 +12,34 @@ export const SIGNAL_SCHEMA_NAME = "trading_signal";
 
 const level = usd.nullable().describe("USD; null for HOLD");
 
-/** What the model must send. Whether it may be issued, `signals/rules` says. */
-export const proposalShape = z.object({
-  signal: word(["buy", "sell", "hold"]).describe("buy, sell or hold"),
-  entry: usd.describe("USD, near the live price"),
-  tp1: level,
-  tp2: level,
-  sl: level,
-  confidence: looseNumber.describe("Whole percent, 0 to 100"),
-  reasoning: text(800).describe("Two to four sentences"),
-});
+const direction = word(["buy", "sell", "hold"]);
+const holding = z.looseObject({ signal: direction.pipe(z.literal("hold")) });
+
+/**
+ * What the model must send. Whether it may be issued, `signals/rules` says. Levels on a HOLD mean nothing, so whatever
+ * stands for them, or does not, is null.
+ */
+export const proposalShape = z.preprocess(
+  (value) => {
+    const { success, data } = holding.safeParse(value);
+    return success ? { ...data, tp1: null, tp2: null, sl: null } : value;
+  },
+  z.object({
+    signal: direction.describe("buy, sell or hold"),
+    entry: usd.describe("USD, near the live price"),
+    tp1: level,
+    tp2: level,
+    sl: level,
+    confidence: looseNumber.describe("Whole percent, 0 to 100"),
+    reasoning: line(800).describe("Two to four sentences"),
+  }),
+);
 
 const DIRECTIONS = { buy: "BUY", sell: "SELL", hold: "HOLD" } as const;
 
-/** The model's answer as a proposal: levels on a HOLD mean nothing and are dropped. */
+/** The model's answer as a proposal. */
 export function proposalOf({ signal, ...rest }: z.output<typeof proposalShape>): Proposal {
-  const levels = signal === "hold" ? { tp1: null, tp2: null, sl: null } : {};
-  return { ...rest, ...levels, signal: DIRECTIONS[signal] };
+  return { ...rest, signal: DIRECTIONS[signal] };
 }
 
 export type SignalContext = {
@@ -75,7 +86,7 @@ export function signalMessages({ token, nowMs, price, closes, yesterday }: Signa
 
 export const REVIEW_SCHEMA_NAME = "signal_review";
 
-export const reviewShape = z.object({ review: text(1_200).describe("Two to five sentences") });
+export const reviewShape = z.object({ review: line(1_200).describe("Two to five sentences") });
 
 const REVIEWER =
   "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +

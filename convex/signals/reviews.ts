@@ -8,7 +8,7 @@ import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
-import { enqueueCard } from "../messenger/model";
+import { enqueueRequestedCard } from "../messenger/requested";
 import { completeStructured } from "../providers/llm";
 import { recapCard } from "./cards";
 import { bare, findSignal } from "./model";
@@ -20,6 +20,8 @@ import { vSignal, type Signal } from "./tables";
 
 /** Two calls of a minute in all, and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
+/** After a failure the figures go without a review for this long: callers do not pay for a gateway that is down. */
+const REST_MS = MINUTE;
 
 const refreshKey = (day: string) => `signals review:${day}`;
 
@@ -36,12 +38,12 @@ export const ofDay = internalQuery({
   handler: async (ctx, { day }) => readDay(ctx, day),
 });
 
-/** Starts the review of a day, or joins the one under way. */
+/** Starts the review of a day, or joins the one under way or that failed within the minute. */
 export const begin = internalMutation({
   args: { day: v.string(), caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { day, caller }): Promise<Ticket> =>
-    beginRefresh(ctx, { key: refreshKey(day), leaseMs: LEASE_MS, caller }, (attempt) =>
+    beginRefresh(ctx, { key: refreshKey(day), leaseMs: LEASE_MS, restMs: REST_MS, caller }, (attempt) =>
       ctx.scheduler.runAfter(0, internal.signals.reviews.write, { day, attempt }),
     ),
 });
@@ -90,13 +92,14 @@ export const store = internalMutation({
   },
 });
 
-/** Queues the day's recap for a user's messenger. */
+/** Queues the day's recap for a user's messenger; `null` when it is not. */
 export const sendRecap = internalMutation({
   args: { day: v.string(), userId: v.string() },
-  returns: v.id("messages"),
+  returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { day, userId }) => {
     const { signals, review } = await readDay(ctx, day);
-    return enqueueCard(ctx, { userId, kind: "daily recap", paragraphs: recapCard(day, signals, review) });
+    const paragraphs = recapCard(day, signals, review);
+    return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
   },
 });
 

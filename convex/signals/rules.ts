@@ -1,4 +1,4 @@
-import { HOUR } from "../lib/time";
+import { HOUR, MINUTE } from "../lib/time";
 
 /** What a signal must be, and how it ends. Pure. Prices are USD, `pnlPercent` 1.5 is 1.5 %. */
 
@@ -12,6 +12,9 @@ export const LIFETIME_MS = 6 * HOUR;
 
 /** One that nobody could price is closed without a result once it is expired for as long again as it lived. */
 export const UNPRICED_MS = 2 * LIFETIME_MS;
+
+/** The sources' clocks and the service's may differ by this. */
+const SKEW_MS = MINUTE;
 
 /** The entry may be this far from the live price: a fraction. */
 const MAX_ENTRY_DISTANCE = 0.03;
@@ -57,8 +60,8 @@ function levelProblems({ entry, tp1, tp2, sl }: Levels, signal: "BUY" | "SELL", 
   return [];
 }
 
-/** A price somebody measured, and when it was taken (epoch ms). */
-export type Look = { priceUsd: number; takenAt: number };
+/** A price somebody measured; epoch ms: when its source saw it, and when the service took it. */
+export type Look = { priceUsd: number; observedAt: number; takenAt: number };
 
 export type Outcome = {
   status: "WIN" | "LOSS" | "EXPIRED";
@@ -70,7 +73,7 @@ export type Outcome = {
 
 /**
  * How a pending signal stands at a look; `null` while it goes on. The price decides before age. A look from before the
- * signal was issued is none.
+ * signal was issued is none, and neither is a new one at an older price.
  * @param look `null` when no measured price is in reach.
  */
 export function outcomeOf(
@@ -79,7 +82,7 @@ export function outcomeOf(
   now: number,
 ): Outcome | null {
   const age = now - signal.generatedAt;
-  if (look === null || look.takenAt < signal.generatedAt) {
+  if (look === null || isFromBefore(signal, look)) {
     return age > UNPRICED_MS ? { status: "EXPIRED", exitPrice: null, pnlPercent: null } : null;
   }
   const reached = levelReached(signal, look.priceUsd);
@@ -90,6 +93,10 @@ export function outcomeOf(
   });
   if (reached !== null) return close(reached.status, reached.level);
   return age > LIFETIME_MS ? close("EXPIRED", look.priceUsd) : null;
+}
+
+function isFromBefore({ generatedAt }: { generatedAt: number }, { observedAt, takenAt }: Look): boolean {
+  return takenAt < generatedAt || observedAt < generatedAt - SKEW_MS;
 }
 
 function levelReached({ signal, tp1, sl }: Levels, price: number) {

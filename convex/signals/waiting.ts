@@ -8,8 +8,7 @@ import type { Signal } from "./tables";
 
 /**
  * A UTC day's signals as they stand, with their review where that can be had in time: a missing one (`null`) never
- * keeps the figures back.
- * @throws AppError `rate_limited` when a review had to be written and the caller has asked for too many.
+ * keeps the figures back, and neither does a caller's having asked for too many.
  */
 export async function reviewedDay(
   ctx: ActionCtx,
@@ -24,7 +23,8 @@ export async function reviewedDay(
     const ticket = await ctx.runMutation(internal.signals.reviews.begin, { day, caller });
     await awaitRefresh(ctx, ticket, AbortSignal.timeout(Math.max(0, patienceMs)));
   } catch (error) {
-    if (failureOf(error)?.code !== "upstream") throw error;
+    const code = failureOf(error)?.code;
+    if (code !== "upstream" && code !== "rate_limited") throw error;
   }
   return ctx.runQuery(internal.signals.reviews.ofDay, { day });
 }

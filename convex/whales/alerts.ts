@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { enqueueCard } from "../messenger/model";
+import { enqueueRequestedCard } from "../messenger/requested";
 import { alertCard } from "./cards";
 import { alertsSince } from "./model";
 import { reportedFields } from "./tables";
@@ -24,13 +24,13 @@ export const since = internalQuery({
   },
 });
 
-/** Puts a card of the last hours' alerts into a user's messenger. */
+/** Queues a card of the last hours' alerts for a user's messenger; `null` when it is not. */
 export const send = internalMutation({
   args: { userId: v.string(), hours: v.number(), since: v.number() },
-  returns: v.id("messages"),
+  returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, hours, since }) => {
     const alerts = await alertsSince(ctx, since);
-    return enqueueCard(ctx, {
+    return enqueueRequestedCard(ctx, {
       userId,
       kind: "requested whale alerts",
       paragraphs: alertCard({ hours, at: Date.now(), alerts }),

@@ -15,8 +15,10 @@ export const MAX_LISTED = 500;
 
 /**
  * Stores what is new and merges what is known. Two alerts are the same movement when, within six hours, they name the
- * same token and the same transaction; or when at most one of them names a transaction, and token, type and (within
- * 10 %) amount agree. A known alert keeps its first telling and only takes on a transaction it lacked.
+ * same token and the same transaction. Where at most one of them names a transaction, so are two alerts of one answer
+ * whose token, type, amount and description are the same, and two of different answers whose token and type are, with
+ * amounts within 10 %: the nearest amounts first, and never two alerts of an answer with one that was known. A known
+ * alert keeps its first telling and only takes on a transaction it lacked.
  */
 export async function storeAlerts(
   ctx: MutationCtx,
@@ -24,10 +26,12 @@ export async function storeAlerts(
   alerts: readonly Reported[],
   now: number,
 ): Promise<{ stored: Doc<"whaleAlerts">[]; merged: number }> {
+  const told = distinct(alerts);
+  const known = await matches(ctx, told, now - SAME_WITHIN_MS);
   const stored: Doc<"whaleAlerts">[] = [];
-  for (const alert of alerts) {
-    const known = await findSame(ctx, alert, now - SAME_WITHIN_MS);
-    if (known === null) {
+  for (const alert of told) {
+    const same = known.get(alert);
+    if (same === undefined) {
       const alertId = await ctx.db.insert("whaleAlerts", {
         ...alert,
         detectedAt: now,
@@ -35,42 +39,100 @@ export async function storeAlerts(
         messengerSent: false,
         verified: false,
         checks: 0,
-        checkAt: alert.txHash === undefined ? NEVER : now,
+        checkAt: checkAt(alert, now),
       });
       const row = await ctx.db.get("whaleAlerts", alertId);
       if (row !== null) stored.push(row);
-    } else if (known.txHash === undefined && alert.txHash !== undefined) {
-      await ctx.db.patch("whaleAlerts", known._id, { txHash: alert.txHash, checkAt: now });
+    } else if (same.txHash === undefined && alert.txHash !== undefined) {
+      await ctx.db.patch("whaleAlerts", same._id, { txHash: alert.txHash, checkAt: checkAt(alert, now) });
     }
   }
   return { stored, merged: alerts.length - stored.length };
 }
 
-async function findSame(ctx: QueryCtx, alert: Reported, since: number): Promise<Doc<"whaleAlerts"> | null> {
-  const { txHash } = alert;
-  if (txHash !== undefined) {
-    const sameHash = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
-      .order("desc")
-      .take(10);
-    const same = sameHash.find(({ token, detectedAt }) => token === alert.token && detectedAt >= since);
-    if (same !== undefined) return same;
+/** Only a transaction that this chain may have is looked for. */
+function checkAt({ txHash }: Reported, now: number): number {
+  return txHash?.startsWith("0x") === true ? now : NEVER;
+}
+
+/** One answer's alerts, each movement once. */
+function distinct(alerts: readonly Reported[]): Reported[] {
+  const told: Reported[] = [];
+  for (const alert of alerts) {
+    const index = told.findIndex((one) => isRepeat(one, alert));
+    const first = told[index];
+    if (first === undefined) told.push(alert);
+    else if (first.txHash === undefined && alert.txHash !== undefined) {
+      told[index] = { ...first, txHash: alert.txHash };
+    }
   }
-  const alike = await ctx.db
+  return told;
+}
+
+function isRepeat(one: Reported, other: Reported): boolean {
+  if (one.token !== other.token) return false;
+  if (one.txHash !== undefined && other.txHash !== undefined) return one.txHash === other.txHash;
+  return (
+    one.alertType === other.alertType && one.amount === other.amount && one.description === other.description
+  );
+}
+
+/** Which of an answer's alerts are known: by transaction first, then by their amounts, the nearest first. */
+async function matches(
+  ctx: QueryCtx,
+  alerts: readonly Reported[],
+  since: number,
+): Promise<Map<Reported, Doc<"whaleAlerts">>> {
+  const known = new Map<Reported, Doc<"whaleAlerts">>();
+  const taken = new Set<Id<"whaleAlerts">>();
+  const take = (alert: Reported, row: Doc<"whaleAlerts">) => {
+    known.set(alert, row);
+    taken.add(row._id);
+  };
+  for (const alert of alerts) {
+    const row = await withTransaction(ctx, alert, since);
+    if (row !== null) take(alert, row);
+  }
+  const pairs: { alert: Reported; row: Doc<"whaleAlerts">; apart: number }[] = [];
+  for (const alert of alerts.filter((one) => !known.has(one))) {
+    for (const row of await alike(ctx, alert, since)) pairs.push({ alert, row, apart: apart(alert, row) });
+  }
+  for (const { alert, row } of pairs.toSorted((a, b) => a.apart - b.apart)) {
+    if (!known.has(alert) && !taken.has(row._id)) take(alert, row);
+  }
+  return known;
+}
+
+async function withTransaction(
+  ctx: QueryCtx,
+  { token, txHash }: Reported,
+  since: number,
+): Promise<Doc<"whaleAlerts"> | null> {
+  if (txHash === undefined) return null;
+  const rows = await ctx.db
+    .query("whaleAlerts")
+    .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
+    .order("desc")
+    .take(10);
+  return rows.find((row) => row.token === token && row.detectedAt >= since) ?? null;
+}
+
+async function alike(ctx: QueryCtx, alert: Reported, since: number): Promise<Doc<"whaleAlerts">[]> {
+  const rows = await ctx.db
     .query("whaleAlerts")
     .withIndex("by_token_and_alertType", (q) =>
       q.eq("token", alert.token).eq("alertType", alert.alertType).gte("detectedAt", since),
     )
     .order("desc")
     .take(LOOK_AT);
-  return alike.find((one) => isSame(one, alert)) ?? null;
+  return rows.filter(
+    (row) => (row.txHash === undefined || alert.txHash === undefined) && apart(alert, row) <= SAME_AMOUNT,
+  );
 }
 
-function isSame(one: Reported, other: Reported): boolean {
-  if (one.txHash !== undefined && other.txHash !== undefined) return false;
-  const larger = Math.max(one.amount, other.amount);
-  return Math.abs(one.amount - other.amount) <= larger * SAME_AMOUNT;
+/** How far two amounts are apart, as a share of the larger. */
+function apart(one: Reported, other: Reported): number {
+  return Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
 }
 
 /** Alerts since a moment (epoch ms), newest first, at most `MAX_LISTED`. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { extractJson } from "../lib/json";
-import { symbol, text, usd, word } from "../lib/shapes";
+import { line, symbol, usd, word } from "../lib/shapes";
 import type { Reported } from "./tables";
 
 /** What the agent is asked each hour, and how its answer is read. */
@@ -19,7 +19,7 @@ const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
 export const PROMPT = [
   `Find the notable whale movements in crypto of the last ${WINDOW_HOURS} hours: large transfers into and out of exchanges, large on-chain transfers, and moves of wallets known as smart money. Only read; do not trade, transfer or sign anything.`,
   `Answer with a JSON array and nothing else, at most ${MAX_ALERTS} items, largest first, [] when there are none. Each item:`,
-  `{"token": "symbol such as ETH", "alertType": ${quoted(ALERT_TYPES)}, "amount": value in USD as a plain number, "direction": ${quoted(DIRECTIONS)}, "description": "one sentence", "txHash": "0x…, only when you know the transaction"}`,
+  `{"token": "symbol such as ETH", "alertType": ${quoted(ALERT_TYPES)}, "amount": value in USD as a plain number, "direction": ${quoted(DIRECTIONS)}, "description": "one sentence", "txHash": "only when you know the transaction"}`,
   "Report only movements you have found. Never invent one, and never invent a transaction hash.",
 ].join("\n");
 
@@ -35,7 +35,7 @@ const alertShape = z.object({
   ),
   amount: usd.pipe(z.number().max(MAX_USD)),
   direction: word(DIRECTIONS),
-  description: text(500),
+  description: line(500),
   txHash: z.unknown().optional(),
 });
 
@@ -71,9 +71,15 @@ export function readAnswer(response: string): ReadAnswer {
   return { alerts, dropped: list.data.length - alerts.length, note: null };
 }
 
-/** A transaction hash, or nothing: an alert does not fall with a malformed one. */
+/** A transaction's name on some chain, or nothing: an alert does not fall with a malformed one. */
 function hashOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
-  const hash = value.trim().toLowerCase();
-  return /^0x[0-9a-f]{64}$/.test(hash) ? hash : undefined;
+  const hash = value.trim();
+  if (HEX_HASH.test(hash)) return hash.toLowerCase();
+  return BASE58_SIGNATURE.test(hash) ? hash : undefined;
 }
+
+/** EVM chains' with `0x`, Bitcoin's and others' without. */
+const HEX_HASH = /^(?:0x)?[0-9a-f]{64}$/i;
+/** Solana's: 64 bytes in base58, where case counts. */
+const BASE58_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{80,88}$/;

@@ -18,7 +18,7 @@ export const reportedFields = {
   amount: v.number(),
   direction: vDirection,
   description: v.string(),
-  /** `0x` and 64 hex digits in lower case. */
+  /** 64 hex digits in lower case, with `0x` where the chain writes it; or a base58 signature. */
   txHash: v.optional(v.string()),
 };
 

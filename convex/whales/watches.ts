@@ -8,7 +8,7 @@ import { optional } from "../lib/env";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { HOUR, iso, MINUTE, SECOND } from "../lib/time";
+import { DAY, HOUR, iso, MINUTE, SECOND } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
 import { alertCard } from "./cards";
@@ -29,6 +29,8 @@ const LEASE_MS = MINUTE;
 const GIVE_UP_MS = 5 * MINUTE;
 const FIRST_POLL_MS = 2 * SECOND;
 const SLOWEST_POLL_MS = 20 * SECOND;
+/** A pause ends after a day at the latest, whatever the agent API said. */
+const MAX_PAUSE_MS = DAY;
 /** Lost steps per run of `resume`: there is one watch an hour. */
 const BATCH = 10;
 
@@ -55,7 +57,7 @@ export const begin = internalMutation({
       leaseUntil: now + LEASE_MS,
       polls: 0,
     });
-    const pausedUntil = latest?.pausedUntil ?? 0;
+    const pausedUntil = Math.min(latest?.pausedUntil ?? 0, now + MAX_PAUSE_MS);
     if (pausedUntil > now) {
       const note = `The agent API takes no prompts until ${iso(pausedUntil)}`;
       await end(ctx, watchId, { state: "failed", note, pausedUntil });
@@ -150,10 +152,12 @@ export const poll = providerAction({
       }
     } catch (error) {
       const failure = failureOf(error);
-      if (failure === null) throw error;
-      if (isTooOld) await fail(`The agent's job did not end in time. ${failure.message}`);
-      else {
-        const waitMs = failure.retryAfterMs ?? 0;
+      if (failure === null) log.error("whales.poll failed", { watchId, reason: messageOf(error) });
+      if (isTooOld) {
+        const reason = failure?.message ?? "Its answer could not be stored";
+        await fail(`The agent's job did not end in time. ${reason}`);
+      } else {
+        const waitMs = failure?.retryAfterMs ?? 0;
         await ctx.runMutation(internal.whales.watches.askAgain, { watchId, claim, waitMs });
       }
     }

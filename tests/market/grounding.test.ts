@@ -160,6 +160,47 @@ describe("GET /mcp/market", () => {
     );
   });
 
+  const absurd = (app: App, usd: number, times?: number) => {
+    const { market } = app.standins;
+    const key = { usd, usd_24h_change: 0 };
+    const top20 = market.coins().slice(0, 20);
+    const content = {
+      keyPrices: { bitcoin: key, ethereum: key, solana: key },
+      trending: market.trending(),
+      top20: top20.map((coin, i) => ({ ...coin, rank: i + 1 })),
+    };
+    const reply = { mode: "reply" as const, content: JSON.stringify(content) };
+    app.standins.fail("llm", times === undefined ? reply : { ...reply, times });
+  };
+
+  test("replaces an absurd price, and tells a distance within its bounds", async () => {
+    const app = createApp();
+    absurd(app, 1e13);
+    const { status, body } = await app.get("/mcp/market");
+    expect(status).toBe(200);
+    expect(body.keyPrices).toMatchObject({
+      solana: { usd: expect.closeTo(app.standins.market.coin("SOL").price, -1) },
+    });
+    expect(body.sources).toMatchObject(
+      ["coinbase", "binance", "coingecko"].map((name) => ({ name, agreementBps: 1_000_000 })),
+    );
+  });
+
+  test.each([1e20, 1e308])(
+    "sends a price of %d back once; a second one is the gateway's failure",
+    async (usd) => {
+      const app = createApp();
+      absurd(app, usd, 1);
+      expect((await app.get("/mcp/market")).status).toBe(200);
+      expect(JSON.stringify(app.standins.sent("llm")[1]?.body)).toContain("keyPrices.bitcoin.usd");
+      closeApp();
+      const again = createApp();
+      absurd(again, usd);
+      const { status, body } = await again.get("/mcp/market");
+      expect([status, body.error]).toEqual([502, expect.stringContaining("The LLM gateway")]);
+    },
+  );
+
   test("with every source down still answers, and says so", async () => {
     const app = createApp();
     app.standins.fail("tickers", { mode: "drop" });

@@ -51,5 +51,17 @@ describe("a card's parts", () => {
     for (const part of parts) expect(part.endsWith(".")).toBe(true);
   });
 
+  test("cut an oversized paragraph between its lines, styles and all", () => {
+    const lines = Array.from({ length: 20 }, (_, i) => `🔴 line ${i} · ${"word ".repeat(60).trim()}`);
+    const spans = lines.flatMap((one, i) => [{ bold: `${i === 0 ? "Title\n" : "\n"}Mark ${i}` }, ` ${one}`]);
+    const parts = renderCard([spans, ["Behind."]]);
+    expect(parts.length).toBeGreaterThan(1);
+    expect(parts.flatMap((part) => part.split("\n")).filter((one) => one !== "")).toEqual([
+      "<b>Title</b>",
+      ...lines.map((one, i) => `<b>Mark ${i}</b> ${one}`),
+      "Behind.",
+    ]);
+  });
+
   test("an empty card has none", () => expect(renderCard([[], [""], [{ bold: "" }]])).toEqual([]));
 });

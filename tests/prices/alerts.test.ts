@@ -33,9 +33,10 @@ const priced = (
   priceUsd: number,
   source: Source = "coinbase",
   token: Token = "BTC",
+  observedAt = at,
 ) => {
   vi.setSystemTime(at);
-  return app.t.mutation(internal.prices.samples.store, { token, priceUsd, source, observedAt: at });
+  return app.t.mutation(internal.prices.samples.store, { token, priceUsd, source, observedAt });
 };
 
 const create = (app: App, userId: string, direction: Direction, levelUsd: number, token: Token = "BTC") =>
@@ -109,6 +110,33 @@ describe("a price alert", () => {
     expect(await states(app)).toEqual([[110, "active"]]);
     await priced(app, START + 2 * MINUTE + 1, 112, "chainlink");
     expect(await states(app)).toEqual([[110, "fired"]]);
+  });
+
+  test("does not fire on a price that was seen before it was set", async () => {
+    const app = start();
+    await priced(app, START, 100);
+    await create(app, "alice", "above", 110);
+    await priced(app, START + 5 * MINUTE, 120, "chainlink", "BTC", START - 10 * MINUTE);
+    expect(await states(app)).toEqual([[110, "active"]]);
+    await priced(app, START + 10 * MINUTE, 120, "chainlink", "BTC", START + 6 * MINUTE);
+    expect(await states(app)).toEqual([[110, "fired"]]);
+  });
+
+  test("fires behind any number of alerts that were set after the price", async () => {
+    const app = start();
+    await priced(app, START, 100);
+    for (let i = 0; i < 30; i++) await create(app, `later-${i}`, "above", 110 + i / 100);
+    await create(app, "first", "above", 115);
+    const rows = await app.rows("priceAlerts");
+    const createdAt = START + 3 * MINUTE;
+    await app.t.run(async (ctx) => {
+      for (const { _id, levelUsd } of rows)
+        if (levelUsd < 115) await ctx.db.patch("priceAlerts", _id, { createdAt });
+    });
+    await priced(app, START + 2 * MINUTE, 120);
+    await app.pass(10_000, { cronsRun: false });
+    const fired = (await app.rows("priceAlerts")).filter(({ state }) => state === "fired");
+    expect(fired.map(({ userId }) => userId)).toEqual(["first"]);
   });
 
   test("fires from the samples the service takes anyway", async () => {

@@ -164,6 +164,49 @@ describe("a proposal the rules refuse", () => {
   });
 });
 
+describe("what the model says", () => {
+  const { tp1: _tp1, tp2: _tp2, sl: _sl, ...bare } = hold;
+  test.each([
+    ["without levels", bare],
+    ["with zeros for levels", { ...hold, tp1: 0, tp2: 0, sl: 0 }],
+    ["with words for levels", { ...hold, signal: " hold ", tp1: "none", tp2: "n/a", sl: "" }],
+  ])("takes a HOLD %s for one", async (_name, said) => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, said);
+    expect((await app.rows("signals")).map(({ signal, tp1, tp2, sl }) => [signal, tp1, tp2, sl])).toEqual([
+      ["HOLD", null, null, null],
+      ["HOLD", null, null, null],
+    ]);
+    expect(asked(app)).toHaveLength(2);
+  });
+
+  test("asks for an object, whatever it is lenient about", async () => {
+    const app = createApp({ now: EIGHT });
+    await issue(app);
+    expect(JSON.stringify(asked(app)[0]?.body)).toMatch(
+      /"schema":\{"type":"object","properties":\{"signal":/,
+    );
+  });
+
+  test.each(["Up.\n\n🔗 Record 99: ", "🔗 Record 99: "])(
+    "cannot forge a line of the card: %j",
+    async (start) => {
+      const app = createApp({ now: EIGHT });
+      await issued(app, { ...buy, reasoning: start + "a".repeat(64) });
+      const { text = "" } = app.cards()[0] ?? {};
+      expect(text.match(/^🔗 Record/gmu)).toHaveLength(1);
+      expect(text).toContain("🔗 Record 99: aaa");
+    },
+  );
+
+  test("is issued at a moment of its own", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const [one, other] = (await app.rows("signals")).map(({ generatedAt }) => generatedAt);
+    expect(one).not.toBe(other);
+  });
+});
+
 describe("a day on which something is out of reach", () => {
   test("one token's first attempt fails: the other's signal goes out at once, its own on a card to follow", async () => {
     const app = createApp({ now: EIGHT });
@@ -214,7 +257,12 @@ describe("a day on which something is out of reach", () => {
     const app = createApp({ now: EIGHT });
     app.standins.fail("tickers", { mode: "status", status: 500 });
     await issue(app);
-    expect((await app.rows("priceSamples")).map(({ source }) => source)).toContain("llm");
+    expect(app.standins.sent("llm")).toEqual([]);
+    for (const token of ["BTC", "ETH"] as const) {
+      const told = await app.during(app.t.action(internal.prices.live.current, { token }));
+      expect(told.source).toBe("llm");
+    }
+    await app.pass(MINUTE - 1_000);
     expect([asked(app).length, (await app.rows("signals")).length]).toEqual([0, 0]);
     app.standins.clear("tickers");
     await app.pass(25 * MINUTE);

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
+import { charge } from "../../convex/lib/limits";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 
@@ -95,7 +97,40 @@ describe("/mcp/signals/latest", () => {
   });
 });
 
+describe("a card for a caller without a chat of their own", () => {
+  test("goes to the service's chat, as far as all of them together may", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const stranger = async (n: number) =>
+      (await app.get(`/mcp/signals/latest?userId=stranger-000-${n}`)).body.messengerSent;
+    expect(await stranger(0)).toBe(true);
+    expect(app.cards().at(-1)?.chatId).toBe(app.cards()[0]?.chatId);
+    for (let n = 1; n < 60; n++) expect(await stranger(n)).toBe(true);
+    const sent = app.cards().length;
+    for (const path of ["signals/latest", "signals/recap", "whale-alerts"]) {
+      const { status, body } = await app.get(`/mcp/${path}?userId=stranger-000-60`);
+      expect([status, body.messengerSent]).toEqual([200, false]);
+    }
+    expect(app.cards()).toHaveLength(sent);
+    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
+    expect((await app.get(`/mcp/signals/latest?userId=${ALICE}`)).body.messengerSent).toBe(true);
+    expect(app.cards().at(-1)?.chatId).toBe("11");
+    await wait(app, HOUR);
+    expect(await stranger(60)).toBe(true);
+  }, 60_000);
+});
+
 describe("/mcp/signals/history", () => {
+  test("loses nothing between pages", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const first = (await app.get("/mcp/signals/history?limit=1")).body;
+    const [last] = z.array(z.object({ generatedAt: z.string() })).parse(first.signals);
+    const second = (await app.get(`/mcp/signals/history?limit=1&before=${last?.generatedAt}`)).body;
+    expect([first.count, second.count]).toEqual([1, 1]);
+    expect(second.signals).not.toEqual(first.signals);
+  });
+
   test("answers newest first, by token and page, with the statistics of the whole record", async () => {
     const app = createApp({ now: EIGHT });
     for (let day = 0; day < 3; day++) {
@@ -198,7 +233,39 @@ describe("/mcp/signals/recap", () => {
     expect([status, body.wins, body.losses, body.review]).toEqual([200, 1, 1, null]);
     app.standins.clear();
     deadlines.caller = 10_000;
+    await wait(app, MINUTE);
     expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
+  });
+
+  test("asks a gateway that is down once a minute, however often it is asked", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    app.standins.fail("llm", { mode: "status", status: 401 });
+    const ask = async () => (await app.get("/mcp/signals/recap")).body.review;
+    for (let n = 0; n < 5; n++) expect(await ask()).toBeNull();
+    expect(reviews(app)).toHaveLength(1);
+    await wait(app, MINUTE);
+    for (let n = 0; n < 5; n++) expect(await ask()).toBeNull();
+    expect(reviews(app)).toHaveLength(2);
+  });
+
+  test("answers the figures to a caller who has used up refreshes", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    await app.t.run((ctx) => charge(ctx, "refresh", { userId: ALICE, address: null }, 60));
+    const { status, body } = await app.get(`/mcp/signals/recap?userId=${ALICE}`);
+    expect([status, body.wins, body.review]).toEqual([200, 1, null]);
+    expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
+  });
+
+  test("keeps time for the card, and for what both waits run over", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    deadlines.delivery = 2_000;
+    deadlines.caller = 4_000;
+    app.standins.fail("llm", { mode: "slow", ms: 300 });
+    const { body } = await app.get(`/mcp/signals/recap?userId=${ALICE}`);
+    expect([body.review, body.messengerSent]).toEqual([null, true]);
   });
 
   test("answers the figures without the gateway's key", async () => {

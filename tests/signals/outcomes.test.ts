@@ -169,8 +169,12 @@ describe("where the price comes from", () => {
     app.standins.fail("tickers", { mode: "status", status: 500 });
     marketAt(app, { BTC: 150, ETH: 50 });
     await track(app);
-    await app.settle();
-    expect((await app.rows("priceSamples")).at(-1)?.source).toBe("llm");
+    expect(app.standins.sent("llm").filter(({ schema }) => schema === "market_snapshot")).toEqual([]);
+    for (const token of ["BTC", "ETH"] as const) {
+      const told = await app.during(app.t.action(internal.prices.live.current, { token }));
+      expect(told.source).toBe("llm");
+    }
+    await track(app);
     expect((await endings(app)).map(([status]) => status)).toEqual(["PENDING", "PENDING"]);
     app.standins.clear("tickers");
     await wait(app, 30 * MINUTE);

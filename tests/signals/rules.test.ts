@@ -49,7 +49,7 @@ describe("how a signal ends", () => {
   const at = (signal: object, priceUsd: number, age: number) =>
     outcomeOf(
       { ...buy, signal: "BUY", ...signal, generatedAt: NOW },
-      { priceUsd, takenAt: NOW + age },
+      { priceUsd, observedAt: NOW + age, takenAt: NOW + age },
       NOW + age,
     );
 
@@ -79,8 +79,15 @@ describe("how a signal ends", () => {
     const blind = (age: number) => outcomeOf({ ...buy, signal: "BUY", generatedAt: NOW }, null, NOW + age);
     expect(blind(12 * HOUR)).toBeNull();
     expect(blind(12 * HOUR + 1)).toEqual({ status: "EXPIRED", exitPrice: null, pnlPercent: null });
-    const stale = { priceUsd: 150, takenAt: NOW - 1 };
-    expect(outcomeOf({ ...buy, signal: "BUY", generatedAt: NOW }, stale, NOW + MINUTE)).toBeNull();
+    const at = (observedAt: number, takenAt: number) =>
+      outcomeOf(
+        { ...buy, signal: "BUY", generatedAt: NOW },
+        { priceUsd: 150, observedAt, takenAt },
+        NOW + MINUTE,
+      );
+    expect(at(NOW - 1, NOW - 1)).toBeNull();
+    expect(at(NOW - 10 * MINUTE, NOW + MINUTE)).toBeNull();
+    expect(at(NOW - MINUTE, NOW + MINUTE)).toMatchObject({ status: "WIN" });
   });
 
   test("HOLD only expires, and without a result", () => {
@@ -105,7 +112,11 @@ describe("how a signal ends", () => {
         for (const { after, move } of looks) {
           now += after;
           const live = move === null ? null : entry * move;
-          const outcome = outcomeOf(signal, live === null ? null : { priceUsd: live, takenAt: now }, now);
+          const outcome = outcomeOf(
+            signal,
+            live === null ? null : { priceUsd: live, observedAt: now, takenAt: now },
+            now,
+          );
           const age = now - NOW;
           const won = live !== null && tp1 !== null && side * (live - tp1) >= 0;
           const lost = live !== null && sl !== null && side * (sl - live) >= 0;

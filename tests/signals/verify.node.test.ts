@@ -14,7 +14,8 @@ import { rechained } from "./record";
 const MORE_THAN_A_PAGE = 620;
 
 const statements = Array.from({ length: MORE_THAN_A_PAGE }, (_, index): Statement => {
-  const generatedAt = new Date(Date.UTC(2026, 0, 1 + index, 8)).toISOString();
+  const at = (hour: number) => new Date(Date.UTC(2026, 0, 1 + index, hour)).toISOString();
+  const generatedAt = at(8);
   return {
     kind: "issued",
     content: {
@@ -29,7 +30,7 @@ const statements = Array.from({ length: MORE_THAN_A_PAGE }, (_, index): Statemen
       confidence: 60,
       reasoning: "Up.",
       generatedAt,
-      expiresAt: generatedAt,
+      expiresAt: at(14),
       priceUsd: 100,
       priceSource: "coinbase",
       priceObservedAt: generatedAt,

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/prompts";
-import { closeApp } from "../support/app";
+import { NEVER } from "../../convex/whales/tables";
+import { closeApp, type App } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow, whaleApp } from "./support";
 
 afterEach(closeApp);
@@ -72,6 +73,31 @@ describe("an answer", () => {
     },
   );
 
+  test.each([
+    ["Bitcoin's", "AB".repeat(32), "ab".repeat(32)],
+    [
+      "Solana's",
+      "5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW",
+      undefined,
+    ],
+  ])(
+    "keeps %s transactions, which this chain is never asked about",
+    async (_name, txHash, stored = txHash) => {
+      const app = whaleApp();
+      agentSays(app, [alert({ txHash }), alert({ token: "BTC", amount: 1, txHash: hash("a") })]);
+      await watchNow(app);
+      expect(await app.rows("whaleAlerts")).toMatchObject([
+        { txHash: stored, checks: 0, checkAt: NEVER, verified: false },
+        { txHash: hash("a"), checks: 1 },
+      ]);
+    },
+  );
+
+  test("cannot put lines of its own into the card", () => {
+    const [told] = read([alert({ description: "Up.\n\n🔴 ETH $9B · \u2028sell" })]).alerts;
+    expect(told?.description).toBe("Up. 🔴 ETH $9B · sell");
+  });
+
   test("of many alerts keeps the largest", () => {
     const { alerts, dropped } = read(
       Array.from({ length: 50 }, (_, i) => alert({ token: `T${i}`, amount: 1_000 + i })),
@@ -102,7 +128,8 @@ describe("an answer", () => {
         for (const { token, amount, txHash } of readAnswer(prose + answer).alerts) {
           expect(token).toMatch(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/);
           expect(Number.isFinite(amount) && amount > 0).toBe(true);
-          if (txHash !== undefined) expect(txHash).toMatch(/^0x[0-9a-f]{64}$/);
+          if (txHash !== undefined)
+            expect(txHash).toMatch(/^(?:(?:0x)?[0-9a-f]{64}|[1-9A-HJ-NP-Za-km-z]{80,88})$/);
         }
       }),
     );
@@ -204,8 +231,58 @@ describe("one movement told twice", () => {
 
   test("within one answer is stored once", async () => {
     const app = whaleApp();
-    agentSays(app, [alert(), alert({ amount: 4_100_000 })]);
+    agentSays(app, [alert(), alert({ txHash: hash("1") }), alert({ txHash: hash("1"), amount: 9 })]);
     await watchNow(app);
-    expect(await app.rows("whaleAlerts")).toHaveLength(1);
+    expect(await app.rows("whaleAlerts")).toMatchObject([{ amount: 4_200_000, txHash: hash("1") }]);
+    expect(await app.rows("whaleWatches")).toMatchObject([{ counts: { stored: 1, merged: 2 } }]);
+  });
+});
+
+describe("two movements of nearly one amount", () => {
+  const told = async (app: App) =>
+    (await app.rows("whaleAlerts")).map(({ amount, description, txHash }) => [amount, description, txHash]);
+  const a = alert({ amount: 50e6, description: "Deposit A" });
+  const b = alert({ amount: 49e6, description: "Deposit B", txHash: hash("b") });
+  const c = alert({ amount: 48e6, description: "Deposit C", txHash: hash("c") });
+
+  test("in one answer are two, and none gets another's transaction", async () => {
+    const app = whaleApp();
+    agentSays(app, [a, b, c, alert({ amount: 52e6, description: "Deposit D" })]);
+    await watchNow(app);
+    expect(await told(app)).toEqual([
+      [52e6, "Deposit D", undefined],
+      [50e6, "Deposit A", undefined],
+      [49e6, "Deposit B", hash("b")],
+      [48e6, "Deposit C", hash("c")],
+    ]);
+  });
+
+  test("told again are the same two: the nearest amounts belong together, and a third is new", async () => {
+    const app = whaleApp();
+    agentSays(app, [a, c]);
+    await watchHour(app);
+    const again = [
+      { ...a, amount: 52e6, description: "Another" },
+      { ...a, description: "A again", txHash: hash("a") },
+    ];
+    agentSays(app, [...again, c]);
+    await watchHour(app);
+    expect(await told(app)).toEqual([
+      [50e6, "Deposit A", hash("a")],
+      [48e6, "Deposit C", hash("c")],
+      [52e6, "Another", undefined],
+    ]);
+  });
+
+  test("of which one was known leave one of them new", async () => {
+    const app = whaleApp();
+    agentSays(app, [a]);
+    await watchHour(app);
+    agentSays(app, [b, c]);
+    await watchHour(app);
+    expect(await told(app)).toEqual([
+      [50e6, "Deposit A", hash("b")],
+      [48e6, "Deposit C", hash("c")],
+    ]);
   });
 });

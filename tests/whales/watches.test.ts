@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { NEVER } from "../../convex/whales/tables";
 import { closeApp, START } from "../support/app";
 import {
   agentSays,
@@ -170,6 +171,39 @@ describe("a prompt that is not taken", () => {
     });
     expect(watches[2]?.note).toBe(`The agent API takes no prompts until ${new Date(resetAt).toISOString()}`);
     expect(prompts(app)).toHaveLength(2);
+  });
+
+  test.each([1.77e15, 1.77e18, 1e308])(
+    "429 with a reset time of %d: prompts after a day at the latest",
+    async (resetAt) => {
+      const app = whaleApp();
+      app.standins.fail("agent", { mode: "status", status: 429, times: 1, body: { error: "x", resetAt } });
+      await watchHour(app);
+      await watchNow(app);
+      expect((await app.rows("whaleWatches")).map(({ state }) => state)).toEqual(["failed", "failed"]);
+      vi.setSystemTime(START + 25 * HOUR);
+      await watchNow(app);
+      expect((await app.rows("whaleWatches"))[2]).toMatchObject({ state: "done" });
+      expect(prompts(app)).toHaveLength(2);
+    },
+  );
+
+  test("a pause that was stored beyond all time: it ends after a day, too", async () => {
+    const app = whaleApp();
+    await app.t.run((ctx) =>
+      ctx.db.insert("whaleWatches", {
+        ...{ hour: START - HOUR, state: "failed", startedAt: START - HOUR, leaseUntil: NEVER, polls: 0 },
+        pausedUntil: 1.77e18,
+      }),
+    );
+    await watchNow(app);
+    expect((await app.rows("whaleWatches"))[1]).toMatchObject({
+      state: "failed",
+      pausedUntil: START + 24 * HOUR,
+    });
+    vi.setSystemTime(START + 25 * HOUR);
+    await watchNow(app);
+    expect((await app.rows("whaleWatches"))[2]).toMatchObject({ state: "done" });
   });
 
   test("429 without one: the hour is given up, the next is asked", async () => {

@@ -1,0 +1,20 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import type * as sources from "../../convex/prices/sources";
+import { closeApp, createApp } from "../support/app";
+
+/** Feeds that keep no deadline: a connection that neither answers nor ends. */
+vi.mock("../../convex/prices/sources", async (load) => ({
+  ...(await load<typeof sources>()),
+  askFeeds: () => new Promise<never>(() => undefined),
+}));
+
+afterEach(closeApp);
+
+test("feeds that never answer do not cost the market what the tickers say", async () => {
+  const app = createApp();
+  deadlines.grounding = 500;
+  const { status, body } = await app.get("/mcp/market");
+  expect(status).toBe(200);
+  expect(body.sources).toMatchObject([{ name: "coinbase" }, { name: "binance" }, { name: "coingecko" }]);
+});
