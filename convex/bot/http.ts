@@ -23,6 +23,8 @@ const webhook: MountedEndpoint = endpoint({
   summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
   needs: ["MESSENGER_WEBHOOK_SECRET"],
   guard: requireSecret,
+  headers: { "X-Telegram-Bot-Api-Secret-Token": "The secret that the webhook was registered with." },
+  errors: { unauthorized: "The secret token is missing or wrong." },
   input: z.looseObject({
     update_id: z.int("must be a whole number").nonnegative("must not be negative"),
     message: z

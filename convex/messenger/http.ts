@@ -72,6 +72,11 @@ const connect: MountedEndpoint = endpoint({
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   needs: ["WALLET_ENCRYPTION_KEY"],
+  errors: {
+    not_found: "The code is unknown, expired or used.",
+    conflict: "The account is linked already, or the code's user has another account linked.",
+    rate_limited: "Too many guesses at codes, by this account, this address or everybody.",
+  },
   input: z.object({
     linkToken: z
       .string("must be a string")

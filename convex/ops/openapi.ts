@@ -11,15 +11,17 @@ import { VERSION } from "./version";
 export function openApi(domains: Record<string, readonly MountedEndpoint[]>, server: string): OpenApi {
   const paths: OpenApi["paths"] = {};
   const schemas: Record<string, JsonSchema> = { Error: ERROR };
+  const answers = answerNames(Object.values(domains).flat());
   for (const [tag, endpoints] of Object.entries(domains)) {
     for (const one of endpoints) {
       const name = nameOf(one.path);
-      if (isJson(one)) schemas[`${name}Answer`] = jsonSchemaOf(one.returns, "output");
+      const answer = answers.get(one) ?? name;
+      if (isJson(one)) schemas[answer] = jsonSchemaOf(one.returns, "output");
       const input = jsonSchemaOf(one.input, "input");
       if (one.methods.includes("POST")) schemas[`${name}Input`] = input;
       for (const method of one.methods) {
         const lower = method === "GET" ? "get" : "post";
-        paths[one.path] = { ...paths[one.path], [lower]: operation(one, lower, tag, input) };
+        paths[one.path] = { ...paths[one.path], [lower]: operation(one, lower, tag, input, answer) };
       }
     }
   }
@@ -49,7 +51,13 @@ const USER_TOKEN = {
     "The web application's token of a signed-in user. Needed to move the funds of a userId that belongs to one.",
 };
 
-function operation(one: MountedEndpoint, method: Method, tag: string, input: JsonSchema): Operation {
+function operation(
+  one: MountedEndpoint,
+  method: Method,
+  tag: string,
+  input: JsonSchema,
+  answer: string,
+): Operation {
   const name = nameOf(one.path);
   const parameters = [...(method === "get" ? queryOf(one, input) : []), ...headersOf(one)];
   const example = one.example === undefined ? {} : { example: one.example.input };
@@ -69,7 +77,7 @@ function operation(one: MountedEndpoint, method: Method, tag: string, input: Jso
           },
         }
       : {}),
-    responses: { "200": success(one), ...failures(one) },
+    responses: { "200": success(one, answer), ...failures(one) },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
   };
 }
@@ -81,6 +89,17 @@ function isJson(one: MountedEndpoint): boolean {
 }
 
 /** `/mcp/whale-alerts` is `McpWhaleAlerts`. */
+/** Two endpoints of one path, told apart by their methods, answer differently. */
+function answerNames(endpoints: readonly MountedEndpoint[]): Map<MountedEndpoint, string> {
+  const names = new Map<MountedEndpoint, string>();
+  for (const one of endpoints) {
+    const alone = endpoints.every((other) => other === one || other.path !== one.path);
+    const methods = alone ? [] : one.methods.map((method) => `Of${method}`);
+    names.set(one, `${nameOf(one.path)}Answer${methods.join("")}`);
+  }
+  return names;
+}
+
 function nameOf(path: string): string {
   return path
     .split(/[^A-Za-z0-9]+/)
@@ -161,10 +180,10 @@ function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<s
   return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
 }
 
-function success(one: MountedEndpoint): Answer {
+function success(one: MountedEndpoint, answer: string): Answer {
   const media: Media = isJson(one)
     ? {
-        schema: ref(`${nameOf(one.path)}Answer`),
+        schema: ref(answer),
         ...(one.example === undefined ? {} : { example: one.example.output }),
       }
     : { schema: { type: "string" } };

@@ -28,6 +28,8 @@ const mention: MountedEndpoint = endpoint({
     "Webhook of the social network: mentions of the service's account, each stored once; trade commands of linked authors are carried out behind.",
   needs: ["SOCIAL_WEBHOOK_SECRET"],
   guard: requireSignature,
+  headers: { "X-Twitter-Webhooks-Signature": "`sha256=` and the HMAC-SHA256 of the raw body, in base64." },
+  errors: { unauthorized: "The signature is missing or wrong." },
   input: deliveryShape,
   returns: z.object({
     success: z.boolean(),
