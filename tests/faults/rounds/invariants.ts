@@ -52,7 +52,9 @@ function unanswered({ asked }: Workload): string[] {
     const last = answers.at(-1);
     if (last === undefined) return [`${name} was never answered`];
     const isGood =
-      last.status === 200 || (last.status === 400 && /^Insufficient/.test(String(last.body["error"])));
+      last.status === 200 ||
+      (last.status === 400 &&
+        /^(?:Insufficient|The transaction would fail)/.test(String(last.body["error"])));
     // What was dropped before it was signed stays dropped under its key.
     const isDropped = last.status === 502 && /nothing was moved/.test(String(last.body["error"]));
     return isGood || isDropped ? [] : [`${name} ended in ${last.status} ${JSON.stringify(last.body)}`];
@@ -84,7 +86,7 @@ async function misplacedMoney(host: Host, rows: Rows, { moves, wallets }: Worklo
       (row) => row["userId"] === userId && row["state"] === "confirmed",
     ).length;
     const reverted = transactions.filter(
-      (row) => row["userId"] === userId && /reverted/.test(String(row["error"])),
+      (row) => row["userId"] === userId && /was mined and reverted/.test(String(row["error"])),
     ).length;
     if (nonce !== mined + reverted)
       found.push(`${userId} has used ${nonce} nonces for ${mined} + ${reverted} transactions`);
