@@ -63,6 +63,7 @@ import type * as lib_request from "../lib/request.js";
 import type * as lib_sealing from "../lib/sealing.js";
 import type * as lib_shapes from "../lib/shapes.js";
 import type * as lib_tables from "../lib/tables.js";
+import type * as lib_text from "../lib/text.js";
 import type * as lib_time from "../lib/time.js";
 import type * as market_grounding from "../market/grounding.js";
 import type * as market_http from "../market/http.js";
@@ -323,6 +324,7 @@ declare const fullApi: ApiFromModules<{
   "lib/sealing": typeof lib_sealing;
   "lib/shapes": typeof lib_shapes;
   "lib/tables": typeof lib_tables;
+  "lib/text": typeof lib_text;
   "lib/time": typeof lib_time;
   "market/grounding": typeof market_grounding;
   "market/http": typeof market_http;

@@ -1,5 +1,6 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
+import { groupedDigits } from "../lib/text";
 import { MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { dollars } from "../prices/alertRows";
@@ -130,5 +131,5 @@ function hours(minutes: number): string {
 /** `$1,234.50`. */
 function usd(value: number): string {
   const [whole = "0", cents = "00"] = value.toFixed(2).split(".");
-  return `$${whole.replace(/\B(?=(?:\d{3})+$)/g, ",")}.${cents}`;
+  return `$${groupedDigits(whole)}.${cents}`;
 }

@@ -1,5 +1,7 @@
 /** Amounts: strings of digits in a token's smallest unit outside, bigint inside. Never floating point. */
 
+import { withoutTrailing } from "./text";
+
 export const BPS = 10_000n;
 
 /** The largest amount a token can have: uint256. */
@@ -16,7 +18,7 @@ export function parseUnits(text: string): bigint | null {
 export function formatUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, "0");
   const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
+  const fraction = withoutTrailing(digits.slice(digits.length - decimals), "0");
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 

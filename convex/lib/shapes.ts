@@ -6,12 +6,9 @@ import * as z from "zod";
  */
 export const looseNumber = z.preprocess((value) => {
   if (typeof value !== "string") return value;
-  const digits = value
-    .trim()
-    .replace(/^([+-]?)\s*\$/, "$1")
-    .replace(/\s*%$/, "")
-    .replaceAll(",", "");
-  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) ? Number(digits) : value;
+  const signed = value.trim().replace(/^([+-]?)\s*\$/, "$1");
+  const digits = (signed.endsWith("%") ? signed.slice(0, -1).trimEnd() : signed).replaceAll(",", "");
+  return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) ? Number(digits) : value;
 }, z.number());
 
 /** Nothing is worth more: what claims to be is a slip of units. */

@@ -41,6 +41,11 @@ const answerShape = z.union([
   }),
 ]);
 
+/** The token is its owner's choice of characters: none of them may lead to another address. */
+function pathSegment(botToken: string): string {
+  return encodeURIComponent(botToken).replaceAll("%3A", ":");
+}
+
 /**
  * Sends one message.
  * @param text At most 4,096 characters after parsing; HTML when `html` is true, else plain text.
@@ -49,7 +54,7 @@ export async function sendMessage(
   botToken: string,
   message: { chatId: string; text: string; html: boolean },
 ): Promise<SendOutcome> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/sendMessage`;
+  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/sendMessage`;
   const body = {
     chat_id: message.chatId,
     text: message.text,
@@ -77,7 +82,7 @@ export async function sendMessage(
 
 /** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
 export async function isReachable(botToken: string): Promise<boolean> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
+  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/getMe`;
   const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
   return result.kind === "answer" && result.status < 500;
 }
@@ -89,7 +94,7 @@ const meShape = z.object({ result: z.object({ username: z.string() }) });
  * @throws AppError `upstream`
  */
 export async function botUsername(botToken: string): Promise<string | null> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${botToken}/getMe`;
+  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/getMe`;
   const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);

@@ -1,3 +1,4 @@
+import { groupedDigits } from "../lib/text";
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { ChainHead } from "./eventChain";
@@ -142,7 +143,7 @@ function weekday(day: string): string {
 function usd(value: number): string {
   if (value < 1) return `$${Number(value.toPrecision(5))}`;
   const [whole = "", cents] = value.toFixed(2).split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  const grouped = groupedDigits(whole);
   return cents === "00" ? `$${grouped}` : `$${grouped}.${cents}`;
 }
 

@@ -1,3 +1,4 @@
+import { withoutTrailing } from "../lib/text";
 import type { Symbol } from "../wallets/tokens";
 
 /**
@@ -87,7 +88,7 @@ function none(reason: string): Reading {
 
 /** A word in the grammar's spelling, `""` for one that says nothing, `null` for one that no command has. */
 function wordOf(raw: string): string | null {
-  const bare = raw.replace(/[.,!;:]+$/, "");
+  const bare = withoutTrailing(raw, ".,!;:");
   if (bare === "" || HANDLE.test(bare) || OWN_LINK.test(bare) || PICTOGRAM.test(bare)) return "";
   if (ADDRESS.test(bare)) return `at:${bare}`;
   const word = bare.toLowerCase();
@@ -119,7 +120,7 @@ export function canonicalAmount(text: string): string | null {
   const parts = /^(\d*)(?:\.(\d*))?$/.exec(text);
   if (parts === null) return null;
   const whole = (parts[1] ?? "").replace(/^0+/, "");
-  const fraction = (parts[2] ?? "").replace(/0+$/, "");
+  const fraction = withoutTrailing(parts[2] ?? "", "0");
   if (whole === "" && fraction === "") return null;
   return fraction === "" ? whole : `${whole || "0"}.${fraction}`;
 }

@@ -14,6 +14,10 @@ export type SteppedClock = {
   advance: (ms: number) => Promise<void>;
   /** Lets time pass until the promise is settled. */
   during: <T>(promise: Promise<T>) => Promise<T>;
+  /** Time stops for good. */
+  freeze: () => void;
+  /** Sets off what is due at this moment of a frozen clock; nothing later ever comes. */
+  flush: () => void;
   /** Puts the process's own globals back. */
   stop: () => void;
 };
@@ -29,6 +33,7 @@ const TURNS = 3;
 export function createSteppedClock(start: number): SteppedClock {
   let now = start;
   let holds = 0;
+  let frozen = false;
   /** In the order they are due. */
   const timers: Timer[] = [];
   const originals = { Date: real.Date, setTimeout: real.setTimeout, clearTimeout: real.clearTimeout };
@@ -45,7 +50,7 @@ export function createSteppedClock(start: number): SteppedClock {
     if (index !== -1) timers.splice(index, 1);
   };
   const rest = async () => {
-    for (let turns = 0; turns < TURNS; turns = holds > 0 ? 0 : turns + 1) {
+    for (let turns = 0; turns < TURNS && !frozen; turns = holds > 0 ? 0 : turns + 1) {
       await new Promise<void>((resolve) => void real.setImmediate(resolve));
     }
   };
@@ -58,10 +63,10 @@ export function createSteppedClock(start: number): SteppedClock {
 
   class SimulatedDate extends real.Date {
     constructor(...args: [] | [number | string | Date]) {
-      super(args[0] ?? now);
+      super(args[0] ?? Math.floor(now));
     }
     static override now(): number {
-      return now;
+      return Math.floor(now);
     }
   }
   Object.assign(globalThis, {
@@ -81,8 +86,8 @@ export function createSteppedClock(start: number): SteppedClock {
     advance: async (ms) => {
       const end = now + ms;
       await rest();
-      for (; timers[0] !== undefined && timers[0].due <= end; await rest()) fireNext();
-      now = end;
+      for (; !frozen && timers[0] !== undefined && timers[0].due <= end; await rest()) fireNext();
+      if (!frozen) now = end;
     },
     during: async (promise) => {
       let settled = false;
@@ -90,6 +95,10 @@ export function createSteppedClock(start: number): SteppedClock {
       promise.then(done, done);
       for (await rest(); !settled; await rest()) fireNext();
       return promise;
+    },
+    freeze: () => void (frozen = true),
+    flush: () => {
+      for (const { due, fire } of timers.splice(0)) if (due <= now + 1) fire();
     },
     stop: () => void Object.assign(globalThis, originals),
   };

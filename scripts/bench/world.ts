@@ -8,7 +8,7 @@ import { real } from "../stack/real";
 import { applyVariables } from "../stack/env";
 import { captureLogs } from "../stack/logs";
 import { installMetering } from "../stack/metering";
-import { loadSources, type Modules } from "../stack/modules";
+import { loadSources, preloaded } from "../stack/modules";
 import { createStandins, type Provider } from "../stack/standins/index";
 import { createSteppedClock } from "./steppedClock";
 
@@ -36,9 +36,8 @@ export async function createWorld(
   options: { answerMs?: Partial<Record<Provider, number>>; seed?: string; start?: number } = {},
 ) {
   const sources = await loadSources(fileURLToPath(new URL("../../convex", import.meta.url)));
-  const loaded = await Promise.all(
-    sources.map(async (one) => ({ ...one, modules: await preloaded(one.modules) })),
-  );
+  // Loading a module while the application runs would take a time the clock does not see.
+  const loaded = await Promise.all(sources.map(preloaded));
   const clock = createSteppedClock(options.start ?? START);
   const standins = createStandins({ seed: options.seed ?? "bench", now: clock.now });
   const restoreLogs = captureLogs(() => {}, clock.now);
@@ -106,13 +105,4 @@ export async function createWorld(
       restoreLogs();
     },
   };
-}
-
-/** The modules, loaded: loading one while the application runs would take a time the clock does not see. */
-async function preloaded(modules: Modules): Promise<Modules> {
-  const entries = Object.entries(modules).map(async ([path, load]) => {
-    const module = await load();
-    return [path, () => Promise.resolve(module)] as const;
-  });
-  return Object.fromEntries(await Promise.all(entries));
 }

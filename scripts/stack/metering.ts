@@ -58,6 +58,19 @@ export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; us
   return { value, usage: { ...usage, modules: [...usage.modules] } };
 }
 
+/** Has every asynchronous system call made from now on go through `around`, which may make it or not. */
+export function interceptSystemCalls(
+  around: (operation: string, call: () => Promise<string>) => Promise<string>,
+): void {
+  const calls = systemCalls();
+  const Convex: SystemCalls = {
+    jsSyscall: (operation, args) => calls.jsSyscall(operation, args),
+    syscall: (operation, args) => calls.syscall(operation, args),
+    asyncSyscall: (operation, args) => around(operation, () => calls.asyncSyscall(operation, args)),
+  };
+  Object.assign(globalThis, { Convex });
+}
+
 function systemCalls(): SystemCalls {
   const calls: unknown = Reflect.get(globalThis, "Convex");
   if (!areSystemCalls(calls)) throw new Error("convex-test has not installed its system calls");

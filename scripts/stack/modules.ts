@@ -30,6 +30,15 @@ export async function loadSources(directory: string): Promise<Source[]> {
   return [app, ...loaded.flat()];
 }
 
+/** The same, with its modules loaded. */
+export async function preloaded(source: Source): Promise<Source> {
+  const entries = Object.entries(source.modules).map(async ([name, load]) => {
+    const module = await load();
+    return [name, () => Promise.resolve(module)] as const;
+  });
+  return { ...source, modules: Object.fromEntries(await Promise.all(entries)) };
+}
+
 async function loadComponent(
   component: Component,
   parentPath: string,

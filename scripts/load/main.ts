@@ -1,0 +1,154 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { figure, quantile, rendered } from "../bench/table";
+import { atOnce, atRate, type Hit, type Shot } from "./client";
+
+/**
+ * `npm run load`: a mixed load on the local stack, over loopback, at a fixed rate and then beyond what it can take, each
+ * beside the least HTTP action under the same load. Whoever is turned away must be told so by a 429, and by nothing else.
+ */
+
+const { values } = parseArgs({
+  options: {
+    rate: { type: "string", default: "40" },
+    connections: { type: "string", default: "64" },
+    seconds: { type: "string", default: "30" },
+  },
+});
+const rate = Number(values.rate);
+const connections = Number(values.connections);
+const halfMs = (Number(values.seconds) * 1_000) / 2;
+const BARE_MS = 5_000;
+const START_MS = 60_000;
+const USERS = 50;
+
+/** Of 20 requests; reads mostly, as a service's are. */
+const mix: readonly [count: number, make: (userId: string, turn: number) => Shot][] = [
+  [8, () => ({ name: "GET /mcp/market, cached", method: "GET", path: "/mcp/market" })],
+  [
+    3,
+    (userId) => ({
+      name: "GET /mcp/research/status",
+      method: "GET",
+      path: `/mcp/research/status?userId=${userId}`,
+    }),
+  ],
+  [3, () => ({ name: "GET /mcp/signals/history", method: "GET", path: "/mcp/signals/history?limit=10" })],
+  [2, () => ({ name: "GET /health", method: "GET", path: "/health" })],
+  [
+    2,
+    (userId, turn) => ({
+      name: "POST /user/messenger, a write",
+      method: "POST",
+      path: "/user/messenger",
+      body: { userId, messengerChatId: String(1_000 + turn) },
+    }),
+  ],
+  [
+    2,
+    (userId) => ({
+      name: "POST /mcp/chat, a model call",
+      method: "POST",
+      path: "/mcp/chat",
+      body: { userId, question: "What moves?" },
+    }),
+  ],
+];
+
+function* mixed(): Generator<Shot, undefined> {
+  const deck = mix.flatMap(([count, make]) => Array.from({ length: count }, () => make));
+  for (let turn = 0; ; turn++) {
+    // 7 and 20 have no common divisor: every kind comes in its share, well mixed.
+    const make = deck[(turn * 7) % deck.length];
+    if (make !== undefined) yield make(`load-user-${turn % USERS}`, turn);
+  }
+}
+
+function* bare(): Generator<Shot, undefined> {
+  for (;;) yield { name: "bare HTTP action", method: "GET", path: "/constant" };
+}
+
+const servers: ChildProcess[] = [];
+try {
+  const [application = "", least = ""] = await Promise.all([start("application"), start("bare")]);
+  // The first ones load what the rest find loaded.
+  await atOnce(application, mixed(), 4, 3_000);
+  await atOnce(least, bare(), 4, 1_000);
+  const steadyBare = await atRate(least, bare(), rate, BARE_MS);
+  const steady = await atRate(application, mixed(), rate, halfMs);
+  const fullBare = await atOnce(least, bare(), connections, BARE_MS);
+  const full = await atOnce(application, mixed(), connections, halfMs);
+
+  console.log(
+    rendered("What does the service do under load?", {
+      inputs: [
+        `Node ${process.version}, ${availableParallelism()} cores shared by the load, the application and the bare action.`,
+        `A fixed rate: ${rate} requests/s for ${halfMs / 1_000} s. Beyond saturation: ${connections} connections, each sending its next`,
+        `request at its last answer, for ${halfMs / 1_000} s. The bare HTTP action: the same for ${BARE_MS / 1_000} s, just before.`,
+      ],
+      columns: ["", "requests", "requests/s", "p50 ms", "p95 ms", "p99 ms", "429", "other failures"],
+      rows: [
+        row(`${rate}/s: bare HTTP action`, steadyBare, BARE_MS),
+        row(`${rate}/s: mixed`, steady, halfMs),
+        ...kinds(steady, halfMs),
+        row(`${connections} connections: bare HTTP action`, fullBare, BARE_MS),
+        row(`${connections} connections: mixed`, full, halfMs),
+        ...kinds(full, halfMs),
+      ],
+      notes: [],
+    }),
+  );
+  const failures = [...steady, ...full, ...steadyBare, ...fullBare].filter(isFailure);
+  if (failures.length > 0) {
+    const told = [...new Set(failures.map(({ name, status }) => `${name}: ${status}`))];
+    console.error(`\nFAILED: ${failures.length} answers that are no 200 and no 429 (${told.join(", ")})`);
+    process.exitCode = 1;
+  }
+} finally {
+  for (const server of servers) server.kill();
+}
+
+function isFailure({ status }: Hit): boolean {
+  return status !== 200 && status !== 429;
+}
+
+function kinds(hits: readonly Hit[], ms: number): string[][] {
+  const names = [...new Set(hits.map(({ name }) => name))].sort();
+  return names.map((name) =>
+    row(
+      `    ${name}`,
+      hits.filter((one) => one.name === name),
+      ms,
+    ),
+  );
+}
+
+function row(name: string, hits: readonly Hit[], ms: number): string[] {
+  const latencies = hits.filter(({ status }) => status === 200).map((one) => one.ms);
+  return [
+    name,
+    figure(hits.length),
+    figure(hits.length / (ms / 1_000)),
+    ...[0.5, 0.95, 0.99].map((part) => figure(quantile(latencies, part), 1)),
+    figure(hits.filter(({ status }) => status === 429).length),
+    figure(hits.filter(isFailure).length),
+  ];
+}
+
+/** Starts one of the bench's servers, and answers with its address once it is up. */
+async function start(which: "application" | "bare"): Promise<string> {
+  const file = fileURLToPath(new URL("../bench/server.ts", import.meta.url));
+  const server = fork(file, [which], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  servers.push(server);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("The server is not up in time")), START_MS);
+    server.once("message", (message) => {
+      clearTimeout(timer);
+      resolve(z.url().parse(message));
+    });
+    server.once("exit", (code) => reject(new Error(`The server ended with ${code}`)));
+  });
+}

@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import type { Fault, Provider } from "../../scripts/stack/standins";
+import { deadlines } from "../../convex/lib/deadlines";
+import { createApp, type App } from "../support/app";
+import { closeApp } from "../support/world";
+import { startTestChain } from "../support/walletApp";
+
+/** Every provider fails in every way in front of whatever uses it; then it works again, and so does the service. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const faults: [string, Fault][] = [
+  ["refuses", { mode: "status", status: 403 }],
+  ["fails", { mode: "status", status: 500 }],
+  ["is overloaded", { mode: "status", status: 429, retryAfter: 1 }],
+  ["talks rubbish", { mode: "garbage" }],
+  ["shows a web page", { mode: "html" }],
+  ["breaks off in the middle", { mode: "half" }],
+  ["hangs up", { mode: "drop" }],
+  ["is too slow", { mode: "hang", ms: 1_500 }],
+];
+
+type Use = {
+  provider: Provider;
+  what: string;
+  ask: (app: App) => ReturnType<App["post"]>;
+  /** With the provider failing; the document lists no others. */
+  statuses: readonly number[];
+  /** Tables that must not know of an attempt that failed. */
+  untouched?: readonly ("marketSnapshots" | "tokenAnswers" | "researchResults")[];
+};
+
+const uses: Use[] = [
+  {
+    provider: "llm",
+    what: "a token question",
+    ask: (app) => app.get("/mcp/token?question=SOL"),
+    statuses: [502],
+    untouched: ["tokenAnswers"],
+  },
+  {
+    provider: "llm",
+    what: "chat",
+    ask: (app) => app.post("/mcp/chat", { question: "What moves?", userId: "alice" }),
+    statuses: [502],
+  },
+  {
+    provider: "llm",
+    what: "research",
+    ask: (app) => app.post("/mcp/research", { userId: "alice", token: "BTC" }),
+    statuses: [502],
+    untouched: ["researchResults"],
+  },
+  {
+    provider: "sentiment",
+    what: "research",
+    ask: (app) => app.post("/mcp/research", { userId: "alice", token: "BTC" }),
+    statuses: [200],
+  },
+  {
+    provider: "swap",
+    what: "a swap",
+    ask: async (app) => {
+      const { body } = await app.post("/mcp/defi/connect", { userId: "alice" });
+      const address = String(body["address"]);
+      if (/^0x[0-9a-fA-F]{40}$/.test(address)) await chain.fund(`0x${address.slice(2)}`, { ETH: 10n ** 18n });
+      return app.post("/mcp/defi/swap", {
+        userId: "alice",
+        fromToken: "ETH",
+        toToken: "USDC",
+        amount: "1000000000000000",
+      });
+    },
+    statuses: [502],
+  },
+];
+
+describe.each(faults)("a provider that %s", (_, fault) => {
+  test.each(uses)("$provider, asked for $what", async ({ provider, ask, statuses, untouched = [] }) => {
+    const app = createApp({ chainUrl: () => chain.url, now: Date.now() });
+    const usual = { ...deadlines };
+    if (fault.mode === "hang")
+      Object.assign(deadlines, { llmInteractive: 300, llmScheduled: 300, sentiment: 300, swap: 300 });
+    app.standins.fail(provider, fault);
+    const failed = await ask(app);
+    expect([failed.status, failed.text.slice(0, 300)]).toEqual([
+      statuses.find((status) => status === failed.status) ?? statuses,
+      failed.text.slice(0, 300),
+    ]);
+    for (const table of untouched) expect(await app.rows(table)).toEqual([]);
+    expect(
+      (await app.rows("transactions")).filter(({ rawTransaction }) => rawTransaction !== undefined),
+    ).toEqual([]);
+
+    app.standins.clear();
+    Object.assign(deadlines, usual);
+    // A failed attempt that others wait for has ended.
+    await app.settle(40);
+    const good = await ask(app);
+    expect([good.status, good.text.slice(0, 200)]).toEqual([200, good.text.slice(0, 200)]);
+  });
+});

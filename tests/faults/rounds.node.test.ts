@@ -1,0 +1,16 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+
+/** Ten of the rounds of `npm run test:faults`, in a process of their own: they replace its clock. */
+
+const ROUNDS = 10;
+
+test("the service dies at random calls and commits, and nothing is lost or done twice", async () => {
+  const main = ["--import", "tsx", "tests/faults/rounds/main.ts", "--rounds", String(ROUNDS), "--seed", "1"];
+  const child = spawn(process.execPath, main, { stdio: ["ignore", "pipe", "inherit"] });
+  const output = await text(child.stdout);
+  const [, deaths] = /(\d+) deaths$/m.exec(output) ?? [];
+  expect(output).toContain(`${ROUNDS} rounds of ${ROUNDS} held`);
+  expect(Number(deaths)).toBeGreaterThanOrEqual(ROUNDS / 2);
+}, 600_000);
