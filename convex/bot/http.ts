@@ -21,7 +21,27 @@ const webhook: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/messenger/webhook",
   summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
+  description:
+    "Only messages of people are read, each `update_id` once: a repeat changes nothing. The answer comes as a message of its own; long work answers at once and delivers later. `npm run register-webhook` tells the messenger of this address and of the secret.",
   needs: ["MESSENGER_WEBHOOK_SECRET"],
+  errors: { unauthorized: "The secret token is missing or wrong." },
+  headers: {
+    "X-Telegram-Bot-Api-Secret-Token":
+      "The webhook's secret, which the messenger was given with its address.",
+  },
+  example: {
+    input: {
+      update_id: 123_456_789,
+      message: {
+        message_id: 17,
+        date: 1_767_605_400,
+        text: "/status",
+        from: { id: 123_456_789, is_bot: false, first_name: "Alice", username: "alice" },
+        chat: { id: 123_456_789, type: "private" },
+      },
+    },
+    output: {},
+  },
   guard: requireSecret,
   input: z.looseObject({
     update_id: z.int("must be a whole number").nonnegative("must not be negative"),

@@ -65,6 +65,45 @@ export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape) {
     .meta({ emptyIsAbsent: true });
 }
 
+/** One of a few symbols, in any case; upper-cased. */
+export function symbolOf<const Symbols extends readonly [string, ...string[]]>(
+  symbols: Symbols,
+  problem: string,
+) {
+  return z
+    .string("must be a string")
+    .trim()
+    .toUpperCase()
+    .pipe(z.enum(symbols, problem))
+    .meta({
+      accepts: () => ({ anyOf: [{ enum: [...symbols] }, { type: "string", pattern: inAnyCase(symbols) }] }),
+    });
+}
+
+/** The symbols with blanks around them, their letters in whatever case. */
+function inAnyCase(symbols: readonly string[]): string {
+  const letter = (upper: string) => `[${upper}${upper.toLowerCase()}]`;
+  return String.raw`^\s*(?:${symbols.map((one) => one.replace(/[A-Z]/g, letter)).join("|")})\s*$`;
+}
+
+/** A whole number, as a number or (a query knows nothing else) as its digits. */
+export function wholeNumber(min: number, max: number) {
+  const problem = `must be a whole number from ${min} to ${max}`;
+  return z
+    .preprocess(
+      (value) => (typeof value === "string" && /^\s*\d{1,16}\s*$/.test(value) ? Number(value) : value),
+      z.int(problem).min(min, problem).max(max, problem),
+    )
+    .meta({
+      accepts: () => ({
+        anyOf: [
+          { type: "integer", minimum: min, maximum: max },
+          { type: "string", pattern: String.raw`^\s*[0-9]{1,16}\s*$`, description: "Its digits." },
+        ],
+      }),
+    });
+}
+
 /** The first of several names under which a field is accepted, moved to its proper name. */
 export function withAliases<Shape extends z.ZodType>(aliases: Record<string, string>, shape: Shape) {
   const rename = (value: unknown) => {

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_USER } from "../lib/examples";
+import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, chatId, userId, withAliases } from "../lib/input";
+import { absentWhenEmpty, atMost, chatId, text, userId, withAliases } from "../lib/input";
 import { seal } from "../lib/sealing";
 import { assertMayMove } from "../users/access";
 import { connectAccount } from "./links";
@@ -68,26 +68,43 @@ const messengerId = z
   .union([z.string(), z.int()], "must be a messenger account's id")
   .transform((value) => String(value).trim())
   .pipe(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/, "must be a messenger account's id"))
-  .describe("The messenger's id of the account.");
+  .meta({
+    description: "The messenger's id of the account.",
+    accepts: () => ({
+      anyOf: [
+        { type: "string", pattern: String.raw`^\s*[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\s*$` },
+        { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      ],
+    }),
+  });
 
 const connect: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
+  description:
+    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none.",
   needs: ["WALLET_ENCRYPTION_KEY"],
+  errors: {
+    not_found: "The code is unknown, expired or used.",
+    conflict: "The messenger account is linked already, or the user of the code has linked another one.",
+    rate_limited: "Too many codes were tried, from here or by everybody together.",
+  },
+  example: {
+    input: { linkToken: "K7QM2XWD", messengerId: "123456789", messengerUsername: "alice" },
+    output: { success: true, walletAddress: EXAMPLE_ADDRESS },
+  },
   input: z.object({
-    linkToken: z
-      .string("must be a string")
-      .trim()
-      .min(1, "is required")
-      .max(64, "must be at most 64 characters")
-      .describe("The code that the user created in the web application."),
+    linkToken: text(64).describe("The code that the user created in the web application."),
     messengerId,
-    messengerUsername: absentWhenEmpty(
-      z.string("must be a string").trim().max(64, "must be at most 64 characters"),
-    ).describe("The account's name, for the user to recognise it by."),
+    messengerUsername: absentWhenEmpty(atMost(64).trim()).describe(
+      "The account's name, for the user to recognise it by.",
+    ),
   }),
-  returns: z.object({ success: z.literal(true), walletAddress: z.string() }),
+  returns: z.object({
+    success: z.literal(true),
+    walletAddress: z.string().describe("The user's custody wallet"),
+  }),
   handler: async (ctx, { linkToken, messengerId, messengerUsername }, { caller }) => {
     const account = { code: linkToken, messengerId, messengerUsername };
     const { walletAddress } = await connectAccount(ctx, account, caller.address);
@@ -99,9 +116,14 @@ const wallet: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/messenger/wallet",
   summary: "The user and custody wallet that a messenger account is linked to.",
+  description: "An account that is not linked has `linked: false`, and null for the other two.",
   needs: [],
   // Accounts' ids can be counted through: a guess costs something.
   limit: "settings",
+  example: {
+    input: { messengerId: "123456789" },
+    output: { linked: true, walletAddress: EXAMPLE_ADDRESS, userId: EXAMPLE_USER },
+  },
   input: z.object({ messengerId }),
   returns: z.object({
     linked: z.boolean(),

@@ -11,15 +11,20 @@ import { VERSION } from "./version";
 export function openApi(domains: Record<string, readonly MountedEndpoint[]>, server: string): OpenApi {
   const paths: OpenApi["paths"] = {};
   const schemas: Record<string, JsonSchema> = { Error: ERROR };
+  const all = Object.values(domains).flat();
   for (const [tag, endpoints] of Object.entries(domains)) {
     for (const one of endpoints) {
-      const name = nameOf(one.path);
+      const isAlone = all.filter(({ path }) => path === one.path).length === 1;
+      const name = isAlone ? nameOf(one.path) : `${one.methods.map(capitalised).join("")}${nameOf(one.path)}`;
       if (isJson(one)) schemas[`${name}Answer`] = jsonSchemaOf(one.returns, "output");
       const input = jsonSchemaOf(one.input, "input");
       if (one.methods.includes("POST")) schemas[`${name}Input`] = input;
       for (const method of one.methods) {
         const lower = method === "GET" ? "get" : "post";
-        paths[one.path] = { ...paths[one.path], [lower]: operation(one, lower, tag, input) };
+        paths[one.path] = {
+          ...paths[one.path],
+          [lower]: operation(one, { method: lower, tag, name, input }),
+        };
       }
     }
   }
@@ -49,14 +54,16 @@ const USER_TOKEN = {
     "The web application's token of a signed-in user. Needed to move the funds of a userId that belongs to one.",
 };
 
-function operation(one: MountedEndpoint, method: Method, tag: string, input: JsonSchema): Operation {
-  const name = nameOf(one.path);
+/** `name` is what its schemas are named by: its path, with its methods before it where the path has two endpoints. */
+type Placement = { method: Method; tag: string; name: string; input: JsonSchema };
+
+function operation(one: MountedEndpoint, { method, tag, name, input }: Placement): Operation {
   const parameters = [...(method === "get" ? queryOf(one, input) : []), ...headersOf(one)];
   const example = one.example === undefined ? {} : { example: one.example.input };
   const takesFields = Object.keys(input.properties ?? {}).length > 0 || input.anyOf !== undefined;
   const needsBody = input.anyOf !== undefined || (input.required ?? []).length > 0;
   return {
-    operationId: `${method}${name}`,
+    operationId: `${method}${nameOf(one.path)}`,
     tags: [tag],
     summary: one.summary,
     ...(one.description === undefined ? {} : { description: one.description }),
@@ -69,7 +76,7 @@ function operation(one: MountedEndpoint, method: Method, tag: string, input: Jso
           },
         }
       : {}),
-    responses: { "200": success(one), ...failures(one) },
+    responses: { "200": success(one, name), ...failures(one) },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
   };
 }
@@ -86,6 +93,11 @@ function nameOf(path: string): string {
     .split(/[^A-Za-z0-9]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
+}
+
+/** `GET` is `Get`. */
+function capitalised(method: string): string {
+  return method.charAt(0) + method.slice(1).toLowerCase();
 }
 
 function ref(schema: string): JsonSchema {
@@ -161,10 +173,10 @@ function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<s
   return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
 }
 
-function success(one: MountedEndpoint): Answer {
+function success(one: MountedEndpoint, name: string): Answer {
   const media: Media = isJson(one)
     ? {
-        schema: ref(`${nameOf(one.path)}Answer`),
+        schema: ref(`${name}Answer`),
         ...(one.example === undefined ? {} : { example: one.example.output }),
       }
     : { schema: { type: "string" } };

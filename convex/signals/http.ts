@@ -3,25 +3,24 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { optional } from "../lib/env";
-import { failureOf } from "../lib/errors";
+import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId } from "../lib/input";
+import { absentWhenEmpty, symbolOf, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
-import { awaitRefresh } from "../lib/refreshes";
-import { looseNumber } from "../lib/shapes";
 import { iso } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { dayOf } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
+import { eventExample, signalExample, statsExample } from "./examples";
 import { TOKENS } from "./rules";
 import { standingOf } from "./standing";
 import { signalStats, statisticsOf } from "./statistics";
 import { publicSignal, signalView } from "./views";
+import { reviewedDay } from "./waiting";
 
-const signalToken = absentWhenEmpty(
-  z.string("must be a string").trim().toUpperCase().pipe(z.enum(TOKENS, "must be BTC or ETH")),
-).describe("BTC or ETH; omit for both.");
+const signalToken = absentWhenEmpty(symbolOf(TOKENS, "must be BTC or ETH")).describe(
+  "BTC or ETH, in any case; omit for both.",
+);
 
 const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
 
@@ -30,18 +29,22 @@ const messengerSent = z
   .optional()
   .describe("With `userId`: whether the card arrived while the caller waited.");
 
-/** A whole number that a query gives as text. */
-const wholeNumber = (min: number, max: number) =>
-  looseNumber.pipe(
-    z.int("must be a whole number").min(min, `must be at least ${min}`).max(max, `must be at most ${max}`),
-  );
+/** What a card that somebody asked for is counted against. */
+const tooManyCards = "With `userId`: too many cards were asked for.";
 
 const latest: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/latest",
   summary:
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
+  description:
+    "A signal is generated once a day per token and tracked every 30 minutes until it is won, lost or, after 6 hours, expired. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery. With `token` the answer has that token's key alone; null: none was issued yet.",
   needs: [],
+  errors: { rate_limited: tooManyCards },
+  example: {
+    input: { token: "BTC", userId: EXAMPLE_USER },
+    output: { signals: { BTC: signalExample }, messengerSent: true },
+  },
   input: z.object({ token: signalToken, userId: recipient }),
   returns: z.object({
     signals: z.object({ BTC: publicSignal.nullable().optional(), ETH: publicSignal.nullable().optional() }),
@@ -67,7 +70,13 @@ const history: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/history",
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
+  description:
+    "`stats` are of all closed signals of the scope, whatever `limit` says; what is undefined for them (a rate of nothing) is null. Percentages are numbers: 1.5 is 1.5 %.",
   needs: [],
+  example: {
+    input: { token: "BTC", limit: 1 },
+    output: { signals: [signalExample], stats: statsExample, count: 1 },
+  },
   input: z.object({
     token: signalToken,
     limit: absentWhenEmpty(wholeNumber(1, 100))
@@ -102,12 +111,39 @@ const tokenRecord = z.object({
   signal: publicSignal.nullable(),
 });
 
+const recordExample = {
+  wins: 1,
+  losses: 0,
+  expired: 0,
+  pending: 0,
+  winrate: 100,
+  totalPnlPercent: 0.976864,
+};
+
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/recap",
   summary:
     "How the signals of this UTC day stand, with an AI-written review (null when the model is out of reach).",
+  description:
+    "The review is written once per day and set of outcomes, and shared. A missing one never keeps the figures back; a day without signals has none.",
   needs: [],
+  errors: {
+    rate_limited: `A review had to be written, and this caller has asked for too many. ${tooManyCards}`,
+  },
+  example: {
+    input: {},
+    output: {
+      date: "2026-01-05",
+      ...recordExample,
+      byToken: {
+        BTC: { ...recordExample, signal: signalExample },
+        ETH: { ...recordExample, wins: 0, winrate: null, totalPnlPercent: 0, signal: null },
+      },
+      review: "Bitcoin reached its first target within three hours; no Ethereum signal was issued.",
+      generatedAt: "2026-01-05T20:00:00.000Z",
+    },
+  },
   input: z.object({ userId: recipient }),
   returns: tokenRecord.omit({ signal: true }).extend({
     date: z.string().describe("UTC day, 2026-11-20"),
@@ -139,20 +175,6 @@ const recap: MountedEndpoint = endpoint({
   },
 });
 
-/** The day as it stands, with its review where that can be had in time: a missing one never keeps the figures back. */
-async function reviewedDay(ctx: ActionCtx, day: string, caller: Caller, patienceMs: number) {
-  const stored = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
-  if (stored.review !== null || stored.signals.length === 0) return stored;
-  if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
-  try {
-    const ticket = await ctx.runMutation(internal.signals.reviews.begin, { day, caller });
-    await awaitRefresh(ctx, ticket, AbortSignal.timeout(Math.max(0, patienceMs)));
-  } catch (error) {
-    if (failureOf(error)?.code !== "upstream") throw error;
-  }
-  return ctx.runQuery(internal.signals.reviews.ofDay, { day });
-}
-
 /** Sends a card to a user, counted against their limit. */
 async function sent(
   ctx: ActionCtx,
@@ -169,7 +191,13 @@ const proof: MountedEndpoint = endpoint({
   path: "/signals/proof",
   summary:
     "The tamper-evident record of signals: hash-chained events and the chain's head. `npm run verify-signals` checks it.",
+  description:
+    "One event when a signal is issued and one when it is closed, in order. Each carries the SHA-256 of its content and of the event before it, so nothing can be changed, moved or left out without changing the head that cards have published.",
   needs: [],
+  example: {
+    input: { after: 0, limit: 1 },
+    output: { events: [eventExample], head: { sequence: 2, hash: "9c".repeat(32) }, count: 1 },
+  },
   input: z.object({
     after: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
       .transform((after) => after ?? 0)

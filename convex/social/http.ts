@@ -2,8 +2,9 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { atMost } from "../lib/input";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
-import { deliveryShape } from "./payloads";
+import { deliveryExample, deliveryShape } from "./payloads";
 import { isSigned, signatureOf } from "./signatures";
 
 const PATH = "/social/mention";
@@ -13,10 +14,16 @@ const challenge: MountedEndpoint = endpoint({
   path: PATH,
   summary: "The social network's challenge (CRC): proves that this webhook knows the secret.",
   needs: ["SOCIAL_WEBHOOK_SECRET"],
+  example: {
+    input: { crc_token: "Zm9vYmFyLTE3Njc2MDU0MDA" },
+    output: { response_token: "sha256=yIknZS6DxwZ4dCvIgqoBZAqWPXbTHmQfRQEDp1hOwk8=" },
+  },
   input: z.object({
-    crc_token: z.string("must be a string").min(1, "is required").max(1_000, "is too long"),
+    crc_token: atMost(1_000).min(1, "is required").describe("What the network asks to be signed, as it is."),
   }),
-  returns: z.object({ response_token: z.string() }),
+  returns: z.object({
+    response_token: z.string().describe("`sha256=` and the HMAC-SHA256 of it under the secret, in base64"),
+  }),
   handler: (_ctx, { crc_token: token }) =>
     Promise.resolve({ response_token: signatureOf(required("SOCIAL_WEBHOOK_SECRET"), token) }),
 });
@@ -26,7 +33,18 @@ const mention: MountedEndpoint = endpoint({
   path: PATH,
   summary:
     "Webhook of the social network: mentions of the service's account, each stored once; trade commands of linked authors are carried out behind.",
+  description:
+    "Answers as soon as the mentions are stored. What becomes of one: it is `processed` when its trade was carried out, `failed` when that did not work, `ignored` with a reason otherwise (no command, its author is not linked or has not switched trading on, a limit). The author is told in the messenger. A repeated delivery changes nothing.",
   needs: ["SOCIAL_WEBHOOK_SECRET"],
+  errors: { unauthorized: "The signature is missing or wrong." },
+  headers: {
+    "X-Twitter-Webhooks-Signature":
+      "`sha256=` and the HMAC-SHA256 of the raw body under the webhook's secret, in base64.",
+  },
+  example: {
+    input: deliveryExample,
+    output: { success: true, accepted: 1, ignored: 0 },
+  },
   guard: requireSignature,
   input: deliveryShape,
   returns: z.object({

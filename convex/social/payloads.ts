@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { jsonSchemaOf } from "../lib/jsonSchema";
 
 /**
  * What the social network says about posts, brought to one form. Three shapes come (developer.x.com): account activity
@@ -162,11 +163,28 @@ function decoded(text: string): string {
 }
 
 /** A signed delivery of any of the three shapes. */
-export const deliveryShape = z.looseObject({}).transform((body, context): Delivery => {
-  for (const shape of [activity, event, streamed]) {
-    const parsed = shape.safeParse(body);
-    if (parsed.success) return parsed.data;
-  }
-  context.addIssue({ code: "custom", path: ["data"], message: "is none of the known payloads" });
-  return z.NEVER;
-});
+export const deliveryShape = z
+  .looseObject({})
+  .transform((body, context): Delivery => {
+    for (const shape of [activity, event, streamed]) {
+      const parsed = shape.safeParse(body);
+      if (parsed.success) return parsed.data;
+    }
+    context.addIssue({ code: "custom", path: ["data"], message: "is none of the known payloads" });
+    return z.NEVER;
+  })
+  .meta({ accepts: () => jsonSchemaOf(z.union([activity, event, streamed]), "input") });
+
+/** Account activity with one mention. */
+export const deliveryExample = {
+  for_user_id: "2244994945",
+  tweet_create_events: [
+    {
+      id_str: "1876543210987654321",
+      created_at: "Mon Jan 05 09:30:00 +0000 2026",
+      text: "@service buy 25 USD of ETH",
+      user: { id_str: "6253282", screen_name: "alice" },
+      entities: { user_mentions: [{ id_str: "2244994945" }] },
+    },
+  ],
+};

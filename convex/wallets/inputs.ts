@@ -1,26 +1,14 @@
 import { checksumAddress, isAddress, zeroAddress, type Address } from "viem";
 import * as z from "zod";
-import { absentWhenEmpty } from "../lib/input";
+import { absentWhenEmpty, symbolOf } from "../lib/input";
 import { parseUnits } from "../lib/money";
 import { CONTRACTS, SYMBOLS } from "./tokens";
 
 /** Shapes of what moves money. Messages complete the sentence "<field> …". */
 
-export const swapToken = z
-  .string("must be a string")
-  .trim()
-  .toUpperCase()
-  .pipe(z.enum(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`))
-  .meta({
-    description: "One of the five tokens, in any case.",
-    accepts: () => ({ anyOf: [{ enum: [...SYMBOLS] }, { type: "string", pattern: inAnyCase(SYMBOLS) }] }),
-  });
-
-/** The symbols with blanks around them, their letters in whatever case. */
-function inAnyCase(symbols: readonly string[]): string {
-  const letter = (upper: string) => `[${upper}${upper.toLowerCase()}]`;
-  return String.raw`^\s*(?:${symbols.map((one) => one.replace(/[A-Z]/g, letter)).join("|")})\s*$`;
-}
+export const swapToken = symbolOf(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`).describe(
+  "One of the five tokens, in any case.",
+);
 
 /** Digits in the token's smallest unit. */
 export const amount = z

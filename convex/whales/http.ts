@@ -1,31 +1,18 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId } from "../lib/input";
+import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 
 const MAX_HOURS = 168;
 const DEFAULT_HOURS = 6;
-const HOURS_MESSAGE = `must be a whole number from 1 to ${MAX_HOURS}`;
 
-/** A query holds text, a body a number. */
-const hours = absentWhenEmpty(
-  z
-    .union(
-      [
-        z.number(),
-        z
-          .string()
-          .trim()
-          .regex(/^\d{1,4}$/)
-          .transform(Number),
-      ],
-      HOURS_MESSAGE,
-    )
-    .pipe(z.int(HOURS_MESSAGE).min(1, HOURS_MESSAGE).max(MAX_HOURS, HOURS_MESSAGE)),
-).describe(`How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`);
+const hours = absentWhenEmpty(wholeNumber(1, MAX_HOURS)).describe(
+  `How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
+);
 
 const whaleAlert = z.object({
   token: z.string(),
@@ -44,8 +31,35 @@ const whaleAlerts: MountedEndpoint = endpoint({
   path: "/mcp/whale-alerts",
   summary:
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
+  description:
+    "Once an hour an agent with tools is asked for large transfers, exchange flows and smart money; what it reports is stored once. A transaction that it names is looked up on the chain: `verified` tells. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery.",
   needs: [],
-  input: z.object({ hours, userId: absentWhenEmpty(userId) }),
+  errors: { rate_limited: "With `userId`: too many cards were asked for." },
+  example: {
+    input: { hours: 6, userId: EXAMPLE_USER },
+    output: {
+      hours: 6,
+      count: 1,
+      alerts: [
+        {
+          token: "ETH",
+          alertType: "cex_inflow",
+          amount: 4_200_000,
+          direction: "bearish",
+          description: "1,230 ETH moved from a fund's wallet to an exchange.",
+          detectedAt: 1_767_605_400_000,
+          messengerSent: true,
+          txHash: EXAMPLE_TX,
+          verified: true,
+        },
+      ],
+      messengerSent: true,
+    },
+  },
+  input: z.object({
+    hours,
+    userId: absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none."),
+  }),
   returns: z.object({
     hours: z.int(),
     count: z.int(),

@@ -38,7 +38,8 @@ describe("every answer", () => {
 
   test("to a preflight is 204 with the path's methods and the clients' headers", async () => {
     const app = createApp();
-    for (const { path, methods } of endpoints) {
+    for (const { path } of endpoints) {
+      const methods = endpoints.filter((one) => one.path === path).flatMap((one) => one.methods);
       const { status, headers, text } = await app.call("OPTIONS", path);
       expect([status, text]).toEqual([204, ""]);
       expect(headers.get("access-control-allow-methods")).toBe([...methods, "OPTIONS"].join(", "));

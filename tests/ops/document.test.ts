@@ -59,12 +59,25 @@ describe("the API document", () => {
   });
 
   test("gives GET and POST of one path the same fields", () => {
-    for (const [path, { get, post }] of Object.entries(document.paths)) {
-      if (get === undefined || post === undefined) continue;
+    const both = endpoints.filter(({ methods }) => methods.length === 2);
+    expect(both.length).toBeGreaterThan(3);
+    for (const { path } of both) {
+      const { get, post } = document.paths[path] ?? {};
+      if (get === undefined || post === undefined) throw new Error(`${path} answers both`);
       const body = document.components.schemas[`${post.operationId.replace(/^post/, "")}Input`];
       const query = (get.parameters ?? []).filter((one) => one.in === "query").map(({ name }) => name);
       expect([path, query]).toEqual([path, Object.keys(body?.properties ?? {})]);
     }
+  });
+
+  test("tells two endpoints of one path apart", () => {
+    const { get, post } = document.paths["/social/mention"] ?? {};
+    const answerOf = (operation: Operation | undefined) =>
+      operation?.responses["200"]?.content["application/json"]?.schema;
+    expect([answerOf(get), answerOf(post)]).toEqual([
+      { $ref: "#/components/schemas/GetSocialMentionAnswer" },
+      { $ref: "#/components/schemas/PostSocialMentionAnswer" },
+    ]);
   });
 
   test("shows examples that its own schemas accept", () => {

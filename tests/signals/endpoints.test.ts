@@ -117,10 +117,10 @@ describe("/mcp/signals/history", () => {
   });
 
   test.each([
-    ["limit=0", "limit must be at least 1"],
-    ["limit=101", "limit must be at most 100"],
+    ["limit=0", "limit must be a whole number from 1 to 100"],
+    ["limit=101", "limit must be a whole number from 1 to 100"],
     ["limit=2.5", "limit must be a whole number"],
-    ["limit=ten", "limit"],
+    ["limit=ten", "limit must be a whole number from 1 to 100"],
     ["token=DOGE", "token must be BTC or ETH"],
     ["before=yesterday", "before must be an ISO 8601 UTC time"],
   ])("refuses %s", async (query, error) => {

@@ -1,0 +1,30 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { optional } from "../lib/env";
+import { failureOf } from "../lib/errors";
+import type { Caller } from "../lib/limits";
+import { awaitRefresh } from "../lib/refreshes";
+import type { Signal } from "./tables";
+
+/**
+ * A UTC day's signals as they stand, with their review where that can be had in time: a missing one (`null`) never
+ * keeps the figures back.
+ * @throws AppError `rate_limited` when a review had to be written and the caller has asked for too many.
+ */
+export async function reviewedDay(
+  ctx: ActionCtx,
+  day: string,
+  caller: Caller,
+  patienceMs: number,
+): Promise<{ signals: Signal[]; review: string | null }> {
+  const stored = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
+  if (stored.review !== null || stored.signals.length === 0) return stored;
+  if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
+  try {
+    const ticket = await ctx.runMutation(internal.signals.reviews.begin, { day, caller });
+    await awaitRefresh(ctx, ticket, AbortSignal.timeout(Math.max(0, patienceMs)));
+  } catch (error) {
+    if (failureOf(error)?.code !== "upstream") throw error;
+  }
+  return ctx.runQuery(internal.signals.reviews.ofDay, { day });
+}
