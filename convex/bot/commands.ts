@@ -1,10 +1,21 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { optionalToken } from "../lib/input";
+import { HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
+import { alertsOf, cancelAlert } from "../prices/alertRows";
+import type { Alert } from "../prices/tables";
 import { researchOf } from "../research/model";
+import { latestCard } from "../signals/cards";
+import { signalToken } from "../signals/inputs";
+import { chainHeadOf, latestSignals } from "../signals/model";
+import { TOKENS } from "../signals/rules";
 import { walletOf } from "../wallets/model";
-import { helpCard, notice, statusCard, walletCard } from "./cards";
+import { alertCard } from "../whales/cards";
+import { hours } from "../whales/inputs";
+import { alertsSince } from "../whales/model";
+import { alertLine, alertsCard, helpCard, notice, statusCard, walletCard } from "./cards";
+import { parseAlert } from "./parsing";
 import type { Sender, Work } from "./tables";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
@@ -94,6 +105,78 @@ export const commands: readonly Command[] = [
     },
   },
   {
+    name: "signals",
+    argument: "[TOKEN]",
+    summary: "The latest trading signals of BTC and ETH",
+    access: "anywhere",
+    run: async (ctx, { argument }) => {
+      const token = signalToken.safeParse(argument.replace(/^\$/, ""));
+      if (!token.success)
+        return { answer: notice("There are signals of BTC and ETH, such as /signals BTC.") };
+      const signals = await latestSignals(ctx, token.data === undefined ? TOKENS : [token.data]);
+      if (signals.length === 0)
+        return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };
+      return { answer: latestCard(signals, await chainHeadOf(ctx)) };
+    },
+  },
+  {
+    name: "whales",
+    argument: "[HOURS]",
+    summary: "Whale alerts of the last hours (6, or as many as you say, up to 168)",
+    access: "anywhere",
+    run: async (ctx, { argument }) => {
+      const window = hours.safeParse(argument);
+      if (!window.success) return { answer: notice("Say how many hours to look back, 1 to 168: /whales 24") };
+      const now = Date.now();
+      const alerts = await alertsSince(ctx, now - window.data * HOUR);
+      return { answer: alertCard({ hours: window.data, at: now, alerts }) };
+    },
+  },
+  {
+    name: "alert",
+    argument: "TOKEN above|below PRICE",
+    summary: "One message when a price is reached, such as /alert BTC above 100000",
+    access: "linked",
+    run: (_ctx, { userId, argument }) => {
+      const wish = parseAlert(argument);
+      if (wish === null) {
+        return {
+          answer: notice(
+            "Say it like this: /alert BTC above 100000, or /alert ETH below 2500.50 (BTC and ETH, USD).",
+          ),
+        };
+      }
+      return { answer: notice("Looking at the live price…"), later: { kind: "alert", userId, ...wish } };
+    },
+  },
+  {
+    name: "alerts",
+    summary: "Your price alerts",
+    access: "linked",
+    run: async (ctx, { userId }) => {
+      const alerts = await alertsOf(ctx, userId);
+      return {
+        answer: alertsCard(
+          numbered(alerts),
+          alerts.filter(({ state }) => state !== "active"),
+        ),
+      };
+    },
+  },
+  {
+    name: "alert_off",
+    argument: "NUMBER",
+    summary: "Cancel a price alert by its number in /alerts",
+    access: "linked",
+    run: async (ctx, { userId, argument }) => {
+      const active = numbered(await alertsOf(ctx, userId));
+      const alert = /^\d{1,2}$/.test(argument) ? active[Number(argument) - 1] : undefined;
+      if (alert === undefined) return { answer: alertsCard(active, []) };
+      await cancelAlert(ctx, userId, alert.alertId);
+      return { answer: notice(`Cancelled: ${alertLine(alert)}.`) };
+    },
+  },
+  {
     name: "status",
     summary: "How your research shift is doing",
     access: "linked",
@@ -132,6 +215,11 @@ export function commandNamed(name: string): Command | null {
 /** What the bot can do, behind an introduction. */
 export function help(introduction?: string): Paragraph[] {
   return helpCard(commands, introduction);
+}
+
+/** The active ones, oldest first, so that a new one leaves the others' numbers as they are. */
+function numbered(alerts: readonly Alert[]): Alert[] {
+  return alerts.filter(({ state }) => state === "active").toReversed();
 }
 
 function connect({ userId, argument }: Request): Outcome {

@@ -1,6 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
+import { vDirection, vPricedToken } from "../prices/tables";
 
 /** Who wrote to the bot, and where. */
 export const vSender = v.object({
@@ -22,6 +23,14 @@ export const vWork = v.union(
   /** `focus` is "" for the whole market; `ticket` is of the research under way. */
   v.object({ kind: v.literal("research"), focus: v.string(), ticket: v.optional(vTicket) }),
   v.object({ kind: v.literal("ask"), question: v.string() }),
+  v.object({
+    kind: v.literal("alert"),
+    userId: v.string(),
+    token: vPricedToken,
+    direction: vDirection,
+    /** USD. */
+    levelUsd: v.number(),
+  }),
 );
 export type Work = Infer<typeof vWork>;
 

@@ -3,13 +3,14 @@ import type { ActionCtx } from "../_generated/server";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
+import { charge } from "../lib/limits";
 import { MINUTE } from "../lib/time";
 import type { Ticket } from "../lib/refreshes";
 import type { Paragraph, Span } from "../messenger/format";
 import { connectAccount } from "../messenger/links";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
-import { linkedCard, notice, portfolioCard } from "./cards";
+import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
 import type { Sender, Work } from "./tables";
 
 /** The work behind a notice, for actions. Every step can be taken twice. */
@@ -53,6 +54,8 @@ export async function carryOut(ctx: ActionCtx, { sender, userId, work }: Job): P
       });
       return answer(reply.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
+    case "alert":
+      return answer(await setAlert(ctx, work));
   }
 }
 
@@ -77,6 +80,24 @@ async function portfolio(ctx: ActionCtx, userId: string): Promise<readonly Parag
   const { address } = present ?? (await ctx.runAction(internal.wallets.wallets.create, owned));
   const held = await ctx.runAction(internal.wallets.accounts.portfolio, { address });
   return portfolioCard({ address, ...held });
+}
+
+/** Setting the same again is the same alert, so a try that was cut off does no harm. */
+async function setAlert(
+  ctx: ActionCtx,
+  { userId, token, direction, levelUsd }: Extract<Work, { kind: "alert" }>,
+): Promise<readonly Paragraph[]> {
+  await charge(ctx, "settings", { userId, address: null });
+  try {
+    return alertSetCard(
+      await ctx.runAction(internal.prices.alerts.create, { userId, token, direction, levelUsd }),
+    );
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure?.code !== "invalid_request") throw error;
+    // The message begins with the name of a field, which nobody here has filled in.
+    return notice(`${failure.message.replace(/^levelUsd/, "The level")}.`);
+  }
 }
 
 /** The stored result while it is fresh; else it is made, which is looked after from time to time. */

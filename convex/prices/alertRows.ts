@@ -171,6 +171,6 @@ function alertOf({
 }
 
 /** `$104,500`, `$3,480.25`. */
-function dollars(usd: number): string {
+export function dollars(usd: number): string {
   return usd.toLocaleString("en-US", { style: "currency", currency: "USD", minimumFractionDigits: 0 });
 }

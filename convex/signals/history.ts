@@ -3,8 +3,8 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { enqueueCard } from "../messenger/model";
 import { latestCard } from "./cards";
-import { bare, chainHeadOf, latestSignal, totalsOf } from "./model";
-import { TOKENS, type Token } from "./rules";
+import { bare, chainHeadOf, latestSignals, totalsOf } from "./model";
+import type { Token } from "./rules";
 import { vHead, vSignal, vSignalEvent, vToken } from "./tables";
 import { totalsFields } from "./totals";
 
@@ -12,7 +12,7 @@ import { totalsFields } from "./totals";
 export const latest = internalQuery({
   args: { tokens: v.array(vToken) },
   returns: v.array(vSignal),
-  handler: async (ctx, { tokens }) => latestOf(ctx, tokens),
+  handler: async (ctx, { tokens }) => latestSignals(ctx, tokens),
 });
 
 /** Queues a card with the newest signals for a user's messenger; `null` when there are none to tell of. */
@@ -20,7 +20,7 @@ export const sendLatest = internalMutation({
   args: { tokens: v.array(vToken), userId: v.string() },
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { tokens, userId }) => {
-    const signals = await latestOf(ctx, tokens);
+    const signals = await latestSignals(ctx, tokens);
     if (signals.length === 0) return null;
     const paragraphs = latestCard(signals, await chainHeadOf(ctx));
     return enqueueCard(ctx, { userId, kind: "latest signals", paragraphs });
@@ -54,12 +54,6 @@ export const proof = internalQuery({
     return { events: rows.map(bareEvent), head: await chainHeadOf(ctx) };
   },
 });
-
-async function latestOf(ctx: QueryCtx, tokens: readonly Token[]) {
-  const wanted = TOKENS.filter((token) => tokens.includes(token));
-  const rows = await Promise.all(wanted.map((token) => latestSignal(ctx, token)));
-  return rows.flatMap((row) => (row === null ? [] : [bare(row)]));
-}
 
 function newestFirst(ctx: QueryCtx, token: Token | null, before: number) {
   const signals = ctx.db.query("signals");

@@ -5,22 +5,19 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, symbolOf, userId, wholeNumber } from "../lib/input";
+import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { iso } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { dayOf } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
 import { eventExample, signalExample, statsExample } from "./examples";
+import { signalToken } from "./inputs";
 import { TOKENS } from "./rules";
 import { standingOf } from "./standing";
 import { signalStats, statisticsOf } from "./statistics";
 import { publicSignal, signalView } from "./views";
 import { reviewedDay } from "./waiting";
-
-const signalToken = absentWhenEmpty(symbolOf(TOKENS, "must be BTC or ETH")).describe(
-  "BTC or ETH, in any case; omit for both.",
-);
 
 const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
 

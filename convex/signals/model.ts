@@ -2,7 +2,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 import { linksAfter, type ChainHead, type Statement } from "./eventChain";
-import type { Outcome, Token } from "./rules";
+import { TOKENS, type Outcome, type Token } from "./rules";
 import type { Signal } from "./tables";
 import { addClosed, emptyTotals, type Totals } from "./totals";
 
@@ -18,12 +18,19 @@ export async function findSignal(ctx: QueryCtx, token: Token, day: string): Prom
 }
 
 /** The token's newest signal, whatever became of it. */
-export async function latestSignal(ctx: QueryCtx, token: Token): Promise<Doc<"signals"> | null> {
+async function latestSignal(ctx: QueryCtx, token: Token): Promise<Doc<"signals"> | null> {
   return ctx.db
     .query("signals")
     .withIndex("by_token", (q) => q.eq("token", token))
     .order("desc")
     .first();
+}
+
+/** The newest signal of each of the tokens that has one, in the order of `TOKENS`. */
+export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Promise<Signal[]> {
+  const wanted = TOKENS.filter((token) => tokens.includes(token));
+  const rows = await Promise.all(wanted.map((token) => latestSignal(ctx, token)));
+  return rows.flatMap((row) => (row === null ? [] : [bare(row)]));
 }
 
 /** A stored signal without what the platform adds to a row. */

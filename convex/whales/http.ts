@@ -2,17 +2,11 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
+import { absentWhenEmpty, userId } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
-
-const MAX_HOURS = 168;
-const DEFAULT_HOURS = 6;
-
-const hours = absentWhenEmpty(wholeNumber(1, MAX_HOURS)).describe(
-  `How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
-);
+import { hours } from "./inputs";
 
 const whaleAlert = z.object({
   token: z.string(),
@@ -66,7 +60,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
     alerts: z.array(whaleAlert),
     messengerSent: z.boolean().optional().describe("With `userId`: whether the card has arrived by now."),
   }),
-  handler: async (ctx, { hours = DEFAULT_HOURS, userId }, { caller }) => {
+  handler: async (ctx, { hours, userId }, { caller }) => {
     const since = Date.now() - hours * HOUR;
     if (userId !== undefined) await charge(ctx, "card", caller);
     const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });

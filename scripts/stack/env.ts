@@ -56,6 +56,7 @@ export function applicationVariables(
   const variables: Variables = {
     WALLET_ENCRYPTION_KEY: context.keys.walletEncryptionKey,
     MESSENGER_WEBHOOK_SECRET: context.keys.messengerWebhookSecret,
+    SOCIAL_WEBHOOK_SECRET: context.keys.socialWebhookSecret,
     ...context.payments,
     ...withValue(settings),
     CONVEX_SITE_URL: context.siteUrl,

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
@@ -9,6 +9,8 @@ const keysShape = z.object({
   walletEncryptionKey: z.string().regex(/^[0-9a-f]{64}$/),
   /** The service's MESSENGER_WEBHOOK_SECRET. */
   messengerWebhookSecret: z.string().min(16),
+  /** The service's SOCIAL_WEBHOOK_SECRET. */
+  socialWebhookSecret: z.string().min(16),
   /** The local token issuer's private key (ES256), as a JWK. */
   issuerKey: z.object({
     kty: z.literal("EC"),
@@ -22,20 +24,24 @@ const keysShape = z.object({
 /** The keys a stack makes for itself. */
 export type Keys = z.infer<typeof keysShape>;
 
-/** The keys kept in `directory`, made there at the first call. */
+/** The keys kept in `directory`, made there at the first call; those that an earlier version did not make are added. */
 export async function keptKeys(directory: string): Promise<Keys> {
   const file = path.join(directory, "keys.json");
   const kept = await readKeys(file);
-  if (kept !== null) return kept;
+  const whole = keysShape.safeParse(kept);
+  if (whole.success) return whole.data;
   await mkdir(directory, { recursive: true });
   const draft = `${file}.${process.pid}`;
-  await writeFile(draft, `${JSON.stringify(await freshKeys(), null, 2)}\n`, { mode: 0o600 });
-  // A link, unlike a rename, never replaces keys another process has just made.
-  await link(draft, file).catch(unless("EEXIST"));
-  await unlink(draft);
-  const made = await readKeys(file);
-  if (made === null) throw new Error(`${file} could not be written`);
-  return made;
+  const keys = { ...(await freshKeys()), ...kept };
+  await writeFile(draft, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
+  if (kept === null) {
+    // A link, unlike a rename, never replaces keys another process has just made.
+    await link(draft, file).catch(unless("EEXIST"));
+    await unlink(draft);
+  } else {
+    await rename(draft, file);
+  }
+  return keysShape.parse(await readKeys(file));
 }
 
 /** New keys, kept nowhere. */
@@ -44,13 +50,14 @@ export async function freshKeys(): Promise<Keys> {
   return keysShape.parse({
     walletEncryptionKey: randomBytes(32).toString("hex"),
     messengerWebhookSecret: randomBytes(24).toString("base64url"),
+    socialWebhookSecret: randomBytes(24).toString("base64url"),
     issuerKey: await exportJWK(privateKey),
   });
 }
 
-async function readKeys(file: string): Promise<Keys | null> {
+async function readKeys(file: string): Promise<Partial<Keys> | null> {
   const text = await readFile(file, "utf8").catch(unless("ENOENT"));
-  return text === undefined ? null : keysShape.parse(JSON.parse(text));
+  return text === undefined ? null : keysShape.partial().parse(JSON.parse(text));
 }
 
 function unless(code: string): (error: unknown) => undefined {

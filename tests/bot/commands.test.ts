@@ -31,7 +31,9 @@ describe("every command", () => {
   test("that is about one's own tells an account that is not linked how to link", async () => {
     const app = createBotApp();
     const own = commands.filter(({ access }) => access === "linked");
-    expect(own.map(({ name }) => name)).toEqual(["wallet", "portfolio", "status", "stop"]);
+    expect(own.map(({ name }) => name)).toEqual([
+      ...["wallet", "portfolio", "alert", "alerts", "alert_off", "status", "stop"],
+    ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("botJobs")).toEqual([]);
     expect(await app.rows("wallets")).toEqual([]);

@@ -10,7 +10,7 @@ export const BOT_NAME = "simulated_123456_bot";
 export const ALICE = 42;
 export const GROUP = -100_777;
 
-export function createBotApp(options: WorldOptions = {}) {
+export function createBotApp(options: WorldOptions & { now?: number } = {}) {
   return createApp({ ...options, env: { MESSENGER_WEBHOOK_SECRET: SECRET, ...options.env } });
 }
 

@@ -1,6 +1,9 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { applicationVariables, realProviders, type Variables } from "../../scripts/stack/env";
-import { freshKeys } from "../../scripts/stack/keys";
+import { freshKeys, keptKeys } from "../../scripts/stack/keys";
 
 /** Which variables the application sees, by what the operator has set. */
 
@@ -15,6 +18,40 @@ async function seen(settings: Variables): Promise<Variables> {
   const urls = { siteUrl: "http://site.local", apiUrl: "http://api.local" };
   return applicationVariables(settings, { local, payments: {}, keys: await freshKeys(), ...urls });
 }
+
+describe("the webhooks' secrets", () => {
+  test("are the stack's own where the operator has none", async () => {
+    const { SOCIAL_WEBHOOK_SECRET, MESSENGER_WEBHOOK_SECRET } = await seen({ SOCIAL_WEBHOOK_SECRET: "" });
+    expect(SOCIAL_WEBHOOK_SECRET).toMatch(/^[\w-]{32}$/);
+    expect(MESSENGER_WEBHOOK_SECRET).toMatch(/^[\w-]{32}$/);
+    expect(SOCIAL_WEBHOOK_SECRET).not.toBe(MESSENGER_WEBHOOK_SECRET);
+    expect(await seen({ SOCIAL_WEBHOOK_SECRET: "mine" })).toMatchObject({ SOCIAL_WEBHOOK_SECRET: "mine" });
+  });
+});
+
+describe("kept keys", () => {
+  test("gain what an earlier version did not make, and change no more", async () => {
+    const directory = await mkdtemp(path.join(tmpdir(), "keys-"));
+    const file = path.join(directory, "keys.json");
+    const { socialWebhookSecret: _new, ...earlier } = await freshKeys();
+    await writeFile(file, JSON.stringify(earlier));
+    const keys = await keptKeys(directory);
+    expect(keys).toEqual({ ...earlier, socialWebhookSecret: expect.stringMatching(/^[\w-]{32}$/) });
+    expect(await keptKeys(directory)).toEqual(keys);
+    expect([await readdir(directory), (await stat(file)).mode & 0o777]).toEqual([["keys.json"], 0o600]);
+    await rm(directory, { recursive: true });
+  });
+
+  test("that are malformed are refused, not replaced", async () => {
+    const directory = await mkdtemp(path.join(tmpdir(), "keys-"));
+    const file = path.join(directory, "keys.json");
+    const spoilt = JSON.stringify({ ...(await freshKeys()), walletEncryptionKey: "short" });
+    await writeFile(file, spoilt);
+    await expect(keptKeys(directory)).rejects.toThrow("walletEncryptionKey");
+    expect(await readFile(file, "utf8")).toBe(spoilt);
+    await rm(directory, { recursive: true });
+  });
+});
 
 describe("the tickers", () => {
   test("are the stand-in where the chain is the stack's own", async () => {

@@ -1,0 +1,37 @@
+import { afterEach, expect, test } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { closeApp, createApp } from "../support/app";
+import { decided, linkedUser, mention, SECRET } from "./support";
+
+afterEach(closeApp);
+
+const ALICE_CHAT = "4242";
+const BOB_CHAT = "4343";
+const BOB = { id: "201", handle: "bob" };
+
+test("what became of a mention is told in the linked messenger chat of its author, and in nobody else's", async () => {
+  const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
+  for (const [subject, author, chat] of [
+    ["alice", undefined, ALICE_CHAT],
+    ["bob", BOB, BOB_CHAT],
+  ] as const) {
+    const { userId, browser } = await linkedUser(app, () => app.settle(), {
+      subject,
+      ...(author === undefined ? {} : { author }),
+    });
+    // No chat is set: the linked account's own is all there is.
+    await app.post("/user/messenger", { userId, messengerChatId: "" });
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    const linked = await app.post("/messenger/connect", { linkToken: code, messengerId: chat });
+    expect(linked.status).toBe(200);
+  }
+  const before = app.cards().length;
+  const tweetId = await mention(app, "good morning, buy 10 USD of ETH if you like");
+  await decided(app);
+  expect(await app.rows("mentions")).toContainEqual(
+    expect.objectContaining({ tweetId, status: "ignored", reason: expect.any(String) }),
+  );
+  expect(app.cards().slice(before)).toMatchObject([
+    { chatId: ALICE_CHAT, text: expect.stringContaining(`Post ${tweetId} by @alice`) },
+  ]);
+});
