@@ -5,6 +5,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, chatId, text, userId, withAliases } from "../lib/input";
 import { seal } from "../lib/sealing";
 import { assertMayMove } from "../users/access";
+import { codeHash } from "./codes";
 import { connectAccount } from "./links";
 import { botTokenSeal } from "./seals";
 
@@ -34,6 +35,10 @@ const settings: MountedEndpoint = endpoint({
     "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered.",
   needs: [],
   limit: "settings",
+  errors: {
+    unauthorized: "The `userId` belongs to a signed-in user, and no valid token of theirs was sent.",
+    forbidden: "The token belongs to another signed-in user.",
+  },
   example: {
     input: {
       userId: EXAMPLE_USER,
@@ -83,7 +88,7 @@ const connect: MountedEndpoint = endpoint({
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   description:
-    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none.",
+    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none. Anybody can call this with any account's id: the service's own bot shows the account nothing of the user's until the account has confirmed the link to the bot itself.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: {
     not_found: "The code is unknown, expired or used.",
@@ -106,7 +111,7 @@ const connect: MountedEndpoint = endpoint({
     walletAddress: z.string().describe("The user's custody wallet"),
   }),
   handler: async (ctx, { linkToken, messengerId, messengerUsername }, { caller }) => {
-    const account = { code: linkToken, messengerId, messengerUsername };
+    const account = { codeHash: codeHash(linkToken), messengerId, messengerUsername, by: "caller" as const };
     const { walletAddress } = await connectAccount(ctx, account, caller.address);
     return { success: true as const, walletAddress };
   },

@@ -15,6 +15,7 @@ import {
 } from "../lib/input";
 import { readThrough } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
+import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
 
 /** On-demand results are cached this long. */
@@ -116,6 +117,12 @@ const snapshot: MountedEndpoint = endpoint({
   },
 });
 
+/** What is answered where only a signed-in user may act for their own `userId`. */
+const owned = {
+  unauthorized: "The `userId` belongs to a signed-in user, and no valid token of theirs was sent.",
+  forbidden: "The token belongs to another signed-in user.",
+};
+
 const start: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research/start",
@@ -125,7 +132,7 @@ const start: MountedEndpoint = endpoint({
   description:
     "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift.",
   headers: IDEMPOTENCY_KEY,
-  errors: { rate_limited: "Too many starts, or 10 shifts of this user are active already." },
+  errors: { ...owned, rate_limited: "Too many starts, or 10 shifts of this user are active already." },
   example: {
     input: { userId: EXAMPLE_USER, token: "ETH", messengerChatId: "123456789" },
     output: {
@@ -151,6 +158,8 @@ const start: MountedEndpoint = endpoint({
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
   handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }, call) => {
+    // Whoever starts a shift says who reads its reports, and uses up its user's.
+    await assertMayMove(ctx, userId);
     const key = call.idempotencyKey ?? idempotencyKey;
     const started = await ctx.runMutation(internal.research.shifts.start, {
       userId,
@@ -169,6 +178,7 @@ const stop: MountedEndpoint = endpoint({
   description:
     "Work under way for a stopped shift is dropped, and its cards that are not yet sent are called off.",
   needs: [],
+  errors: owned,
   example: { input: { userId: EXAMPLE_USER }, output: { success: true, stopped: 1 } },
   input: z.object({ userId }),
   returns: z.object({
@@ -176,6 +186,7 @@ const stop: MountedEndpoint = endpoint({
     stopped: z.int().describe("How many shifts were stopped"),
   }),
   handler: async (ctx, { userId }) => {
+    await assertMayMove(ctx, userId);
     const stopped = await ctx.runMutation(internal.research.shifts.stop, { userId });
     return { success: true as const, stopped };
   },

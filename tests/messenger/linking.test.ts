@@ -247,7 +247,7 @@ describe("unlinking", () => {
 
 describe("cards of a linked user", () => {
   const start = (app: App, userId: string, extra: object = {}) =>
-    app.post("/mcp/research/start", { userId, ...extra });
+    app.post("/mcp/research/start", { userId, ...extra }, { as: "alice" });
 
   test("go to the linked account's chat, until it is unlinked", async () => {
     const app = createApp();
@@ -263,10 +263,10 @@ describe("cards of a linked user", () => {
   test("go to the shift's and to the configured chat before that, and by the user's own bot", async () => {
     const app = createApp();
     const { userId } = await linkedUser(app, "alice");
-    await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT });
+    await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT }, { as: "alice" });
     await start(app, userId);
     await arrived(app, 1);
-    await app.post("/user/messenger", { userId, messengerChatId: "7" });
+    await app.post("/user/messenger", { userId, messengerChatId: "7" }, { as: "alice" });
     await start(app, userId);
     await arrived(app, 2);
     await start(app, userId, { messengerChatId: "8" });
