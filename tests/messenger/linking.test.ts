@@ -192,6 +192,17 @@ describe("guessing codes", () => {
     expect((await guess(99, "192.0.2.8", code)).status).toBe(200);
   });
 
+  test("by somebody whose address is refused counts nothing against the account they name", async () => {
+    const app = createApp();
+    const { code } = await userWithCode(app, "alice");
+    const guess = (messengerId: string, token: string, ip: string) =>
+      app.post("/messenger/connect", { linkToken: token, messengerId }, { ip });
+    await Promise.all(Array.from({ length: 25 }, (_, i) => guess(String(i + 100), `GUESS${i}`, "192.0.2.7")));
+    const named = await Promise.all(Array.from({ length: 40 }, () => guess("42", "GUESS", "192.0.2.7")));
+    expect(named.at(-1)?.status).toBe(429);
+    expect((await guess("42", code, "192.0.2.8")).status).toBe(200);
+  });
+
   test("is limited over all, however many addresses guess", async () => {
     const app = createApp();
     const statuses = await Promise.all(
