@@ -10,6 +10,7 @@ const WITHHELD = new Set([
   "rawTransaction",
   "authorization",
   "onSettled",
+  "codeHash",
   "driver",
   "driverUntil",
 ]);

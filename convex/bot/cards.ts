@@ -19,6 +19,11 @@ export function notice(text: string): Paragraph[] {
 export const HOW_TO_LINK =
   "This needs your account: create a link code in the web application's profile, then send me /connect CODE here.";
 
+/** For an account that somebody has linked over the open interface. */
+export const UNCONFIRMED =
+  "Your account was linked to a user of the web application outside this chat. If that was you, send /confirm to use " +
+  "it here; if it was not, send /unlink to drop it.";
+
 type Described = { name: string; argument?: string; summary: string };
 
 /** The commands, a line each, behind an introduction. */
@@ -45,7 +50,8 @@ export function linkedCard(walletAddress: string): Paragraph[] {
   return [
     [{ bold: "✅ Linked" }],
     [`Your wallet on Base is ${walletAddress}. Reports and alerts come to this chat from now on.`],
-    ["Unlink at any time in the web application's profile."],
+    ["If you did not make this code yourself, send /unlink: it belongs to somebody else."],
+    ["Unlink at any time, here with /unlink or in the web application's profile."],
   ];
 }
 

@@ -1,8 +1,11 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
+import { failureOf } from "../lib/errors";
 import { optionalToken } from "../lib/input";
 import { HOUR } from "../lib/time";
+import { codeHash } from "../messenger/codes";
 import type { Paragraph } from "../messenger/format";
+import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
 import { alertsOf, cancelAlert } from "../prices/alertRows";
 import type { Alert } from "../prices/tables";
 import { researchOf } from "../research/model";
@@ -14,7 +17,8 @@ import { walletOf } from "../wallets/model";
 import { alertCard } from "../whales/cards";
 import { hours } from "../whales/inputs";
 import { alertsSince } from "../whales/model";
-import { alertLine, alertsCard, helpCard, notice, statusCard, walletCard } from "./cards";
+import { alertLine, alertsCard, helpCard, linkedCard, notice, statusCard, walletCard } from "./cards";
+import { unconfirmedLinkOf } from "./model";
 import { parseAlert } from "./parsing";
 import type { Sender, Work } from "./tables";
 
@@ -39,6 +43,8 @@ type Base = {
   argument?: string;
   /** One line for help and menu. */
   summary: string;
+  /** It binds who sends it to somebody: nothing that is passed on from another message does that. */
+  binds?: true;
 };
 
 /**
@@ -61,6 +67,7 @@ export const commands: readonly Command[] = [
   {
     name: "start",
     summary: "Say hello",
+    binds: true,
     access: "anywhere",
     // A deep link (t.me/<bot>?start=CODE) arrives as this command.
     run: (_ctx, request) =>
@@ -71,8 +78,33 @@ export const commands: readonly Command[] = [
     name: "connect",
     argument: "CODE",
     summary: "Link this account to yours in the web application",
+    binds: true,
     access: "alone",
     run: (_ctx, request) => connect(request),
+  },
+  {
+    name: "confirm",
+    summary: "Use a link of this account that was made outside this chat",
+    binds: true,
+    access: "alone",
+    run: async (ctx, { sender }) => {
+      const link = await unconfirmedLinkOf(ctx, sender);
+      if (link === null) return { answer: notice("There is nothing to confirm.") };
+      await confirmLink(ctx, link, Date.now());
+      const wallet = await walletOf(ctx, link.userId, "custody");
+      return { answer: wallet === null ? notice("Confirmed.") : linkedCard(wallet.address) };
+    },
+  },
+  {
+    name: "unlink",
+    summary: "Unlink this account",
+    access: "alone",
+    run: async (ctx, { sender }) => {
+      const link = await linkOfAccount(ctx, sender.messengerId);
+      if (link === null) return { answer: notice("This account is not linked.") };
+      await dropLink(ctx, link);
+      return { answer: notice("Unlinked: nothing more of that user's comes to this account.") };
+    },
   },
   {
     name: "wallet",
@@ -225,9 +257,7 @@ function numbered(alerts: readonly Alert[]): Alert[] {
 function connect({ userId, argument }: Request): Outcome {
   if (userId !== null) {
     return {
-      answer: notice(
-        "This account is linked already. Unlink it in the web application before you link it to another user.",
-      ),
+      answer: notice("This account is linked already. Send /unlink before you link it to another user."),
     };
   }
   if (argument === "") {
@@ -235,5 +265,13 @@ function connect({ userId, argument }: Request): Outcome {
       answer: notice("Create a link code in the web application's profile, then send it here: /connect CODE"),
     };
   }
-  return { answer: notice("Checking your code…"), later: { kind: "connect", code: argument } };
+  try {
+    // The code itself is written down nowhere.
+    const later = { kind: "connect" as const, codeHash: codeHash(argument) };
+    return { answer: notice("Checking your code…"), later };
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return { answer: notice(`${failure.message}.`) };
+  }
 }

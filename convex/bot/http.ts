@@ -15,6 +15,9 @@ const messageShape = z.object({
   text: z.string().default(""),
   chat: z.object({ id: z.int(), type: z.string() }),
   from: z.object({ id: z.int().positive(), is_bot: z.boolean(), username: z.string().optional() }),
+  /** What is here says that the message is somebody else's, passed on; older bots are told of the second. */
+  forward_origin: z.unknown().optional(),
+  forward_date: z.unknown().optional(),
 });
 
 const webhook: MountedEndpoint = endpoint({
@@ -68,10 +71,10 @@ function requireSecret({ header }: RequestHead): void {
 }
 
 /** A person's message, or `null` for what the bot does not read: another kind of update, a channel's, a bot's. */
-function writtenMessage(message: unknown): { sender: Sender; text: string } | null {
+function writtenMessage(message: unknown): { sender: Sender; text: string; forwarded: boolean } | null {
   const parsed = messageShape.safeParse(message);
   if (!parsed.success || parsed.data.from.is_bot) return null;
-  const { text, chat, from } = parsed.data;
+  const { text, chat, from, forward_origin, forward_date } = parsed.data;
   if (!["private", "group", "supergroup"].includes(chat.type)) return null;
   const sender = {
     chatId: String(chat.id),
@@ -79,7 +82,8 @@ function writtenMessage(message: unknown): { sender: Sender; text: string } | nu
     messengerId: String(from.id),
     ...(from.username === undefined ? {} : { messengerUsername: from.username.slice(0, 64) }),
   };
-  return { sender, text: text.slice(0, TEXT_LIMIT) };
+  const forwarded = forward_origin !== undefined || forward_date !== undefined;
+  return { sender, text: text.slice(0, TEXT_LIMIT), forwarded };
 }
 
 export const botEndpoints: MountedEndpoint[] = [webhook];

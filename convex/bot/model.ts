@@ -1,14 +1,24 @@
 import { internal } from "../_generated/api";
-import type { Id } from "../_generated/dataModel";
+import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore, researchPool } from "../lib/pools";
 import type { Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount } from "../messenger/model";
 import type { Sender, Work } from "./tables";
 
-/** The user a sender's account is linked to, or `null`. */
+/** The user a sender's account is linked to by its own word, or `null`. */
 export async function userOf(ctx: QueryCtx, sender: Sender): Promise<string | null> {
-  return (await linkOfAccount(ctx, sender.messengerId))?.userId ?? null;
+  const link = await linkOfAccount(ctx, sender.messengerId);
+  return link?.confirmedAt === undefined ? null : link.userId;
+}
+
+/** The link that somebody else made for a sender's account and that it has not confirmed, or `null`. */
+export async function unconfirmedLinkOf(
+  ctx: QueryCtx,
+  sender: Sender,
+): Promise<Doc<"messengerLinks"> | null> {
+  const link = await linkOfAccount(ctx, sender.messengerId);
+  return link?.confirmedAt === undefined ? link : null;
 }
 
 /** Queues an answer for the chat that wrote, by the bot it wrote to. */

@@ -1,20 +1,28 @@
 import type { MutationCtx } from "../_generated/server";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
-import { HOW_TO_LINK, notice } from "./cards";
+import { HOW_TO_LINK, notice, UNCONFIRMED } from "./cards";
 import { commandNamed, help, type Outcome } from "./commands";
-import { openJob, sendAnswer, userOf } from "./model";
+import { openJob, sendAnswer, unconfirmedLinkOf, userOf } from "./model";
 import { parseCommand } from "./parsing";
 import type { Sender } from "./tables";
 
 const PRIVATE_ONLY =
-  "I answer that in a private chat only: write to me there. If you have shown a link code here, create a new one, which " +
-  "takes its place.";
+  "I answer that in a private chat only: write to me there. A link code that was shown here is worth nothing any more: " +
+  "create a new one.";
+
+const FORWARDED = "I do not take that from a forwarded message. If it is yours, type it here yourself.";
 
 /** Answers one text to the bot, in the transaction that takes it. What it says is data, whoever wrote it. */
-export async function respond(ctx: MutationCtx, sender: Sender, text: string): Promise<void> {
+export async function respond(
+  ctx: MutationCtx,
+  sender: Sender,
+  text: string,
+  { forwarded = false } = {},
+): Promise<void> {
   const userId = await userOf(ctx, sender);
-  const { answer, later } = await outcomeOf(ctx, sender, userId, text);
-  await sendAnswer(ctx, sender, userId, answer);
+  const { answer, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
+  const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
+  await sendAnswer(ctx, sender, userId, isOpen ? [...notice(UNCONFIRMED), ...answer] : answer);
   if (later !== undefined) await openJob(ctx, sender, userId, later);
 }
 
@@ -23,12 +31,14 @@ async function outcomeOf(
   sender: Sender,
   userId: string | null,
   text: string,
+  forwarded: boolean,
 ): Promise<Outcome> {
   if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
   const parsed = parseCommand(text);
   if (parsed === null) return { answer: help() };
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
+  if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
   const request = { sender, userId, argument: parsed.argument };
   if (command.access !== "anywhere" && !sender.alone) {
     return { answer: notice(PRIVATE_ONLY) };

@@ -1,24 +1,35 @@
 import { v } from "convex/values";
-import { internalMutation } from "../_generated/server";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { isSet } from "../lib/env";
 import { chatHasLeft } from "../lib/limits";
+import { codeHash } from "../messenger/codes";
+import { codeByHash } from "../messenger/model";
 import { notice } from "./cards";
 import { openJob, sendAnswer, userOf } from "./model";
-import { parseCommand } from "./parsing";
+import { parseCommand, type ParsedCommand } from "./parsing";
 import { respond } from "./responses";
 import { vSender } from "./tables";
 
 /** Takes one message to the bot, once, and answers it: all in one transaction. */
 export const receive = internalMutation({
-  args: { updateId: v.number(), sender: vSender, text: v.string() },
+  args: {
+    updateId: v.number(),
+    sender: vSender,
+    text: v.string(),
+    /** Somebody else's words, passed on. */
+    forwarded: v.boolean(),
+  },
   returns: v.null(),
-  handler: async (ctx, { updateId, sender, text }) => {
+  handler: async (ctx, { updateId, sender, text, forwarded }) => {
     const known = await ctx.db
       .query("botUpdates")
       .withIndex("by_updateId", (q) => q.eq("updateId", updateId))
       .unique();
     if (known !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
-    const to = parseCommand(text)?.to ?? null;
+    const command = parseCommand(text);
+    const to = command?.to ?? null;
+    if (!sender.alone && command !== null) await withdrawShownCode(ctx, command);
     // In a group only what names a bot can be meant for this one.
     if (!sender.alone && to === null) return null;
     if (!(await chatHasLeft(ctx, "botChat", sender.chatId))) {
@@ -34,8 +45,16 @@ export const receive = internalMutation({
       }
       return null;
     }
-    if (sender.alone || to === null) await respond(ctx, sender, text);
+    if (sender.alone || to === null) await respond(ctx, sender, text, { forwarded });
     else await openJob(ctx, sender, null, { kind: "addressed", to, text });
     return null;
   },
 });
+
+/** A code that a whole group has read is worth nothing any more, whichever bot it was meant for. */
+async function withdrawShownCode(ctx: MutationCtx, { name, argument }: ParsedCommand): Promise<void> {
+  // Without a key no code is good.
+  if (!["connect", "start"].includes(name) || argument === "" || !isSet("WALLET_ENCRYPTION_KEY")) return;
+  const shown = await codeByHash(ctx, codeHash(argument));
+  if (shown !== null) await ctx.db.delete("linkCodes", shown._id);
+}

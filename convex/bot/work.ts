@@ -37,13 +37,14 @@ export async function carryOut(ctx: ActionCtx, { sender, userId, work }: Job): P
       return name?.toLowerCase() === work.to ? { kind: "respond", text: work.text } : { kind: "drop" };
     }
     case "connect":
-      return answer(await connect(ctx, sender, work.code));
+      return answer(await connect(ctx, sender, work.codeHash));
     case "portfolio":
       return answer(await portfolio(ctx, work.userId));
     case "research":
       return research(ctx, work, userId ?? `messenger:${sender.messengerId}`);
     case "ask": {
       required("LLM_GATEWAY_API_KEY");
+      await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
       const reply = await ctx.runAction(internal.chat.replies.answer, {
         agentId: DEFAULT_AGENT,
         question: work.question,
@@ -63,10 +64,10 @@ function answer(paragraphs: readonly Paragraph[]): Step {
   return { kind: "answer", paragraphs: paragraphs.map((paragraph) => [...paragraph]) };
 }
 
-async function connect(ctx: ActionCtx, sender: Sender, code: string): Promise<readonly Paragraph[]> {
+async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promise<readonly Paragraph[]> {
   const { messengerId, messengerUsername } = sender;
   try {
-    const account = { code, messengerId, messengerUsername };
+    const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
     return linkedCard((await connectAccount(ctx, account, null)).walletAddress);
   } catch (error) {
     if (failureOf(error)?.code !== "rate_limited") throw error;

@@ -118,6 +118,15 @@ export function required(name: Variable): string {
   return value;
 }
 
+/** Set and well-formed, for those whose transaction a malformed variable must not undo. */
+export function isSet(name: Variable): boolean {
+  try {
+    return optional(name) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** The variable's value, or the real provider's address or model. */
 export function setting(name: keyof typeof defaults): string {
   return optional(name) ?? defaults[name];

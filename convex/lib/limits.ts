@@ -36,8 +36,9 @@ const limits = {
   paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
   linkUser: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
   linkAddress: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
-  // A million guesses at 40-bit codes take two days, and each code lives for 10 minutes.
+  // A million guesses at 40-bit codes take a day by both ways together, and each code lives for 10 minutes.
   linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600 },
+  botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600 },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
   cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },
@@ -85,12 +86,13 @@ export async function charge(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`, count);
+  // The address first: what it is refused for counts nothing against a user that it only names.
   if (caller.address !== null) await take(ctx, `${name}Address`, `address:${caller.address}`, count);
+  if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`, count);
 }
 
 /** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
-export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link"): Promise<void> {
+export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link" | "botLink"): Promise<void> {
   await take(ctx, `${name}Overall`, "everybody", 1);
 }
 

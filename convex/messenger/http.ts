@@ -4,6 +4,7 @@ import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text } from "../lib/input";
+import { codeHash } from "./codes";
 import { configure, settingsInput } from "./configuring";
 import { connectAccount } from "./links";
 
@@ -53,7 +54,7 @@ const connect: MountedEndpoint = endpoint({
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   description:
-    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none.",
+    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none. Anybody can call this with any account's id: the service's own bot shows the account nothing of the user's until the account has confirmed the link to the bot itself.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: {
     not_found: "The code is unknown, expired or used.",
@@ -76,7 +77,7 @@ const connect: MountedEndpoint = endpoint({
     walletAddress: z.string().describe("The user's custody wallet"),
   }),
   handler: async (ctx, { linkToken, messengerId, messengerUsername }, { caller }) => {
-    const account = { code: linkToken, messengerId, messengerUsername };
+    const account = { codeHash: codeHash(linkToken), messengerId, messengerUsername, by: "caller" as const };
     const { walletAddress } = await connectAccount(ctx, account, caller.address);
     return { success: true as const, walletAddress };
   },

@@ -4,7 +4,7 @@ import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits";
 import { requireUser } from "../users/model";
 import { CODE_MS, codeHash, newCode } from "./codes";
-import { codeOf, linkOf } from "./model";
+import { codeOf, dropLink, linkOf } from "./model";
 
 /** Linking a messenger account, as the web application does it. */
 
@@ -71,9 +71,7 @@ export const unlink = mutation({
     const { userId } = await requireUser(ctx);
     const link = await linkOf(ctx, userId);
     if (link === null) throw new AppError("not_found", "No messenger account is linked to this user");
-    await ctx.db.delete("messengerLinks", link._id);
-    const code = await codeOf(ctx, userId);
-    if (code !== null) await ctx.db.delete("linkCodes", code._id);
+    await dropLink(ctx, link);
     return null;
   },
 });

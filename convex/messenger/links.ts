@@ -1,49 +1,58 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge, chargeOverall } from "../lib/limits";
 import { ownerOf } from "../users/model";
-import { codeHash } from "./codes";
-import { linkOf, linkOfAccount } from "./model";
+import { codeByHash, linkOf, linkOfAccount } from "./model";
 
 /** Binding a messenger account to the user whose code it sent. */
 
+/**
+ * Who says which account sent the code: the account itself, in its chat with the bot, or whoever called the endpoint,
+ * which is open. A link that the account has not made itself gives way to one that it has.
+ */
+const vBy = v.union(v.literal("account"), v.literal("caller"));
+
 const vAccount = {
-  code: v.string(),
+  codeHash: v.string(),
   /** The messenger's id of the account. */
   messengerId: v.string(),
+  by: vBy,
 };
 
-type Account = { code: string; messengerId: string; messengerUsername?: string | undefined };
+type Account = {
+  codeHash: string;
+  messengerId: string;
+  messengerUsername?: string | undefined;
+  by: Infer<typeof vBy>;
+};
 
 /**
  * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
- * guess, of the account's, of the network address's and of everybody's.
+ * guess, of the account's, of the network address's and of everybody's; those in the bot are counted apart, so that
+ * nobody outside can use them up.
  * @returns The address of the user's custody wallet, which is created when there is none.
  * @throws AppError `not_found` when the code is unknown, expired or used; `conflict` when the account is linked already
  * (to whomever) or the user has another account linked; `rate_limited`, `not_configured`.
  */
 export async function connectAccount(
   ctx: ActionCtx,
-  { code, messengerId, messengerUsername }: Account,
+  { codeHash, messengerId, messengerUsername, by }: Account,
   address: string | null,
 ): Promise<{ walletAddress: string }> {
-  await charge(ctx, "link", { userId: `messenger:${messengerId}`, address });
-  await chargeOverall(ctx, "link");
+  const guesser = by === "account" ? "messenger" : "messenger over HTTP";
+  await charge(ctx, "link", { userId: `${guesser}:${messengerId}`, address });
+  await chargeOverall(ctx, by === "account" ? "botLink" : "link");
   // The wallet comes first: a linked account always has one, wherever this is cut off.
-  const userId = await ctx.runQuery(internal.messenger.links.codeOwner, {
-    code,
-    messengerId,
-    now: Date.now(),
-  });
+  const account = { codeHash, messengerId, by };
+  const userId = await ctx.runQuery(internal.messenger.links.codeOwner, { ...account, now: Date.now() });
   const owned = { userId, kind: "custody" as const };
   const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
   const wallet = present ?? (await ctx.runAction(internal.wallets.wallets.create, owned));
   await ctx.runMutation(internal.messenger.links.link, {
-    code,
-    messengerId,
+    ...account,
     ...(messengerUsername === undefined ? {} : { messengerUsername }),
   });
   return { walletAddress: wallet.address };
@@ -53,22 +62,27 @@ export async function connectAccount(
 export const codeOwner = internalQuery({
   args: { ...vAccount, now: v.number() },
   returns: v.string(),
-  handler: async (ctx, { code, messengerId, now }) => (await linkable(ctx, code, messengerId, now)).userId,
+  handler: async (ctx, { now, ...account }) => (await linkable(ctx, account, now)).userId,
 });
 
 /** Stores the link and uses the code up: of several accounts with one code, the first to come here has it. */
 export const link = internalMutation({
   args: { ...vAccount, messengerUsername: v.optional(v.string()) },
   returns: v.null(),
-  handler: async (ctx, { code, messengerId, messengerUsername }) => {
+  handler: async (ctx, { messengerUsername, ...account }) => {
     const now = Date.now();
-    const { _id, userId } = await linkable(ctx, code, messengerId, now);
-    await ctx.db.delete("linkCodes", _id);
+    const { userId, code } = await linkable(ctx, account, now);
+    if (code === null) return null;
+    const { messengerId, codeHash, by } = account;
+    const replaced = await linkOfAccount(ctx, messengerId);
+    if (replaced !== null) await ctx.db.delete("messengerLinks", replaced._id);
+    await ctx.db.delete("linkCodes", code._id);
     await ctx.db.insert("messengerLinks", {
       messengerId,
       ...(messengerUsername === undefined ? {} : { messengerUsername }),
       userId,
       linkedAt: now,
+      ...(by === "account" ? { confirmedAt: now, codeHash } : {}),
     });
     return null;
   },
@@ -82,28 +96,28 @@ export const find = internalQuery({
 });
 
 /**
- * The open code, if it can link this account.
+ * Whose code it is, and the open code itself if it can link this account; `null` when it has linked it already, which
+ * whoever was cut off behind that asks once more.
  * @throws AppError `conflict`, `not_found`. An account that is linked learns nothing about codes.
  */
 async function linkable(
   ctx: QueryCtx,
-  code: string,
-  messengerId: string,
+  { codeHash, messengerId, by }: Account,
   now: number,
-): Promise<Doc<"linkCodes">> {
-  if ((await linkOfAccount(ctx, messengerId)) !== null) {
+): Promise<{ userId: string; code: Doc<"linkCodes"> | null }> {
+  const present = await linkOfAccount(ctx, messengerId);
+  if (present !== null && (by === "caller" || present.confirmedAt !== undefined)) {
+    if (by === "account" && present.codeHash === codeHash) return { userId: present.userId, code: null };
     throw new AppError("conflict", "This messenger account is already linked");
   }
-  const row = await ctx.db
-    .query("linkCodes")
-    .withIndex("by_codeHash", (q) => q.eq("codeHash", codeHash(code)))
-    .unique();
+  const code = await codeByHash(ctx, codeHash);
   // The user may have claimed another userId since, and then this one is nobody's.
-  if (row === null || row.expiresAt <= now || (await ownerOf(ctx, row.userId)) === null) {
+  if (code === null || code.expiresAt <= now || (await ownerOf(ctx, code.userId)) === null) {
     throw new AppError("not_found", "This code is unknown, expired or used: create a new one");
   }
-  if ((await linkOf(ctx, row.userId)) !== null) {
+  const others = await linkOf(ctx, code.userId);
+  if (others !== null && others.messengerId !== messengerId) {
     throw new AppError("conflict", "The user of this code has already linked another messenger account");
   }
-  return row;
+  return { userId: code.userId, code };
 }

@@ -102,6 +102,30 @@ export async function linkOfAccount(
     .unique();
 }
 
+/** The account says that the link which somebody made for it is right. */
+export async function confirmLink(
+  ctx: MutationCtx,
+  { _id }: Doc<"messengerLinks">,
+  now: number,
+): Promise<void> {
+  await ctx.db.patch("messengerLinks", _id, { confirmedAt: now });
+}
+
+/** Unlinks an account, and withdraws the open code of its user. */
+export async function dropLink(ctx: MutationCtx, { _id, userId }: Doc<"messengerLinks">): Promise<void> {
+  await ctx.db.delete("messengerLinks", _id);
+  const code = await codeOf(ctx, userId);
+  if (code !== null) await ctx.db.delete("linkCodes", code._id);
+}
+
+/** The open or expired code of a hash, or `null`. */
+export async function codeByHash(ctx: QueryCtx, codeHash: string): Promise<Doc<"linkCodes"> | null> {
+  return ctx.db
+    .query("linkCodes")
+    .withIndex("by_codeHash", (q) => q.eq("codeHash", codeHash))
+    .unique();
+}
+
 /** The latest link code of a user, perhaps expired, or `null`. */
 export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCodes"> | null> {
   return ctx.db

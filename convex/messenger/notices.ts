@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import type { Id } from "../_generated/dataModel";
 import { internalQuery, type MutationCtx } from "../_generated/server";
-import { optional, type Variable } from "../lib/env";
+import { isSet } from "../lib/env";
 import { enqueueCard, type Card } from "./model";
 
 /** Cards that are no user's own: signals, whale alerts, recaps. And how a card has fared. */
@@ -19,15 +19,6 @@ export async function enqueueServiceCard(
 ): Promise<Id<"messages"> | null> {
   if (!isSet("MESSENGER_BOT_TOKEN") || !isSet("MESSENGER_CHAT_ID")) return null;
   return enqueueCard(ctx, { ...card, userId: NOBODY });
-}
-
-/** Set and well-formed. A malformed variable must not undo the transaction that wanted to tell of its result. */
-function isSet(name: Variable): boolean {
-  try {
-    return optional(name) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 /** Whether a card was sent; `null` while it is on its way. */

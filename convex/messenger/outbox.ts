@@ -204,5 +204,10 @@ async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
     { subject: string; sent: boolean; error?: string }
   >;
   const error = sent || row.error === undefined ? {} : { error: row.error };
-  await ctx.runMutation(handle, { subject: row.subject, sent, ...error });
+  try {
+    await ctx.runMutation(handle, { subject: row.subject, sent, ...error });
+  } catch (failure) {
+    // Whoever is told cannot undo that the messenger has it: a mark that is rolled back is sent again.
+    log.error("messenger.untold", { messageId: row._id, kind: row.kind, error: messageOf(failure) });
+  }
 }

@@ -16,8 +16,8 @@ export const messengerTables = {
     .index("by_keyId", ["keyId"]),
 
   /**
-   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links`; unlinking in the
-   * web application (`messenger/linking`) and the deletion of the user's data delete.
+   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links` and (confirmed) by
+   * the bot; unlinking, here or there, and the deletion of the user's data delete.
    */
   messengerLinks: defineTable({
     /** The messenger's id of the account, which is also the id of its private chat with any bot. */
@@ -25,13 +25,20 @@ export const messengerTables = {
     messengerUsername: v.optional(v.string()),
     userId: v.string(),
     linkedAt: v.number(),
+    /**
+     * When the account itself said so, in its chat with the bot; absent while `POST /messenger/connect` alone has said it,
+     * which anybody can call: then the user's cards go to the account's chat, and the account is shown nothing of the user's.
+     */
+    confirmedAt: v.optional(v.number()),
+    /** Of the used-up code with which the account linked itself: the same once more is the same link. */
+    codeHash: v.optional(v.string()),
   })
     .index("by_messengerId", ["messengerId"])
     .index("by_userId", ["userId"]),
 
   /**
    * The latest link code of a user, at most one each. Written by `messenger/linking`; using it (`messenger/links`),
-   * unlinking and the deletion of the user's data delete.
+   * unlinking, showing it in a group and the deletion of the user's data delete.
    */
   linkCodes: defineTable({
     userId: v.string(),

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
-import { IDEMPOTENCY_KEY } from "../lib/headers";
+import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import {
   absentWhenEmpty,
@@ -16,6 +16,7 @@ import {
 import { log } from "../lib/log";
 import { readThrough } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
+import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
 
 /** On-demand results are cached this long. */
@@ -117,6 +118,7 @@ const snapshot: MountedEndpoint = endpoint({
   },
 });
 
+/** What is answered where only a signed-in user may act for their own `userId`. */
 const start: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research/start",
@@ -125,8 +127,11 @@ const start: MountedEndpoint = endpoint({
   limit: "shift",
   description:
     "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift.",
-  headers: IDEMPOTENCY_KEY,
-  errors: { rate_limited: "Too many starts, or 10 shifts of this user are active already." },
+  headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  errors: {
+    ...USER_TOKEN_ERRORS,
+    rate_limited: "Too many starts, or 10 shifts of this user are active already.",
+  },
   example: {
     input: { userId: EXAMPLE_USER, token: "ETH", messengerChatId: "123456789" },
     output: {
@@ -152,6 +157,8 @@ const start: MountedEndpoint = endpoint({
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
   handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }, call) => {
+    // Whoever starts a shift says who reads its reports, and uses up its user's.
+    await assertMayMove(ctx, userId);
     const key = call.idempotencyKey ?? idempotencyKey;
     const started = await ctx.runMutation(internal.research.shifts.start, {
       userId,
@@ -171,6 +178,8 @@ const stop: MountedEndpoint = endpoint({
   description:
     "Work under way for a stopped shift is dropped, and its cards that are not yet sent are called off.",
   needs: [],
+  headers: USER_TOKEN,
+  errors: USER_TOKEN_ERRORS,
   example: { input: { userId: EXAMPLE_USER }, output: { success: true, stopped: 1 } },
   input: z.object({ userId }),
   returns: z.object({
@@ -178,6 +187,7 @@ const stop: MountedEndpoint = endpoint({
     stopped: z.int().describe("How many shifts were stopped"),
   }),
   handler: async (ctx, { userId }) => {
+    await assertMayMove(ctx, userId);
     const stopped = await ctx.runMutation(internal.research.shifts.stop, { userId });
     return { success: true as const, stopped };
   },

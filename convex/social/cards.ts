@@ -40,3 +40,11 @@ export function linkedCard(handle: string): Paragraph[] {
     ["Its mentions move nothing until you switch social trading on in the web application."],
   ];
 }
+
+/** For the user who had the account before. */
+export function movedCard(handle: string): Paragraph[] {
+  return [
+    [{ bold: `⚠️ @${handle} is not linked to you any more` }],
+    ["Somebody else has proved that the account is theirs. Its mentions move nothing of yours from now on."],
+  ];
+}

@@ -55,7 +55,7 @@ const JOINING = new Set(["of", "for", "to", "into", "with", "from", "using", "in
 
 /** Say nothing about a trade, and change nothing about one. */
 const COURTESIES = new Set(
-  "please pls plz hey hi hello gm thanks thank thx ty you me my some the now worth token tokens".split(" "),
+  "please pls plz hey hi hello gm thanks thank thx ty some the now worth token tokens".split(" "),
 );
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
@@ -63,14 +63,26 @@ const NUMBER = /^(\$?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(\$?)([a-
 const HANDLE = /^@\w{1,30}$/;
 /** The network puts its own links behind posts with pictures and quotes. */
 const OWN_LINK = /^https?:\/\/t\.co\/\w+$/i;
-const PICTOGRAM = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\u200d|\ufe0f)+$/u;
+/** The few that nobody takes for a question, a refusal or a joke. */
+const PICTOGRAM = /^(?:[\u{1f64f}\u{1f44d}\u{1f680}\u{1f60a}]\p{Emoji_Modifier}?\ufe0f?)+$/u;
+
+/** Words that change nothing right behind their verb; elsewhere they turn a sentence round. */
+const BEHIND_VERB = new Map<string, readonly string[]>([
+  ["me", ["do:buy"]],
+  ["my", ["do:sell", "do:swap", "do:send"]],
+]);
 
 /** Reads a post; the reason for which it is no command is for its author. */
 export function readCommand(text: string): Reading {
   if (text.length > MAX_LENGTH) return none("The post is too long for a trade command");
+  // A raised, circled or broken number would become another one, and an ellipsis says that something is missing.
+  if (/\p{No}/u.test(text)) return none("The post has a number that is no plain one");
+  const plain = text.normalize("NFKC");
+  if (plain.includes("..")) return none("The post does not end where its text does");
   const words: string[] = [];
-  for (const raw of text.normalize("NFKC").split(/\s+/)) {
-    const word = wordOf(raw);
+  for (const raw of plain.split(/\s+/)) {
+    const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(words.at(-1) ?? "") === true;
+    const word = behind ? "" : wordOf(raw);
     if (word === null) return none("The post says more than a plain trade command");
     if (word !== "") words.push(...word.split(" "));
   }
@@ -125,19 +137,24 @@ export function canonicalAmount(text: string): string | null {
   return fraction === "" ? whole : `${whole || "0"}.${fraction}`;
 }
 
-const AMOUNT = String.raw`amount:(?<amount>\S+) token:(?<unit>\w+)`;
+const amountOf = (units: string) => String.raw`amount:(?<amount>\S+) token:(?<unit>${units})`;
+const AMOUNT = amountOf(String.raw`\w+`);
+const USD_AMOUNT = amountOf("USD");
+const STABLE_AMOUNT = amountOf("USDC|USDT|DAI");
+const PAYING = String.raw`(?: (?:with|using|from|for) token:(?<from>ETH|USDC|USDT|DAI|WETH))?`;
 const token = (name: string) => String.raw`token:(?<${name}>ETH|USDC|USDT|DAI|WETH)`;
 
 /** Every sentence that is a command. A token behind the amount's unit is what the amount is of. */
 const SENTENCES: Record<Command["action"], readonly RegExp[]> = {
   buy: [
-    sentence(
-      `do:buy ${AMOUNT}(?: (?:of |in |into )?${token("to")})?(?: (?:with|using|from|for) ${token("from")})?`,
-    ),
+    sentence(`do:buy ${AMOUNT}(?: (?:of|into) ${token("to")})?${PAYING}`),
+    // Without `of`, only dollars and what stands for them are sure to be the price.
+    sentence(`do:buy ${USD_AMOUNT} (?:in )?${token("to")}${PAYING}`),
+    sentence(String.raw`do:buy ${STABLE_AMOUNT} token:(?<to>ETH|WETH)${PAYING}`),
     sentence(`do:buy ${token("to")} (?:with|using|for) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
   ],
   sell: [sentence(`do:sell ${AMOUNT}(?: (?:of )?${token("from")})?(?: (?:for|to|into) ${token("to")})?`)],
-  swap: [sentence(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})? (?:to|for|into|in) ${token("to")}`)],
+  swap: [sentence(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})? (?:to|for|into) ${token("to")}`)],
   send: [
     sentence(`do:send ${AMOUNT}(?: (?:of |in )?${token("from")})? to at:(?<at>\\S+)`),
     sentence(`do:send at:(?<at>\\S+) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { AppError, failureOf, messageOf } from "../lib/errors";
+import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
@@ -20,6 +20,9 @@ import { vIntent, type Intent } from "./tables";
 const MAX_TOKENS = 400;
 /** Before the second try, the third, and so on. */
 const PAUSES_MS = [15 * SECOND, MINUTE, 2 * MINUTE];
+
+/** What becomes of a mention after a try that failed. */
+const vOutcome = v.union(v.literal("retry"), v.literal("failed"), v.literal("ignored"));
 
 export const carryOut = providerAction({
   args: vTry,
@@ -42,12 +45,18 @@ export const carryOut = providerAction({
       await ctx.runMutation(internal.social.handling.postpone, {
         ...one,
         reason: failure?.message ?? "Internal error",
-        retry: failure === null || failure.code === "upstream",
+        outcome: outcomeOf(failure?.code),
       });
     }
     return null;
   },
 });
+
+/** A limit of the service's is the order's fault; what may be gone soon is tried again. */
+function outcomeOf(code: ErrorCode | undefined): Infer<typeof vOutcome> {
+  if (code === "invalid_request") return "ignored";
+  return code === undefined || code === "upstream" ? "retry" : "failed";
+}
 
 async function readIntent(text: string): Promise<Intent> {
   const { value } = await completeStructured({
@@ -90,15 +99,16 @@ export const work = internalQuery({
 
 /** After a try that failed: another one later, or the end. */
 export const postpone = internalMutation({
-  args: { ...vTry, reason: v.string(), retry: v.boolean() },
+  args: { ...vTry, reason: v.string(), outcome: vOutcome },
   returns: v.null(),
-  handler: async (ctx, { mentionId, attempt, reason, retry }) => {
+  handler: async (ctx, { mentionId, attempt, reason, outcome }) => {
     const row = await ctx.db.get("mentions", mentionId);
     if (!isUnderWay(row, attempt)) return null;
     const now = Date.now();
     const pause = PAUSES_MS[attempt - 1];
-    if (!retry || attempt >= TRIES || pause === undefined) {
-      await endMention(ctx, mentionId, { status: "failed", reason }, now);
+    if (outcome !== "retry" || attempt >= TRIES || pause === undefined) {
+      const status = outcome === "ignored" ? outcome : "failed";
+      await endMention(ctx, mentionId, { status, reason }, now);
       return null;
     }
     await ctx.db.patch("mentions", mentionId, { resumeAt: now + pause + TRY_MS });

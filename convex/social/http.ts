@@ -2,7 +2,6 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { atMost } from "../lib/input";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
 import { deliveryExample, deliveryShape } from "./payloads";
 import { isSigned, signatureOf } from "./signatures";
@@ -19,7 +18,11 @@ const challenge: MountedEndpoint = endpoint({
     output: { response_token: "sha256=yIknZS6DxwZ4dCvIgqoBZAqWPXbTHmQfRQEDp1hOwk8=" },
   },
   input: z.object({
-    crc_token: atMost(1_000).min(1, "is required").describe("What the network asks to be signed, as it is."),
+    // The key that signs answers is the one that signs deliveries: nothing that could be a delivery is ever signed.
+    crc_token: z
+      .string("must be a string")
+      .regex(/^[A-Za-z0-9_+/=.-]{1,512}$/, "must be 1 to 512 letters, digits and _+/=.-")
+      .describe("What the network asks to be signed, as it is."),
   }),
   returns: z.object({
     response_token: z.string().describe("`sha256=` and the HMAC-SHA256 of it under the secret, in base64"),

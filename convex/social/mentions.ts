@@ -6,9 +6,9 @@ import { recordCronRun } from "../lib/cronRuns";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
-import { MINUTE } from "../lib/time";
+import { MINUTE, SECOND } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
-import { linkedCard } from "./cards";
+import { linkedCard, movedCard } from "./cards";
 import { endMention, NEVER } from "./endings";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
@@ -28,6 +28,10 @@ export const TRY_MS = 2 * MINUTE;
 export const TRIES = 4;
 /** An order that waited longer is not what its author wants any more. */
 const PATIENCE_MS = 15 * MINUTE;
+/** A post that took longer to come here, or comes again, is no order. */
+const LATEST_MS = 15 * MINUTE;
+/** When the network's ids begin: they carry the ms since then above their 22 lowest bits. */
+const FIRST_ID_AT = 1_288_834_974_657n;
 const BATCH = 50;
 
 const vPost = v.object({
@@ -36,6 +40,7 @@ const vPost = v.object({
   authorHandle: v.optional(v.string()),
   text: v.string(),
   postedAt: v.optional(v.number()),
+  objection: v.optional(v.string()),
 });
 
 /** Stores the posts that are new, and sees that somebody looks at each. @returns How many were new. */
@@ -78,9 +83,13 @@ export const begin = internalMutation({
     const proven = await redeemProof(ctx, row, now);
     if (proven !== null) {
       await endMention(ctx, mentionId, { status: "ignored", reason: "It proved its author's account" }, now);
-      await ctx.db.patch("mentions", mentionId, { userId: proven });
-      const paragraphs = linkedCard(row.authorHandle ?? row.authorId);
-      await enqueueCard(ctx, { userId: proven, kind: "account linked", paragraphs });
+      const { userId, earlier } = proven;
+      await ctx.db.patch("mentions", mentionId, { userId });
+      const handle = row.authorHandle ?? row.authorId;
+      await enqueueCard(ctx, { userId, kind: "account linked", paragraphs: linkedCard(handle) });
+      if (earlier !== null) {
+        await enqueueCard(ctx, { userId: earlier, kind: "account unlinked", paragraphs: movedCard(handle) });
+      }
       return null;
     }
     const author = await authorById(ctx, row.authorId);
@@ -108,6 +117,15 @@ async function objectionTo(
     return { status: "ignored" as const, reason: "The author's account is linked to no user" };
   }
   if (!author.enabled) return { status: "ignored" as const, reason: "Social trading is switched off" };
+  if (row.objection !== undefined) return { status: "ignored" as const, reason: row.objection };
+  const written = row.postedAt ?? Number((BigInt(row.tweetId) >> 22n) + FIRST_ID_AT);
+  if (written < row.receivedAt - LATEST_MS) {
+    return { status: "ignored" as const, reason: "The post is too old to be carried out" };
+  }
+  // The network tells whole seconds.
+  if (written < author.linkedAt - (author.linkedAt % SECOND)) {
+    return { status: "ignored" as const, reason: "The post is older than its author's link" };
+  }
   if (isOn("TRADING_PAUSED")) return { status: "failed" as const, reason: "Sends and swaps are paused" };
   if (now - row.receivedAt > PATIENCE_MS || row.attempt >= TRIES) {
     return { status: "failed" as const, reason: "It could not be carried out in time: nothing was moved" };

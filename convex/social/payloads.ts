@@ -14,6 +14,8 @@ export type Post = {
   text: string;
   /** Epoch ms. */
   postedAt?: number;
+  /** Why it can be no order, whatever it says. */
+  objection?: string;
 };
 
 export type Delivery = {
@@ -40,21 +42,45 @@ const reference = z
   .catch(null);
 
 const tweetEntities = z
-  .object({ user_mentions: z.array(z.object({ id_str: digits })) })
-  .transform(({ user_mentions }) => user_mentions.map(({ id_str }) => id_str))
+  .object({
+    user_mentions: z.array(
+      z.object({ id_str: digits, screen_name: handle, indices: z.array(z.number()).catch([]) }),
+    ),
+  })
+  .transform(({ user_mentions }) =>
+    user_mentions.map(({ id_str: id, screen_name, indices: [start] }) => ({
+      id,
+      handle: screen_name,
+      start,
+    })),
+  )
   .catch([]);
 const statementEntities = z
-  .object({ mentions: z.array(z.object({ id: digits })) })
-  .transform(({ mentions }) => mentions.map(({ id }) => id))
+  .object({ mentions: z.array(z.object({ id: digits, username: handle })) })
+  .transform(({ mentions }) => mentions.map(({ id, username }) => ({ id, handle: username })))
   .catch([]);
+
+/** Where the text begins that the author of a reply wrote: before it stand the accounts of the post replied to. */
+const shownRange = z
+  .array(z.number())
+  .transform(([start]) => start ?? 0)
+  .catch(0);
 
 const tweet = z.object({
   id_str: digits,
   created_at: z.string().optional(),
   text: z.string().optional(),
   full_text: z.string().optional(),
-  extended_tweet: z.object({ full_text: z.string(), entities: tweetEntities }).nullish().catch(null),
+  truncated: z.boolean().catch(false),
+  display_text_range: shownRange,
+  extended_tweet: z
+    .object({ full_text: z.string(), display_text_range: shownRange, entities: tweetEntities })
+    .nullish()
+    .catch(null),
+  in_reply_to_user_id_str: z.string().nullish().catch(null),
   retweeted_status: z.unknown().optional(),
+  edit_history: z.unknown().optional(),
+  edit_history_tweet_ids: z.unknown().optional(),
   user: z.object({ id_str: digits, screen_name: handle }),
   entities: tweetEntities,
 });
@@ -69,17 +95,24 @@ const activity = z
 function fromTweet(event: unknown, own: string): Post | null {
   const parsed = tweet.safeParse(event);
   if (!parsed.success) return null;
-  const { id_str, created_at, text, full_text, extended_tweet, retweeted_status, user, entities } =
-    parsed.data;
-  const mentioned = [...entities, ...(extended_tweet?.entities ?? [])];
-  if (user.id_str === own || retweeted_status != null || !mentioned.includes(own)) return null;
-  return post(
-    id_str,
-    user.id_str,
-    user.screen_name,
-    extended_tweet?.full_text ?? full_text ?? text,
-    created_at,
+  const one = parsed.data;
+  const { extended_tweet: extended, in_reply_to_user_id_str: repliedTo, user } = one;
+  const isReply = repliedTo != null && repliedTo !== own;
+  // A reply to somebody else carries the accounts of what it answers, which its author has not written.
+  const written = [one, ...(extended == null ? [] : [extended])].flatMap(({ entities, display_text_range }) =>
+    entities.filter(({ id, start }) => id === own && !(isReply && (start ?? 0) < display_text_range)),
   );
+  if (user.id_str === own || one.retweeted_status != null || written.length === 0) return null;
+  return post({
+    tweetId: one.id_str,
+    authorId: user.id_str,
+    authorHandle: user.screen_name,
+    text: extended?.full_text ?? one.full_text ?? one.text,
+    createdAt: one.created_at,
+    own: written.find(({ handle }) => handle !== undefined)?.handle,
+    history: [one.edit_history_tweet_ids, one.edit_history],
+    isCut: one.truncated && extended == null && one.full_text === undefined,
+  });
 }
 
 const user = z.object({ id: digits, username: handle });
@@ -92,6 +125,7 @@ const statement = z.object({
   author_id: digits,
   created_at: z.string().optional(),
   referenced_tweets: reference,
+  edit_history_tweet_ids: z.unknown().optional(),
   entities: statementEntities,
 });
 
@@ -109,8 +143,9 @@ const event = z
     const parsed = statement.safeParse(payload);
     if (event_type !== "post.mention.create" || !parsed.success) return collect([null]);
     const { author_id, entities } = parsed.data;
-    if (author_id === filter.user_id || !entities.includes(filter.user_id)) return collect([null]);
-    return collect([fromStatement(parsed.data, includes?.users ?? [])]);
+    const own = entities.find(({ id }) => id === filter.user_id);
+    if (author_id === filter.user_id || own === undefined) return collect([null]);
+    return collect([fromStatement(parsed.data, includes?.users ?? [], own.handle)]);
   });
 
 /** One post of a filtered stream; its rule, not the payload, says that it mentions the account. */
@@ -121,30 +156,77 @@ const streamed = z
 function fromStatement(
   one: z.output<typeof statement>,
   known: readonly z.output<typeof user>[],
+  own?: string,
 ): Post | null {
   if (one.referenced_tweets?.some(({ type }) => type === "retweeted")) return null;
-  const author = known.find(({ id }) => id === one.author_id);
-  return post(one.id, one.author_id, author?.username, one.note_tweet?.text ?? one.text, one.created_at);
+  return post({
+    tweetId: one.id,
+    authorId: one.author_id,
+    authorHandle: known.find(({ id }) => id === one.author_id)?.username,
+    text: one.note_tweet?.text ?? one.text,
+    createdAt: one.created_at,
+    own,
+    history: [one.edit_history_tweet_ids],
+    isCut: false,
+  });
 }
 
-function post(
-  tweetId: string,
-  authorId: string,
-  authorHandle: string | undefined,
-  raw: string | undefined,
-  createdAt: string | undefined,
-): Post | null {
-  const text = decoded(raw ?? "").slice(0, MAX_TEXT);
+type Raw = {
+  tweetId: string;
+  authorId: string;
+  authorHandle: string | undefined;
+  text: string | undefined;
+  createdAt: string | undefined;
+  /** The service's own handle, where the payload tells it. */
+  own: string | undefined;
+  /** What the payload says of the post's versions. */
+  history: unknown[];
+  isCut: boolean;
+};
+
+function post({ tweetId, authorId, authorHandle, createdAt, ...raw }: Raw): Post | null {
+  const text = decoded(raw.text ?? "").slice(0, MAX_TEXT);
   // Where the payload does not say it, the text does.
   if (text === "" || /^\s*RT @\w/.test(text)) return null;
   const postedAt = Date.parse(createdAt ?? "");
+  const objection = objectionTo(tweetId, text, raw);
   return {
     tweetId,
     authorId,
     ...(authorHandle === undefined ? {} : { authorHandle }),
     text,
     ...(Number.isNaN(postedAt) ? {} : { postedAt }),
+    ...(objection === null ? {} : { objection }),
   };
+}
+
+function objectionTo(
+  tweetId: string,
+  text: string,
+  { own, history, isCut }: Pick<Raw, "own" | "history" | "isCut">,
+) {
+  if (isCut) return "The network sent a part of the post only";
+  // Each version has an id of its own, and the first may have been carried out.
+  if (history.some((told) => namesAnother(told, tweetId))) return "The post was edited: write a new one";
+  const named = new Set(
+    Array.from(text.normalize("NFKC").matchAll(/@(\w+)/g), ([, one = ""]) => one.toLowerCase()),
+  );
+  if (named.size === 0) return "The post does not name the service's account";
+  // Without its own handle the service can only see that one account alone is named: the stream's rule says which.
+  const isOthers = own === undefined ? named.size > 1 : named.size > 1 || !named.has(own.toLowerCase());
+  return isOthers ? "The post names another account besides the service's" : null;
+}
+
+/** Whether a history of versions, in whichever form, names an id besides the post's own. What it cannot read does. */
+function namesAnother(told: unknown, tweetId: string): boolean {
+  if (told === undefined || told === null) return false;
+  if (Array.isArray(told)) return told.some((one) => namesAnother(one, tweetId));
+  if (typeof told === "object") {
+    const { initial_tweet_id: first, edit_tweet_ids: ids }: Record<string, unknown> = { ...told };
+    return namesAnother(first, tweetId) || namesAnother(ids, tweetId);
+  }
+  // A number has lost its last digits.
+  return typeof told === "number" ? told !== Number(tweetId) : told !== tweetId;
 }
 
 function collect(found: readonly (Post | null)[]): Delivery {

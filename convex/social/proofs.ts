@@ -1,8 +1,9 @@
-import type { Doc, Id } from "../_generated/dataModel";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { MINUTE } from "../lib/time";
+import { ownerOf } from "../users/model";
 import { authorById, authorsOf, MAX_AUTHORS } from "./model";
 
 /**
@@ -40,33 +41,41 @@ export async function openProof(
 /**
  * Links a mention's author when the mention carries the code of an open proof for the author's handle, and uses the
  * code up. An account that was linked to somebody else goes over: who can post for it has it now.
- * @returns Whose account it is now, or `null` when the mention proves nothing.
+ * @returns Whose account it is now and which other user had it, or `null` when the mention proves nothing.
  */
-export async function redeemProof(ctx: MutationCtx, mention: Doc<"mentions">, now: number) {
+export async function redeemProof(
+  ctx: MutationCtx,
+  mention: Doc<"mentions">,
+  now: number,
+): Promise<{ userId: string; earlier: string | null } | null> {
   const { authorId, authorHandle: handle, text } = mention;
   if (handle === undefined) return null;
   for (const [code] of Array.from(text.matchAll(CODE)).slice(0, 3)) {
     const proof = await proofOf(ctx, code);
     if (proof === null || proof.expiresAt < now || proof.handle !== handle.toLowerCase()) continue;
     await ctx.db.delete("socialProofs", proof._id);
-    await link(ctx, { authorId, handle, userId: proof.userId }, now);
-    return proof.userId;
+    const { userId } = proof;
+    // The user may have claimed another userId since, and then this one is nobody's.
+    if ((await ownerOf(ctx, userId)) === null) continue;
+    return { userId, earlier: await link(ctx, { authorId, handle, userId }, now) };
   }
   return null;
 }
 
+/** @returns The other user who had the account, or `null`. */
 async function link(
   ctx: MutationCtx,
   author: { authorId: string; handle: string; userId: string },
   now: number,
-): Promise<Id<"socialAuthors">> {
+): Promise<string | null> {
   const present = await authorById(ctx, author.authorId);
   if (present !== null && present.userId === author.userId) {
     await ctx.db.patch("socialAuthors", present._id, { handle: author.handle });
-    return present._id;
+    return null;
   }
   if (present !== null) await ctx.db.delete("socialAuthors", present._id);
-  return ctx.db.insert("socialAuthors", { ...author, enabled: false, linkedAt: now });
+  await ctx.db.insert("socialAuthors", { ...author, enabled: false, linkedAt: now });
+  return present?.userId ?? null;
 }
 
 async function proofOf(ctx: QueryCtx, code: string): Promise<Doc<"socialProofs"> | null> {

@@ -50,6 +50,8 @@ export const socialTables = {
     /** What the network says, epoch ms. */
     postedAt: v.optional(v.number()),
     receivedAt: v.number(),
+    /** Why it can be no order, as the payload shows (`payloads.ts`). */
+    objection: v.optional(v.string()),
     status: vMentionStatus,
     /** Why it failed or was ignored. */
     reason: v.optional(v.string()),

@@ -9,7 +9,7 @@ import { ownerOf, requireUser } from "./model";
 /** Who may act for a `userId`. */
 
 /**
- * Guards what moves a user's funds over HTTP, or decides who reads their reports: a `userId` that belongs to a signed-in
+ * Guards what moves a user's funds over HTTP, starts or stops their research, or decides who reads their reports: a `userId` that belongs to a signed-in
  * user needs that user's token. One that belongs to nobody is its own credential, and then the Authorization header is
  * not looked at.
  * @throws AppError `unauthorized` without a valid token; `forbidden` with another user's.

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { vRequest, vState, vSwapTerms, type TransactionRequest } from "./tables";
+import { vRequest, vSource, vState, vSwapTerms, type TransactionRequest } from "./tables";
 
 /** Finding the machine's rows, and what leaves them. */
 
@@ -26,6 +26,8 @@ export type View = Infer<typeof vView>;
 export const vWork = v.object({
   transaction: vView,
   userId: v.string(),
+  /** Where its trade was ordered; `null` for an approval. */
+  source: v.union(vSource, v.null()),
   /** The wallet's next nonce as far as this service knows; `null` before its first transaction. */
   nextNonce: v.union(v.number(), v.null()),
 });

@@ -18,6 +18,8 @@ import type { TransactionRequest } from "./tables";
 
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 
+const UNPRICED = "There is no live price to hold the quote against: nothing was swapped";
+
 /** How long a swap waits for its approval to be mined. */
 const APPROVAL_WAIT_MS = 20 * SECOND;
 
@@ -42,7 +44,10 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   const maxImpactBps = BigInt(setting("MAX_PRICE_IMPACT_BPS"));
   const check = (quote: Quote) => {
     checkQuote(quote, swap, Date.now());
-    return checkPrice(quote, swap, prices, maxImpactBps);
+    const checked = checkPrice(quote, swap, prices, maxImpactBps);
+    // Nobody who writes a post has seen a quote or a warning.
+    if (!checked && job.source === "x") throw new AppError("upstream", UNPRICED);
+    return checked;
   };
   let quote = valueOf(asked);
   let priceChecked = check(quote);

@@ -17,7 +17,7 @@ import {
   type TransactionRequest,
   type TransactionState,
 } from "./tables";
-import { settleTrade } from "./trades";
+import { settleTrade, tradeOf } from "./trades";
 import { release } from "./transferLimits";
 
 /** The rows of the transaction machine (`machine.ts`): every transition is one mutation here. */
@@ -90,7 +90,12 @@ export const nextWork = internalMutation({
       return null;
     }
     await ctx.db.patch("wallets", wallet._id, { driverUntil: Date.now() + DRIVER_LEASE_MS });
-    return { transaction: project(row), userId: row.userId, nextNonce: wallet.nextNonce ?? null };
+    return {
+      transaction: project(row),
+      userId: row.userId,
+      source: (await tradeOf(ctx, row._id))?.source ?? null,
+      nextNonce: wallet.nextNonce ?? null,
+    };
   },
 });
 

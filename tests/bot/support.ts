@@ -1,4 +1,5 @@
 import { api } from "../../convex/_generated/api";
+import { confirmLink, linkOfAccount } from "../../convex/messenger/model";
 import { createApp, type App } from "../support/app";
 import type { CallInit, WorldOptions } from "../support/world";
 import { browserOf } from "../web/support";
@@ -72,8 +73,8 @@ export async function userWithCode(app: App, subject: string) {
   return { browser, userId, code, expiresAt };
 }
 
-/** A signed-in user whose messenger account is linked. */
-export async function linkedUser(app: App, subject: string, messengerId = ALICE) {
+/** A signed-in user whose messenger account is linked over HTTP, and confirmed in the bot unless told otherwise. */
+export async function linkedUser(app: App, subject: string, messengerId = ALICE, { confirmed = true } = {}) {
   const { browser, userId, code } = await userWithCode(app, subject);
   const { status, body } = await app.post("/messenger/connect", {
     linkToken: code,
@@ -81,5 +82,12 @@ export async function linkedUser(app: App, subject: string, messengerId = ALICE)
     messengerUsername: subject,
   });
   if (status !== 200) throw new Error(`The account was not linked: ${JSON.stringify(body)}`);
+  if (confirmed) {
+    // As the bot does on /confirm, without its card.
+    await app.t.run(async (ctx) => {
+      const link = await linkOfAccount(ctx, String(messengerId));
+      if (link !== null) await confirmLink(ctx, link, Date.now());
+    });
+  }
   return { browser, userId, walletAddress: String(body.walletAddress) };
 }

@@ -178,7 +178,7 @@ describe("in a group", () => {
   test("nothing of a user's own is told, and no code is taken", async () => {
     const app = createBotApp();
     const { userId, walletAddress } = await linkedUser(app, "alice");
-    await app.post("/mcp/research/start", { userId, token: "BTC" });
+    await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "alice" });
     await arrived(app, 1);
     for (const command of ["wallet", "portfolio", "status", "stop", "connect ABCDEFGH"]) {
       const [name = "", argument = ""] = command.split(" ");
@@ -205,5 +205,5 @@ describe("in a group", () => {
 
 function ignored(i: number) {
   const sender = { chatId: String(GROUP), alone: false, messengerId: "1" };
-  return { updateId: 5_000_000 + i, sender, text: "hello" };
+  return { updateId: 5_000_000 + i, sender, text: "hello", forwarded: false };
 }

@@ -192,6 +192,17 @@ describe("guessing codes", () => {
     expect((await guess(99, "192.0.2.8", code)).status).toBe(200);
   });
 
+  test("by somebody whose address is refused counts nothing against the account they name", async () => {
+    const app = createApp();
+    const { code } = await userWithCode(app, "alice");
+    const guess = (messengerId: string, token: string, ip: string) =>
+      app.post("/messenger/connect", { linkToken: token, messengerId }, { ip });
+    await Promise.all(Array.from({ length: 25 }, (_, i) => guess(String(i + 100), `GUESS${i}`, "192.0.2.7")));
+    const named = await Promise.all(Array.from({ length: 40 }, () => guess("42", "GUESS", "192.0.2.7")));
+    expect(named.at(-1)?.status).toBe(429);
+    expect((await guess("42", code, "192.0.2.8")).status).toBe(200);
+  });
+
   test("is limited over all, however many addresses guess", async () => {
     const app = createApp();
     const statuses = await Promise.all(
@@ -247,7 +258,7 @@ describe("unlinking", () => {
 
 describe("cards of a linked user", () => {
   const start = (app: App, userId: string, extra: object = {}) =>
-    app.post("/mcp/research/start", { userId, ...extra });
+    app.post("/mcp/research/start", { userId, ...extra }, { as: "alice" });
 
   test("go to the linked account's chat, until it is unlinked", async () => {
     const app = createApp();
@@ -263,10 +274,10 @@ describe("cards of a linked user", () => {
   test("go to the shift's and to the configured chat before that, and by the user's own bot", async () => {
     const app = createApp();
     const { userId } = await linkedUser(app, "alice");
-    await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT });
+    await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT }, { as: "alice" });
     await start(app, userId);
     await arrived(app, 1);
-    await app.post("/user/messenger", { userId, messengerChatId: "7" });
+    await app.post("/user/messenger", { userId, messengerChatId: "7" }, { as: "alice" });
     await start(app, userId);
     await arrived(app, 2);
     await start(app, userId, { messengerChatId: "8" });

@@ -1,5 +1,7 @@
+import { createFunctionHandle } from "convex/server";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { enqueueCard } from "../../convex/messenger/model";
 import { arrived } from "../bot/support";
 import { closeApp, createApp, type App } from "../support/app";
 
@@ -39,6 +41,28 @@ describe("POST /user/messenger", () => {
     expect((await configure(app, { messengerChatId: "5" })).status).toBe(200);
     const { status, body } = await configure(app, { messengerBotToken: OWN_BOT });
     expect([status, body]).toEqual([500, { error: "WALLET_ENCRYPTION_KEY is not configured" }]);
+  });
+});
+
+describe("a card whose asker cannot be told", () => {
+  test("is sent once all the same", async () => {
+    const app = createApp();
+    await app.t.run(async (ctx) => {
+      // Takes no arguments, and so fails when it is told.
+      const handle = await createFunctionHandle(internal.messenger.outbox.sweep);
+      const onSettled = { handle, subject: "none" };
+      await enqueueCard(ctx, {
+        userId: ALICE,
+        chatId: "7",
+        kind: "a card",
+        paragraphs: [["Hello"]],
+        onSettled,
+      });
+    });
+    await arrived(app, 1);
+    await app.pass(10 * MINUTE);
+    expect(app.cards().map(({ text }) => text)).toEqual(["Hello"]);
+    expect((await app.rows("messages")).map(({ state }) => state)).toEqual(["sent"]);
   });
 });
 

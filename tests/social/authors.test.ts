@@ -74,9 +74,25 @@ describe("proving an account", () => {
     await app.settle();
     expect(await linked(app)).toEqual([[ALICE.id, "alice", false]]);
     expect((await bob.query(api.social.app.settings, {})).authors).toHaveLength(1);
+    // Who had it hears of it.
+    expect(app.cards().at(-1)).toMatchObject({
+      chatId: "77",
+      text: expect.stringContaining("@alice is not linked to you any more"),
+    });
     const alice = browserOf(app, "alice");
     const setting = alice.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
     await expect(setting).rejects.toMatchObject({ data: { code: "not_found" } });
+  });
+
+  test("of a userId that was given up for another links nothing", async () => {
+    const app = world();
+    const alice = await signedIn(app, "alice");
+    const { code } = await alice.mutation(api.social.app.startProof, { handle: "alice" });
+    await alice.action(api.account.claims.claimUserId, { userId: "my-long-random-id" });
+    await mention(app, code);
+    await app.settle();
+    expect(await linked(app)).toEqual([]);
+    expect(await app.rows("socialProofs")).toEqual([]);
   });
 
   test("takes a handle, and five accounts at most", async () => {

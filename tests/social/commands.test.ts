@@ -13,6 +13,9 @@ describe("a plain command", () => {
     ["gm @bot! buy me $1,000.50 ETH, thanks!", "buy", "USDC", "ETH", "1000.5", "USD", null],
     ["buy 10 dai of eth", "buy", "DAI", "ETH", "10", "DAI", null],
     ["buy 0.010 eth", "buy", "USDC", "ETH", "0.01", "ETH", null],
+    ["buy me 10 usdc eth 👍🏽🚀", "buy", "USDC", "ETH", "10", "USDC", null],
+    ["sell my 0.1 eth", "sell", "ETH", "USDC", "0.1", "ETH", null],
+    ["buy $5 in dai", "buy", "USDC", "DAI", "5", "USD", null],
     ["buy .5 $eth with usdt", "buy", "USDT", "ETH", "0.5", "ETH", null],
     ["buy ETH for 10 USDC", "buy", "USDC", "ETH", "10", "USDC", null],
     ["purchase eth using $20 of dai", "buy", "DAI", "ETH", "20", "USD", null],
@@ -79,6 +82,32 @@ describe("what is no plain command", () => {
     `send 5 usdc to ${AT}0`,
     `buy 5 usd of eth to ${AT}`,
     "send 5 usdc to @bob",
+    ...["❓", "❔", "🚫", "❌", "🙅", "👎", "🤡", "🙃", "⛔", "🤔", "😂", "👀"].flatMap((one) => [
+      `buy 10 usd of eth ${one}`,
+      `${one} sell 0.01 eth`,
+    ]),
+    "sell me 0.01 eth",
+    "swap me 10 usdc to eth",
+    "buy my 0.01 eth",
+    "buy my eth for 10 usdc",
+    "swap 10 usdc for my eth",
+    "me buy 10 usd of eth",
+    "you buy 10 usd of eth",
+    "buy 10 usd of eth thank you",
+    "buy 5² usd of eth",
+    "buy 1⁰ usd of eth",
+    "buy 1₀ usd of eth",
+    "buy ①⓪ usd of eth",
+    "buy ½ eth",
+    "buy 1½ eth",
+    "buy 10 usd of eth… https://t.co/abc",
+    "buy 10 usd of eth...",
+    "buy 10 usd of eth ..",
+    "buy 5 dai in usdc",
+    "buy 5 dai usdc",
+    "buy 10 usdc in eth",
+    "buy 0.01 eth usdc",
+    "swap 10 usdc in eth",
     "buy 10 usd of eth https://evil.example/x",
     "buy 10 usd of eth #ad",
   ])("%s", (text) => {
@@ -90,8 +119,7 @@ describe("what is no plain command", () => {
   });
 
   test("whatever stands beside a command, unless it is courtesy", () => {
-    const courtesy =
-      /^(?:please|pls|plz|hey|hi|hello|gm|thanks|thank|thx|ty|you|me|my|some|the|now|worth|tokens?)$/;
+    const courtesy = /^(?:please|pls|plz|hey|hi|hello|gm|thanks|thank|thx|ty|some|the|now|worth|tokens?)$/;
     const word = fc.stringMatching(/^[a-z]{2,12}$/).filter((one) => !courtesy.test(one));
     fc.assert(
       fc.property(word, fc.nat(4), (one, at) => {
@@ -99,7 +127,7 @@ describe("what is no plain command", () => {
         words.splice(at, 0, one);
         const reading = readCommand(words.join(" "));
         // A few of the grammar's own words only change how the sentence is joined.
-        if (reading.kind === "command") expect(["in", "into", "of", "for"]).toContain(one);
+        if (reading.kind === "command") expect(["in", "into", "of", "for", "me"]).toContain(one);
       }),
       { numRuns: 2_000 },
     );

@@ -20,7 +20,7 @@ test("what became of a mention is told in the linked messenger chat of its autho
       ...(author === undefined ? {} : { author }),
     });
     // No chat is set: the linked account's own is all there is.
-    await app.post("/user/messenger", { userId, messengerChatId: "" });
+    await app.post("/user/messenger", { userId, messengerChatId: "" }, { as: subject });
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     const linked = await app.post("/messenger/connect", { linkToken: code, messengerId: chat });
     expect(linked.status).toBe(200);

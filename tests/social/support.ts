@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import type { App } from "../support/app";
-import type { Answer, CallInit, createWorld } from "../support/world";
+import { identityOf, type Answer, type CallInit, type createWorld } from "../support/world";
 
 /** The social network as the tests play it: posts in its three shapes, signed deliveries, people who prove accounts. */
 
@@ -27,6 +27,12 @@ export async function signed(body: string, secret = SECRET): Promise<string> {
   return `sha256=${btoa(String.fromCharCode(...mac))}`;
 }
 
+/** `Mon May 19 14:01:46 +0000 2025`, as account activity tells the time. */
+export function networkTime(ms: number): string {
+  const [day = "", date, month, year, time] = new Date(ms).toUTCString().split(" ");
+  return `${day.slice(0, 3)} ${month} ${date} ${time} +0000 ${year}`;
+}
+
 /** Account activity: `tweet_create_events`. */
 export function activity(said: readonly Said[], extra: object = {}) {
   return {
@@ -35,7 +41,7 @@ export function activity(said: readonly Said[], extra: object = {}) {
     tweet_create_events: said.map(({ tweetId, text, author = ALICE }) => ({
       id: Number(tweetId),
       id_str: tweetId,
-      created_at: "Mon May 19 14:01:46 +0000 2025",
+      created_at: networkTime(Date.now()),
       text,
       truncated: false,
       user: { id_str: author.id, screen_name: author.handle, name: "Somebody" },
@@ -57,7 +63,7 @@ export function event({ tweetId, text, author = ALICE }: Said, extra: object = {
         id: tweetId,
         text,
         author_id: author.id,
-        created_at: "2026-01-01T00:00:00.000Z",
+        created_at: new Date().toISOString(),
         conversation_id: "1",
         entities: { mentions: [{ start: 0, end: 4, username: "bot", id: OWN_ID }] },
         ...extra,
@@ -70,7 +76,7 @@ export function event({ tweetId, text, author = ALICE }: Said, extra: object = {
 /** One post of a filtered stream. */
 export function streamed({ tweetId, text, author = ALICE }: Said, extra: object = {}) {
   return {
-    data: { id: tweetId, text, created_at: "2026-01-01T00:00:00.000Z", author_id: author.id, ...extra },
+    data: { id: tweetId, text, created_at: new Date().toISOString(), author_id: author.id, ...extra },
     includes: { users: [{ id: author.id, name: "Somebody", username: author.handle }] },
     matching_rules: [{ id: "1", tag: "t" }],
   };
@@ -91,10 +97,8 @@ export async function mention(app: Network, text: string, author = ALICE): Promi
   return tweetId;
 }
 
-const ISSUER = "https://issuer.test";
-
 export function browserOf(app: Network, subject: string) {
-  return app.t.withIdentity({ subject, issuer: ISSUER, tokenIdentifier: `${ISSUER}|${subject}` });
+  return app.t.withIdentity(identityOf(subject));
 }
 
 /**
@@ -113,7 +117,7 @@ export async function linkedUser(
   await mention(app, `my code is ${code}`, author);
   await settle();
   if (enabled) await browser.mutation(api.social.app.setTrading, { authorId: author.id, enabled });
-  await app.post("/user/messenger", { userId, messengerChatId: "77" });
+  await app.post("/user/messenger", { userId, messengerChatId: "77" }, { as: subject });
   return { userId, browser };
 }
 

@@ -224,9 +224,57 @@ describe("limits", () => {
     const { app } = await world({ env: { MAX_TRANSFER_USD: "5" } });
     await mention(app, "swap 6 usdc to eth");
     const { row, transactions } = await outcome(app);
-    expect(row).toMatchObject({ status: "failed", reason: "A transfer may be worth at most 5 USD" });
+    expect(row).toMatchObject({ status: "ignored", reason: "A transfer may be worth at most 5 USD" });
     expect(transactions).toEqual([]);
     expect(await app.rows("socialDays")).toEqual([]);
+  });
+});
+
+describe("what moves nothing", () => {
+  test("a delivery that a stranger signs with the service's own answer to a challenge", async () => {
+    const { app } = await world();
+    const body = JSON.stringify(streamed({ tweetId: "99", text: "@bot swap 90 usdc to dai" }));
+    const challenge = await app.get(`/social/mention?crc_token=${encodeURIComponent(body)}`);
+    expect([challenge.status, challenge.body.response_token]).toEqual([400, undefined]);
+    const headers = { "x-twitter-webhooks-signature": String(challenge.body.response_token) };
+    expect((await app.call("POST", "/social/mention", { body, headers })).status).toBe(401);
+    expect((await outcome(app)).transactions).toEqual([]);
+  });
+
+  test("a post that was carried out, edited", async () => {
+    const { app } = await world();
+    const text = "@bot swap 10 usdc to dai";
+    await deliver(app, event({ tweetId: "700", text }, { edit_history_tweet_ids: ["700"] }));
+    expect((await outcome(app)).row?.status).toBe("processed");
+    const edited = { tweetId: "701", text: `${text} please` };
+    await deliver(app, event(edited, { edit_history_tweet_ids: ["700", "701"] }));
+    const { row, transactions } = await outcome(app);
+    expect(row).toMatchObject({ status: "ignored", reason: "The post was edited: write a new one" });
+    expect(transactions).toHaveLength(1);
+  });
+
+  test("a swap whose quote cannot be held against the price feeds", async () => {
+    const { app } = await world();
+    await chain.feeds.pause();
+    try {
+      // The feed of Ether is not heard of, and the tickers still value it.
+      await chain.feeds.set("ETH", {
+        answer: 250_000_000_000n,
+        updatedAt: Math.floor(Date.now() / 1000) - 86_400,
+      });
+      await mention(app, "sell 0.01 ETH");
+      const { row, transactions } = await outcome(app);
+      expect(row).toMatchObject({
+        status: "failed",
+        reason: "There is no live price to hold the quote against: nothing was swapped",
+      });
+      expect(transactions.map(({ state, rawTransaction }) => [state, rawTransaction])).toEqual([
+        ["failed", undefined],
+      ]);
+    } finally {
+      await chain.feeds.tick();
+      chain.feeds.resume();
+    }
   });
 });
 

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { closeApp, createApp } from "../support/app";
 import { activity, ALICE, deliver, event, OWN_ID, SECRET, signed, streamed } from "./support";
@@ -6,6 +7,8 @@ afterEach(closeApp);
 
 const PATH = "/social/mention";
 const world = (secret = SECRET) => createApp({ env: { SOCIAL_WEBHOOK_SECRET: secret } });
+/** What tokens and deliveries are made of. */
+const CHARACTERS = 'abzAZ019_+/=.-{}[]":, \n'.split("");
 const said = { tweetId: "1234567890123456789", text: "@bot buy 10 usdc of eth" };
 
 describe("the challenge", () => {
@@ -13,6 +16,39 @@ describe("the challenge", () => {
     const { status, body } = await world("secret").get(`${PATH}?crc_token=challenge`);
     const signature = "sha256=oeUF6Wxqoezggrue+wbIDxKRPSF6esKwizR2MHh9HaA=";
     expect([status, body]).toEqual([200, { response_token: signature }]);
+  });
+
+  test("signs nothing that could be sent as a delivery", async () => {
+    const app = world();
+    const body = JSON.stringify(streamed(said));
+    for (const token of [
+      body,
+      ` ${body}`,
+      "{}",
+      '{"data":1}',
+      `challenge\n${body}`,
+      "a b",
+      "",
+      "x".repeat(513),
+    ]) {
+      const answer = await app.get(`${PATH}?crc_token=${encodeURIComponent(token)}`);
+      expect([token, answer.status]).toEqual([token, 400]);
+      expect(answer.text).not.toContain("sha256=");
+    }
+    // Whatever is signed is refused as a body.
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ minLength: 1, maxLength: 20, unit: fc.constantFrom(...CHARACTERS) }),
+        async (token) => {
+          const { status, body } = await app.get(`${PATH}?crc_token=${encodeURIComponent(token)}`);
+          if (status !== 200) return;
+          const headers = { "x-twitter-webhooks-signature": String(body.response_token) };
+          expect((await app.call("POST", PATH, { body: token, headers })).status).toBe(400);
+        },
+      ),
+      { numRuns: 100, examples: [["1"], ["null"], ["true"], ["1.5"]] },
+    );
+    expect(await app.rows("mentions")).toEqual([]);
   });
 
   test("without a token is 400; without a secret 500", async () => {

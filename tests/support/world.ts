@@ -20,7 +20,15 @@ const usualDeadlines = { ...deadlines };
 const jsonObject = z.record(z.string(), z.unknown());
 
 export type Answer = { status: number; headers: Headers; body: Record<string, unknown>; text: string };
-export type CallInit = RequestInit & { ip?: string };
+/** `as`: with the token of the signed-in person of this name. */
+export type CallInit = RequestInit & { ip?: string; as?: string };
+
+const ISSUER = "https://issuer.test";
+
+/** Who a person's token says they are. */
+export function identityOf(subject: string) {
+  return { subject, issuer: ISSUER, tokenIdentifier: `${ISSUER}|${subject}` };
+}
 
 export type WorldOptions = {
   env?: Record<string, string | undefined>;
@@ -58,9 +66,10 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   workpool.register(t, "deliveryPool");
   rateLimiter.register(t, "rateLimiter");
 
-  async function call(method: string, path: string, { ip, ...init }: CallInit = {}): Promise<Answer> {
+  async function call(method: string, path: string, { ip, as, ...init }: CallInit = {}): Promise<Answer> {
     const client = t.withRequestMetadata({ ip: ip ?? null, userAgent: null });
-    const response = await client.fetch(path, { method, ...init });
+    const caller = as === undefined ? client : client.withIdentity(identityOf(as));
+    const response = await caller.fetch(path, { method, ...init });
     const text = await response.text();
     assertDocumented(method, path, { status: response.status, headers: response.headers, text });
     const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;

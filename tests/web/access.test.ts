@@ -127,7 +127,8 @@ describe("a userId the user already has", () => {
     const uses: Record<string, (browser: ReturnType<typeof browserOf>, userId: string) => Promise<unknown>> =
       {
         games: (browser) => browser.mutation(api.credits.app.openGame, {}),
-        shifts: (_browser, userId) => app.post("/mcp/research/start", { userId, token: "BTC" }),
+        shifts: (_browser, userId) =>
+          app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "shifts" }),
         settings: (browser, userId) =>
           browser.fetch("/user/messenger", {
             method: "POST",
@@ -140,6 +141,29 @@ describe("a userId the user already has", () => {
       await use(browser, userId);
       await expect(claim(app, name, `old-${name}`)).rejects.toMatchObject({ data: { code: "conflict" } });
     }
+  });
+});
+
+describe("research of a signed-in user's userId", () => {
+  test("is started and stopped with that user's token alone, wherever its reports would go", async () => {
+    const app = createApp();
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
+    const start = { userId, token: "SOL", messengerChatId: "666" };
+    expect((await app.post("/mcp/research/start", start, { as: "alice" })).status).toBe(200);
+    for (const [path, body] of [
+      ["/mcp/research/start", start],
+      ["/mcp/research/start", { userId }],
+      ["/mcp/research/stop", { userId }],
+    ] as const) {
+      expect([path, (await app.post(path, body)).status]).toEqual([path, 401]);
+      expect([path, (await app.post(path, body, { as: "mallory" })).status]).toEqual([path, 403]);
+    }
+    expect((await app.rows("shifts")).map(({ status }) => status)).toEqual(["active"]);
+    const stopped = await app.post("/mcp/research/stop", { userId }, { as: "alice" });
+    expect(stopped.body).toEqual({ success: true, stopped: 1 });
+    // What is nobody's is its own credential.
+    expect((await app.post("/mcp/research/start", { userId: "nobodys" })).status).toBe(200);
   });
 });
 

@@ -20,7 +20,7 @@ async function lived() {
   await app.post("/mcp/defi/connect", { userId });
   const settings = { userId, messengerBotToken: "1234567:own-bot-token", messengerChatId: "42" };
   await alice.fetch("/user/messenger", { method: "POST", body: JSON.stringify(settings) });
-  await app.post("/mcp/research/start", { userId, token: "BTC" });
+  await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "alice" });
   await app.post("/mcp/research/start", { userId: "bob", token: "BTC" });
   await alice.mutation(api.chat.runs.start, { question: "How is the market?" });
   await app.t.run(async (ctx) => {
@@ -77,7 +77,7 @@ describe("research history", () => {
 
   test("lists the user's shifts, newest first, page by page", async () => {
     const { app, alice, userId } = await lived();
-    await app.post("/mcp/research/start", { userId });
+    await app.post("/mcp/research/start", { userId }, { as: "alice" });
     await app.pass(HOUR / 4);
     const shifts = (cursor: string | null) =>
       alice.query(api.research.app.shifts, { paginationOpts: { numItems: 1, cursor } });
@@ -86,7 +86,7 @@ describe("research history", () => {
     const second = await shifts(first.continueCursor);
     expect(second.page).toMatchObject([{ status: "active", token: "BTC", interimReportsCount: 1 }]);
     expect((await shifts(second.continueCursor)).page).toEqual([]);
-    await app.post("/mcp/research/stop", { userId });
+    await app.post("/mcp/research/stop", { userId }, { as: "alice" });
     const [stopped] = (await shifts(null)).page;
     expect(stopped).toMatchObject({ status: "stopped", endedAt: expect.any(Number), finalReportSent: false });
   });

@@ -1,7 +1,6 @@
 import type { App } from "../support/app";
 import { assertDocumented } from "../support/document";
-
-const ISSUER = "https://issuer.test";
+import { identityOf } from "../support/world";
 
 /** The status of a request over HTTP, of anybody or of one signed-in person. */
 export async function postedStatus(
@@ -17,5 +16,5 @@ export async function postedStatus(
 
 /** The application as one signed-in person's browser calls it. */
 export function browserOf(app: Pick<App, "t">, subject: string) {
-  return app.t.withIdentity({ subject, issuer: ISSUER, tokenIdentifier: `${ISSUER}|${subject}` });
+  return app.t.withIdentity(identityOf(subject));
 }

@@ -1,0 +1,175 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { api, internal } from "../../convex/_generated/api";
+import { closeApp, type App } from "../support/app";
+import {
+  ALICE,
+  arrived,
+  BOT_NAME,
+  createBotApp,
+  deliver,
+  GROUP,
+  linkedUser,
+  say,
+  updateOf,
+  userWithCode,
+} from "./support";
+
+/** Whose account is whose: what anybody can say over HTTP, and what the account itself says to the bot. */
+
+afterEach(closeApp);
+
+const UNCONFIRMED = expect.stringContaining("was linked to a user of the web application outside this chat");
+const LONG = { answers: 2 };
+const link = async (app: App) => (await app.rows("messengerLinks"))[0];
+const exported = async ({ browser }: Awaited<ReturnType<typeof linkedUser>>) => {
+  const paginationOpts = { numItems: 50, cursor: null };
+  return (await browser.query(api.account.export.page, { section: "messages", paginationOpts })).page;
+};
+
+/** Alice's account, bound over HTTP to a stranger who knows its id. */
+async function bound() {
+  const app = createBotApp();
+  const mallory = await linkedUser(app, "mallory", ALICE, { confirmed: false });
+  return { app, mallory };
+}
+
+describe("a link that the account has not made itself", () => {
+  test("shows it nothing of that user's and that user nothing of it, and is told of", async () => {
+    const { app, mallory } = await bound();
+    for (const command of ["/wallet", "/portfolio", "/status", "/stop", "/alerts"]) {
+      const [told = "", ...more] = await say(app, command);
+      expect([command, told, more]).toEqual([command, UNCONFIRMED, []]);
+      expect(told).not.toContain(mallory.walletAddress);
+    }
+    const answers = await say(app, "/ask my-private-question", LONG);
+    expect(answers[0]).toEqual(UNCONFIRMED);
+    expect(answers[1]).toContain("my-private-question");
+    expect(await exported(mallory)).toEqual([]);
+    expect((await app.rows("messages")).map(({ userId }) => userId)).not.toContain(mallory.userId);
+    // In a group it says nothing.
+    const inGroup = await say(app, `/help@${BOT_NAME}`, { chat: GROUP });
+    expect(inGroup.join()).not.toContain("was linked to a user");
+  });
+
+  test("gives way to the account's own", async () => {
+    const { app } = await bound();
+    const { userId, code } = await userWithCode(app, "alice");
+    const [, told = ""] = await say(app, `/connect ${code}`, LONG);
+    expect(told).toContain("Linked");
+    expect(told).toContain("If you did not make this code yourself, send /unlink");
+    expect(await app.rows("messengerLinks")).toMatchObject([
+      { userId, messengerId: String(ALICE), confirmedAt: expect.any(Number) },
+    ]);
+    // And that one gives way to nothing.
+    const again = await userWithCode(app, "mallory");
+    const body = { linkToken: again.code, messengerId: String(ALICE) };
+    expect((await app.post("/messenger/connect", body)).status).toBe(409);
+    expect(await say(app, `/connect ${again.code}`)).toEqual([expect.stringContaining("linked already")]);
+  });
+
+  test("is used once the account confirms it, and dropped when the account says so", async () => {
+    const { app, mallory } = await bound();
+    const [confirmed = ""] = await say(app, "/confirm");
+    expect(confirmed).toContain(mallory.walletAddress);
+    expect(await say(app, "/wallet")).toEqual([expect.stringContaining(mallory.walletAddress)]);
+    expect(await say(app, "/confirm")).toEqual(["There is nothing to confirm."]);
+    expect(await say(app, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
+    expect(await app.rows("messengerLinks")).toEqual([]);
+    expect(await say(app, "/unlink")).toEqual(["This account is not linked."]);
+
+    const { app: other } = await bound();
+    expect(await say(other, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
+    expect(await say(other, "/help")).not.toContainEqual(UNCONFIRMED);
+    expect(await other.rows("messengerLinks")).toEqual([]);
+  });
+
+  test("is confirmed and dropped in the account's own chat alone", async () => {
+    const { app } = await bound();
+    for (const command of ["confirm", "unlink"]) {
+      const told = await say(app, `/${command}@${BOT_NAME}`, { chat: GROUP });
+      expect(told).toEqual([expect.stringContaining("in a private chat only")]);
+      await say(app, `/${command}`, { from: 666 });
+    }
+    expect((await link(app))?.confirmedAt).toBeUndefined();
+  });
+});
+
+test.each([
+  ["/connect CODE", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
+  ["/start CODE", { forward_origin: { type: "hidden_user", sender_user_name: "A" } }],
+  ["/connect CODE", { forward_from: { id: 666 }, forward_date: 1 }],
+  ["/confirm", { forward_origin: { type: "user" } }],
+])("a forwarded %s binds nobody", async (command, forwarding) => {
+  const app = createBotApp();
+  if (command === "/confirm") await linkedUser(app, "mallory", ALICE, { confirmed: false });
+  const { code } = await userWithCode(app, "mallory");
+  const update = updateOf(command.replace("CODE", code));
+  await deliver(app, { ...update, message: { ...update.message, ...forwarding } });
+  await arrived(app, 1);
+  expect(app.cards().at(-1)?.text).toContain("I do not take that from a forwarded message");
+  expect(await app.rows("botJobs")).toEqual([]);
+  expect((await app.rows("messengerLinks")).filter((one) => one.confirmedAt !== undefined)).toEqual([]);
+});
+
+test.each([
+  ["to the bot", (code: string) => `/connect@${BOT_NAME} ${code}`],
+  ["to nobody", (code: string) => `/connect ${code}`],
+  ["to another bot", (code: string) => `/start@another_bot ${code.toLowerCase()}`],
+])("a code shown in a group %s is worth nothing any more", async (_name, text) => {
+  const app = createBotApp();
+  const { code } = await userWithCode(app, "alice");
+  await deliver(app, updateOf(text(code), { chat: GROUP }));
+  await app.settle();
+  expect(await app.rows("linkCodes")).toEqual([]);
+  const body = { linkToken: code, messengerId: "666" };
+  expect((await app.post("/messenger/connect", body)).status).toBe(404);
+  expect((await say(app, `/connect ${code}`, { from: 666, ...LONG }))[1]).toContain(
+    "unknown, expired or used",
+  );
+});
+
+test("a code that nobody can check is refused at once, and no update is lost in a group", async () => {
+  const app = createBotApp({ env: { WALLET_ENCRYPTION_KEY: "" } });
+  expect(await say(app, "/connect ABCDEFGH")).toEqual(["WALLET_ENCRYPTION_KEY is not configured."]);
+  const inGroup = await say(app, `/connect@${BOT_NAME} ABCDEFGH`, { chat: GROUP });
+  expect(inGroup).toEqual([expect.stringContaining("in a private chat only")]);
+});
+
+test("a code is written down nowhere, and whoever was cut off behind the link is told of it on the next try", async () => {
+  const app = createBotApp();
+  const { code } = await userWithCode(app, "alice");
+  await deliver(app, updateOf(`/connect ${code}`));
+  const [job] = await app.rows("botJobs");
+  if (job?.work.kind !== "connect") throw new Error("There is a job");
+  expect(JSON.stringify(job)).not.toContain(code);
+  // A server took it, linked the account, and was lost before it could say so.
+  expect(await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id })).not.toBeNull();
+  const { codeHash } = job.work;
+  const account = { codeHash, messengerId: String(ALICE), by: "account" as const };
+  await app.t.mutation(internal.messenger.links.link, account);
+  await app.pass(5 * 60_000);
+  await arrived(app, 2);
+  expect(app.cards().map(({ text }) => text)).toEqual([
+    "Checking your code…",
+    expect.stringContaining("Linked"),
+  ]);
+  expect(await app.rows("messengerLinks")).toHaveLength(1);
+  expect(await app.rows("linkCodes")).toEqual([]);
+});
+
+test("questions of one account in many groups are limited", async () => {
+  const app = createBotApp();
+  let asked = 0;
+  for (let group = 0; group < 9; group++) {
+    for (let i = 0; i < 10; i++) {
+      const update = updateOf(`/ask@${BOT_NAME} Why?`, { chat: GROUP - group });
+      if ((await deliver(app, update)).status === 200) asked++;
+    }
+  }
+  for (let i = 0; i < 400 && (await app.rows("botJobs")).length > 0; i++) await app.settle(8);
+  expect(asked).toBe(90);
+  const calls = app.standins.sent("llm").length;
+  expect(calls).toBeGreaterThanOrEqual(60);
+  expect(calls).toBeLessThan(85);
+  expect(app.cards().some(({ text }) => text.startsWith("Too many requests"))).toBe(true);
+});
