@@ -1,35 +1,20 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_USER } from "../lib/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
-import { configure, settingsInput } from "../messenger/configuring";
+import { settingsEndpoint } from "../messenger/configuring";
 import { awaitDelivery } from "../messenger/waiting";
 
 /** Messenger endpoints under the names of earlier clients. */
 
-const settings: MountedEndpoint = endpoint({
-  methods: ["POST"],
+const settings = settingsEndpoint({
   path: "/user/telegram",
   summary: "Sets the user's own messenger bot and chat; now /user/messenger.",
-  needs: [],
-  limit: "settings",
-  errors: USER_TOKEN_ERRORS,
-  headers: USER_TOKEN,
   example: {
-    input: {
-      userId: EXAMPLE_USER,
-      telegramBotToken: "123456789:replace-with-your-bots-token",
-      telegramChatId: "123456789",
-    },
-    output: { success: true },
-  },
-  input: settingsInput,
-  returns: z.object({ success: z.literal(true) }),
-  handler: async (ctx, input) => {
-    await configure(ctx, input);
-    return { success: true as const };
+    userId: EXAMPLE_USER,
+    telegramBotToken: "123456789:replace-with-your-bots-token",
+    telegramChatId: "123456789",
   },
 });
 

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
+import { endpoint, type MountedEndpoint } from "../lib/http";
 import { chatId, userId, withAliases } from "../lib/input";
 import { seal } from "../lib/sealing";
 import { assertMayMove } from "../users/access";
@@ -26,7 +28,7 @@ const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>
     .optional();
 
 /** Either field may be sent alone; an empty one clears it. */
-export const settingsInput = withAliases(
+const settingsInput = withAliases(
   { telegramBotToken: "messengerBotToken", telegramChatId: "messengerChatId" },
   z.object({
     userId,
@@ -40,7 +42,7 @@ export const settingsInput = withAliases(
  * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not: whoever sets
  * the chat reads the reports; `not_configured` when a token is set without a key.
  */
-export async function configure(
+async function configure(
   ctx: ActionCtx,
   { userId, messengerBotToken, messengerChatId }: z.output<typeof settingsInput>,
 ): Promise<void> {
@@ -50,5 +52,31 @@ export async function configure(
     userId,
     ...(messengerBotToken === undefined ? {} : { sealedBotToken: sealed }),
     ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
+  });
+}
+
+/** The endpoint that takes them, under any of its names. */
+export function settingsEndpoint(named: {
+  path: `/${string}`;
+  summary: string;
+  example: Record<string, string>;
+}): MountedEndpoint {
+  return endpoint({
+    methods: ["POST"],
+    path: named.path,
+    summary: named.summary,
+    description:
+      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered.",
+    needs: [],
+    limit: "settings",
+    errors: USER_TOKEN_ERRORS,
+    headers: USER_TOKEN,
+    example: { input: named.example, output: { success: true } },
+    input: settingsInput,
+    returns: z.object({ success: z.literal(true) }),
+    handler: async (ctx, input) => {
+      await configure(ctx, input);
+      return { success: true as const };
+    },
   });
 }

@@ -1,37 +1,20 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text } from "../lib/input";
 import { codeHash } from "./codes";
-import { configure, settingsInput } from "./configuring";
+import { settingsEndpoint } from "./configuring";
 import { connectAccount } from "./links";
 
-const settings: MountedEndpoint = endpoint({
-  methods: ["POST"],
+const settings = settingsEndpoint({
   path: "/user/messenger",
   summary:
     "Sets the user's own messenger bot and chat; either field may be sent alone, an empty one clears it.",
-  description:
-    "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered.",
-  needs: [],
-  limit: "settings",
-  errors: USER_TOKEN_ERRORS,
-  headers: USER_TOKEN,
   example: {
-    input: {
-      userId: EXAMPLE_USER,
-      messengerBotToken: "123456789:replace-with-your-bots-token",
-      messengerChatId: "123456789",
-    },
-    output: { success: true },
-  },
-  input: settingsInput,
-  returns: z.object({ success: z.literal(true) }),
-  handler: async (ctx, input) => {
-    await configure(ctx, input);
-    return { success: true as const };
+    userId: EXAMPLE_USER,
+    messengerBotToken: "123456789:replace-with-your-bots-token",
+    messengerChatId: "123456789",
   },
 });
 

@@ -1,5 +1,7 @@
 import { internal } from "../../convex/_generated/api";
 import { MINUTE, SECOND } from "../../convex/lib/time";
+import { SNAPSHOT_SCHEMA_NAME } from "../../convex/market/prompts";
+import { ONCHAIN_SCHEMA_NAME } from "../../convex/research/prompts";
 import { RESULT_SCHEMA_NAME } from "../../convex/research/result";
 import type { SentRequest } from "../stack/standins/index";
 import { random } from "../stack/standins/random";
@@ -82,6 +84,11 @@ function rowOf({ shifts, foci, overMinutes, watched }: Case, counts: Counted): s
   ];
 }
 
+/** The gateway's half of a collection; the day's signals, which fall into the time watched, are none. */
+function isCollecting({ schema }: SentRequest): boolean {
+  return schema === SNAPSHOT_SCHEMA_NAME || schema === ONCHAIN_SCHEMA_NAME;
+}
+
 async function count(one: Case): Promise<Counted> {
   const { foci, overMinutes, watched } = one;
   const world = await createWorld({ answerMs: ANSWER_MS });
@@ -91,7 +98,7 @@ async function count(one: Case): Promise<Counted> {
     const isWriting = ({ schema }: SentRequest) => schema === RESULT_SCHEMA_NAME;
     const gateway = world.standins.sent("llm");
     const sentiment = world.standins.sent("sentiment");
-    const collecting = [...gateway.filter((call) => !isWriting(call)), ...sentiment];
+    const collecting = [...gateway.filter(isCollecting), ...sentiment];
     const windows = range(watched / 30).map((index) => startedAt + index * WINDOW);
     const most = (calls: readonly SentRequest[]) =>
       busiestWindow(calls, overMinutes === 0 ? windows : calls.map(({ at }) => at));
