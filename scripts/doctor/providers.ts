@@ -11,7 +11,7 @@ const PATIENCE_MS = 15_000;
 
 type Check = {
   subject: string;
-  /** Without these it is not asked. */
+  /** Without it the provider is not asked; null where none is needed. */
   key: Parameters<typeof optional>[0] | null;
   request: (key: string) => { url: string; headers?: Record<string, string> };
   /** What an answer says; statuses of refused keys are read before. */
@@ -20,6 +20,7 @@ type Check = {
 
 const models = z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) });
 const bot = z.object({ ok: z.literal(true), result: z.looseObject({ username: z.string() }) });
+const spot = z.object({ data: z.looseObject({ amount: z.string() }) });
 const price = z.looseObject({ liquidityAvailable: z.boolean() });
 
 const alive = (says: string): Omit<Finding, "subject"> => ({ level: "good", says });
@@ -101,6 +102,17 @@ const CHECKS: readonly Check[] = [
       if (status !== 200 || !offer.success) return odd(status);
       return offer.data.liquidityAvailable ? alive("prices USDC to WETH") : odd(status);
     },
+  },
+  {
+    subject: "tickers",
+    key: null,
+    request: () => ({
+      url: `${optional("TICKER_API_URL") ?? "https://api.coinbase.com"}/v2/prices/BTC-USD/spot`,
+    }),
+    read: ({ status, body }) =>
+      status === 200 && spot.safeParse(body).success
+        ? alive("stand ready beside the price feeds")
+        : odd(status),
   },
 ];
 

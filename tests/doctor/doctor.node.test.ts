@@ -54,7 +54,14 @@ test("finds the local stack fit, and shows no secret", async () => {
   const { code, output } = await doctor();
   expect(output).not.toContain("✗");
   expect(code).toBe(0);
-  for (const subject of ["LLM gateway", "agent API", "sentiment model", "messenger", "swap provider"]) {
+  for (const subject of [
+    "LLM gateway",
+    "agent API",
+    "sentiment model",
+    "messenger",
+    "swap provider",
+    "tickers",
+  ]) {
     expect(output).toMatch(new RegExp(`✓ ${subject}: `));
   }
   expect(output).toMatch(/✓ chain RPC: is on Base/);
