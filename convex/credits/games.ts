@@ -6,8 +6,8 @@ import { creditDeposit } from "./model";
 
 /** Arcade games: the server opens a session, one result ends it, and what the result earns is a deposit. */
 
-export const MAX_LEVEL = 50;
-export const DAILY_CAP = 10_000;
+const MAX_LEVEL = 50;
+const DAILY_CAP = 10_000;
 const CREDITS_PER_LEVEL = 100;
 const SESSION_MS = 2 * HOUR;
 

@@ -10,7 +10,7 @@ export const vCoin = v.object({
   change24h: v.number(),
 });
 
-export const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number() });
+const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number() });
 
 export const vTokenFigures = v.object({
   symbol: v.string(),
@@ -53,7 +53,6 @@ export const vMarketSource = v.object({
 
 export type MarketSource = Infer<typeof vMarketSource>;
 export type Coin = Infer<typeof vCoin>;
-export type TokenFigures = Infer<typeof vTokenFigures>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
 
 export const marketTables = {

@@ -17,7 +17,7 @@ type Row = Pick<
 export type Change = Partial<Row & Pick<Doc<"messages">, "error" | "sentAt">>;
 
 /** How long a try may take before it counts as cut off. */
-export const TRY_LEASE_MS = 3 * MINUTE;
+const TRY_LEASE_MS = 3 * MINUTE;
 const MAX_POSTPONEMENTS = 10;
 
 /** Begins a try at a card that is due; `null` when there is nothing to do. */

@@ -16,7 +16,7 @@ const SETTLING_LEASE_MS = 90 * SECOND;
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const GENERATING_LEASE_MS = 5 * MINUTE;
 
-export const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
+const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
 export const vRefusal = v.object({ kind: v.literal("refused"), reason: vReason, error: v.string() });
 
 /** A claim to wait for, and the piece of work that its caller waits for. */

@@ -31,7 +31,7 @@ const MAX_UNDER_WAY = 10;
 
 const vClaimed = v.union(vTicket, vRefusal);
 
-export function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
+function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
   return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
 }
 

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 
-export const vDepositState = v.union(
+const vDepositState = v.union(
   /** Seen in the chain, with too few confirmations. */
   v.literal("pending"),
   /** Its credits are on the user's ledger. */
@@ -14,7 +14,7 @@ export const vDepositState = v.union(
   v.literal("ignored"),
 );
 
-export const vHintState = v.union(
+const vHintState = v.union(
   /** A question to the chain is under way. */
   v.literal("checking"),
   /** The chain has not said enough yet, or could not be asked. */

@@ -36,9 +36,9 @@ export const vOrder = v.object({
  * How well a proof shows that its sender is the payer: 0 a hash that anybody can read from the chain, 1 paid from a
  * wallet of the named user, 2 signed by the payer or opened with the payer's secret.
  */
-export const vStrength = v.union(v.literal(0), v.literal(1), v.literal(2));
+const vStrength = v.union(v.literal(0), v.literal(1), v.literal(2));
 
-export const vClaimState = v.union(
+const vClaimState = v.union(
   /** A signed payment is being carried out. */
   v.literal("settling"),
   /** Paid; nobody is writing the report. */
@@ -75,7 +75,6 @@ export const vSettlement = v.object({
 export type Settlement = Infer<typeof vSettlement>;
 export type Order = Infer<typeof vOrder>;
 export type Strength = Infer<typeof vStrength>;
-export type ClaimState = Infer<typeof vClaimState>;
 
 export const paidTables = {
   /**

@@ -8,7 +8,7 @@ import { newestSample } from "./model";
 import type { Alert, Direction, Price, PricedToken } from "./tables";
 
 /** A user's active alerts at most. */
-export const MAX_ACTIVE = 10;
+const MAX_ACTIVE = 10;
 /** How many ended ones are shown, newest first. */
 const SHOWN_ENDED = 10;
 /** Fired per direction and transaction: each is a card in the outbox. */

@@ -4,7 +4,7 @@ import { DAY, HOUR, MINUTE } from "../lib/time";
 import type { Price, PricedToken, PriceSource } from "./tables";
 
 /** A sample this young serves whoever asks. */
-export const REUSED_FOR_MS = MINUTE;
+const REUSED_FOR_MS = MINUTE;
 const KEPT_MS = 7 * DAY;
 
 /** A token's newest sample, however old. */

@@ -17,7 +17,7 @@ export type Evidence = {
   cycles: number;
 };
 
-export const MOVERS = 8;
+const MOVERS = 8;
 const PERSISTENT = 10;
 const LAST_CYCLES = 2;
 

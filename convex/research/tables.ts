@@ -4,7 +4,7 @@ import { vCoin, vMarketSource } from "../market/tables";
 
 export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
 
-export const vImpact = v.object({
+const vImpact = v.object({
   title: v.string(),
   detail: v.string(),
   sentiment: vOutlook,
@@ -21,7 +21,7 @@ export const vResult = v.object({
 
 export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
 
-export const vMarketOutput = v.object({
+const vMarketOutput = v.object({
   trending: v.array(vCoin),
   /** The largest moves by 24-hour change, in either direction, largest first. */
   movers: v.array(v.object({ symbol: v.string(), price: v.number(), change24h: v.number() })),
@@ -33,7 +33,7 @@ export const vMarketOutput = v.object({
   marketDataRaw: v.string(),
 });
 
-export const vSentimentOutput = v.object({
+const vSentimentOutput = v.object({
   overall: v.string(),
   tokens: v.array(
     v.object({
@@ -48,7 +48,7 @@ export const vSentimentOutput = v.object({
   degraded: v.boolean(),
 });
 
-export const vOnchainOutput = v.object({
+const vOnchainOutput = v.object({
   summary: v.string(),
   signals: v.array(
     v.object({
@@ -80,7 +80,7 @@ export const vSettled = v.union(
   v.object({ source: v.literal("onchain"), reading: v.union(vFailed, vGood(vOnchainOutput)) }),
 );
 
-export const vSourceState = v.object({
+const vSourceState = v.object({
   /** `live`: asked for this result; `earlier`: the last stored observation; `missing`: none to be had. */
   state: v.union(v.literal("live"), v.literal("earlier"), v.literal("missing")),
   asOf: v.union(v.number(), v.null()),

@@ -15,7 +15,7 @@ const token = z.enum(["BTC", "ETH"]);
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
 const time = z.iso.datetime();
 
-export const issuedContent = z.strictObject({
+const issuedContent = z.strictObject({
   token,
   day,
   timeframe: z.literal("1h"),
@@ -34,7 +34,7 @@ export const issuedContent = z.strictObject({
   priceObservedAt: time,
 });
 
-export const closedContent = z.strictObject({
+const closedContent = z.strictObject({
   token,
   day,
   status: z.enum(["WIN", "LOSS", "EXPIRED"]),

@@ -11,7 +11,7 @@ export type Direction = "BUY" | "SELL" | "HOLD";
 export const LIFETIME_MS = 6 * HOUR;
 
 /** One that nobody could price is closed without a result once it is expired for as long again as it lived. */
-export const UNPRICED_MS = 2 * LIFETIME_MS;
+const UNPRICED_MS = 2 * LIFETIME_MS;
 
 /** The sources' clocks and the service's may differ by this. */
 const SKEW_MS = MINUTE;

@@ -5,12 +5,7 @@ import { totalsFields } from "./totals";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
-export const vStatus = v.union(
-  v.literal("PENDING"),
-  v.literal("WIN"),
-  v.literal("LOSS"),
-  v.literal("EXPIRED"),
-);
+const vStatus = v.union(v.literal("PENDING"), v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
 
 const vLevel = v.union(v.number(), v.null());
 
@@ -36,7 +31,7 @@ export const vPriceAtIssue = v.object({
   observedAt: v.number(),
 });
 
-export const signalFields = {
+const signalFields = {
   token: vToken,
   /** UTC, `2026-11-20`: one signal per token and day. */
   day: v.string(),
@@ -89,7 +84,7 @@ export const vSignalEvent = v.union(
 export const vHead = v.union(v.object({ sequence: v.number(), hash: v.string() }), v.null());
 
 /** How a period's signals ended. */
-export const recordFields = {
+const recordFields = {
   wins: v.number(),
   losses: v.number(),
   expired: v.number(),
@@ -108,7 +103,7 @@ const vWeekSignal = v.object({
 });
 
 /** What a week came to, as it stood when its recap was opened. */
-export const weekFields = {
+const weekFields = {
   /** By UTC day, Monday to Sunday. */
   days: v.record(
     v.string(),

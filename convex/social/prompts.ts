@@ -29,7 +29,7 @@ export const intentShape: z.ZodType<Intent> = z.strictObject({
 });
 
 /** Which line holds the post: one JSON string, so that nothing in it can end it. */
-export const POST_MARK = "Post: ";
+const POST_MARK = "Post: ";
 
 export function intentMessages(text: string): Message[] {
   return [

@@ -57,7 +57,7 @@ function checkPermit(
 }
 
 /** ETH and WETH change into each other one to one, at the WETH contract itself. */
-export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
+function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
   return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
 }
 

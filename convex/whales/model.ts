@@ -11,7 +11,7 @@ const SAME_AMOUNT = 0.1;
 const LOOK_AT = 250;
 
 /** The most alerts one answer of the service holds, the newest ones. */
-export const MAX_LISTED = 500;
+const MAX_LISTED = 500;
 
 /**
  * Stores what is new and merges what is known. Two alerts are the same movement when, within six hours, they name the

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
 
-export const vAlertType = v.union(
+const vAlertType = v.union(
   v.literal("cex_inflow"),
   v.literal("cex_outflow"),
   v.literal("large_transfer"),
