@@ -33,6 +33,7 @@ export default defineConfig({
   plugins: [fromBundle],
   test: {
     name: "bundle",
+    maxWorkers: 2,
     environment: "edge-runtime",
     include: ["tests/**/*.test.ts"],
     // What does not drive the application, and what asks how it behaves with a thousand users.

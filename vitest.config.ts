@@ -2,6 +2,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    // Much of the suite waits for a chain or a clock: two files at a time, also where there is one core to spare.
+    maxWorkers: 2,
     projects: [
       {
         test: {
