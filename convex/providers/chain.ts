@@ -114,6 +114,15 @@ export async function readAccount(
 }
 
 /**
+ * What `spender` may take of a token, in its smallest unit, as of the latest block.
+ * @throws AppError `upstream` when the chain cannot be asked.
+ */
+export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
+  const call = { address: token, abi: erc20Abi, functionName: "allowance", args: [owner, spender] } as const;
+  return guarded(() => readContract(chainClient(), call));
+}
+
+/**
  * Latest rounds of feeds, in one call.
  * @throws AppError `upstream` when the chain cannot be asked; a feed without an answer is `null`.
  */

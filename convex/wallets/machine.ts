@@ -44,8 +44,10 @@ export function mayFollow(state: TransactionState, next: TransactionState): bool
 }
 
 /** Signed, and its end is not known: the chain has to be asked. */
+export const OPEN_STATES = ["signed", "broadcast", "unknown"] as const satisfies readonly TransactionState[];
+
 export function isOpen(state: TransactionState): boolean {
-  return state === "signed" || state === "broadcast" || state === "unknown";
+  return OPEN_STATES.some((open) => open === state);
 }
 
 /** When to look after a signed transaction again: 20 s, 40 s, … 5 min. */

@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { SECOND, sleep } from "../lib/time";
-import { readAccount } from "../providers/chain";
+import { readAccount, readAllowance } from "../providers/chain";
 import { standing } from "../providers/chainTransactions";
 import { requestQuote, type Quote } from "../providers/swap";
 import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../prices/feeds";
@@ -13,7 +13,7 @@ import { signTypedData } from "./custody/signing";
 import { approval } from "./plans";
 import { checkPrice, checkQuote } from "./quoteChecks";
 import { affordable, handOut, refuseFor, sign, type Job, type Plan } from "./steps";
-import { swapAddress, TOKENS } from "./tokens";
+import { PERMIT2, swapAddress, TOKENS, type Symbol } from "./tokens";
 import type { TransactionRequest } from "./tables";
 
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
@@ -39,7 +39,11 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       slippageBps: swap.slippageBps,
     });
   // Settled rather than awaited together: what the wallet lacks is told before what the provider says.
-  const [asked, { held, prices }] = await Promise.all([settled(ask()), readMarket(taker, swap)]);
+  const [asked, { held, prices }, allowed] = await Promise.all([
+    settled(ask()),
+    readMarket(taker, swap),
+    readAllowed(ctx, job.walletId, taker, swap.fromToken),
+  ]);
   if (held < swap.amount) await refuseFor(ctx, job, swap.fromToken, swap.amount, held);
   const maxImpactBps = BigInt(setting("MAX_PRICE_IMPACT_BPS"));
   const check = (quote: Quote) => {
@@ -52,13 +56,12 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   let quote = valueOf(asked);
   let priceChecked = check(quote);
   let { nextNonce } = job;
-  const { allowance } = quote.issues;
   const sellToken = TOKENS[swap.fromToken].address;
-  if (allowance && sellToken !== null && allowance.actual < swap.amount) {
+  if (quote.permit2 && sellToken !== null && allowed.now - allowed.taken < swap.amount) {
     // Some tokens refuse to change an allowance that is not zero.
-    const amounts = allowance.actual > 0n ? [0n, swap.amount] : [swap.amount];
+    const amounts = allowed.now > 0n ? [0n, swap.amount] : [swap.amount];
     for (const amount of amounts) {
-      nextNonce = await approve(ctx, { ...job, nextNonce }, sellToken, allowance.spender, request, amount);
+      nextNonce = await approve(ctx, { ...job, nextNonce }, sellToken, PERMIT2, request, amount);
     }
     quote = await ask();
     priceChecked = check(quote);
@@ -157,6 +160,24 @@ async function mined(
     "upstream",
     "The approval that the swap needs was not mined in time: nothing was swapped",
   );
+}
+
+/**
+ * What Permit2 may take of the sold token now, and how much of that earlier swaps of the wallet will have taken by the
+ * time a new one is mined. The chain is asked rather than the quote, which knows neither number when it sees enough.
+ */
+async function readAllowed(
+  ctx: ActionCtx,
+  walletId: string,
+  owner: Address,
+  token: Symbol,
+): Promise<{ now: bigint; taken: bigint }> {
+  const { address } = TOKENS[token];
+  if (address === null) return { now: 0n, taken: 0n };
+  // In this order: a swap that is mined in between counts twice, which costs an approval, and never not at all.
+  const taken = await ctx.runQuery(internal.wallets.wallets.inFlight, { walletId, token });
+  const now = await readAllowance(address, owner, PERMIT2);
+  return { now, taken: BigInt(taken) };
 }
 
 /** What the wallet holds of the sold token, and live prices of both sides from the feeds, in one call. */

@@ -3,8 +3,9 @@ import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../_generated/server";
 import { keepKey } from "./custody/model";
 import { createWallet } from "./custody/signing";
+import { OPEN_STATES } from "./machine";
 import { walletOf } from "./model";
-import { vWalletKind } from "./tables";
+import { vSymbol, vWalletKind } from "./tables";
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
 
@@ -48,5 +49,27 @@ export const adopt = internalMutation({
     await ctx.db.insert("wallets", wallet);
     await keepKey(ctx, { walletId, userId, sealedKey });
     return { walletId, address, existing: false };
+  },
+});
+
+/** Far more than a node keeps waiting of one address. */
+const MOST_IN_FLIGHT = 100;
+
+/** What the wallet's signed swaps that have not ended sell of a token, as digits in its smallest unit. */
+export const inFlight = internalQuery({
+  args: { walletId: v.string(), token: vSymbol },
+  returns: v.string(),
+  handler: async (ctx, { walletId, token }) => {
+    let sum = 0n;
+    for (const state of OPEN_STATES) {
+      const rows = await ctx.db
+        .query("transactions")
+        .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId).eq("state", state))
+        .take(MOST_IN_FLIGHT);
+      for (const { request } of rows) {
+        if (request.kind === "swap" && request.fromToken === token) sum += BigInt(request.amount);
+      }
+    }
+    return sum.toString();
   },
 });

@@ -40,6 +40,15 @@ async function allowance(owner: string, token: `0x${string}`): Promise<bigint> {
   return BigInt(hex.parse(await chain.rpc("eth_call", [{ to: token, data }, "latest"])));
 }
 
+/** An allowance from before, which the wallet's owner gave elsewhere. */
+async function allow(owner: string, token: `0x${string}`, amount: bigint): Promise<void> {
+  const word = (value: bigint) => value.toString(16).padStart(64, "0");
+  const data = `0x095ea7b3${chain.addresses.permit2.slice(2).toLowerCase().padStart(64, "0")}${word(amount)}`;
+  await chain.rpc("anvil_impersonateAccount", [owner]);
+  await chain.rpc("eth_sendTransaction", [{ from: owner, to: token, data }]);
+  while ((await allowance(owner, token)) !== amount) await new Promise((r) => setTimeout(r, 10));
+}
+
 describe("POST /mcp/defi/swap", () => {
   test("approves what it needs, permits, swaps, and pays out at least the minimum", async () => {
     const app = createWalletApp(chain);
@@ -110,12 +119,7 @@ describe("POST /mcp/defi/swap", () => {
   test("clears an old allowance first where the token insists", async () => {
     const app = createWalletApp(chain);
     const owner = await app.fundedWallet("alice", plenty);
-    const word = (value: bigint) => value.toString(16).padStart(64, "0");
-    const data = `0x095ea7b3${chain.addresses.permit2.slice(2).toLowerCase().padStart(64, "0")}${word(5n)}`;
-    await chain.rpc("anvil_impersonateAccount", [owner]);
-    await chain.rpc("eth_sendTransaction", [{ from: owner, to: chain.addresses.tokens.USDT, data }]);
-    while ((await allowance(owner, chain.addresses.tokens.USDT)) !== 5n)
-      await new Promise((r) => setTimeout(r, 10));
+    await allow(owner, chain.addresses.tokens.USDT, 5n);
     const { body } = await swap(app, { fromToken: "USDT", toToken: "DAI", amount: "100000000" });
     expect(body.status).toBe("confirmed");
     const approvals = (await app.rows("transactions")).flatMap(({ request }) =>
@@ -187,6 +191,59 @@ describe("POST /mcp/defi/swap", () => {
     expect((await swap(app, { amount: "1000000" }, key)).body).toEqual(first.body);
     expect((await swap(app, { amount: "1000001" }, key)).status).toBe(409);
   });
+});
+
+describe("two swaps of one token at once", () => {
+  /** The first swap stays pending until the second one has sent something. */
+  function holdFirstSwap(sentBefore: number): void {
+    const inner = globalThis.fetch;
+    let sent = 0;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const isSend = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
+      if (isSend && ++sent === sentBefore + 1) await chain.miner.pause();
+      const response = await inner(input, init);
+      if (isSend && sent === sentBefore + 2) chain.miner.resume();
+      return response;
+    });
+  }
+
+  test.each([
+    ["USDC", 0n, ["9000000", "0", "4000000"]],
+    ["USDT", 0n, ["9000000", "0", "4000000"]],
+    ["USDC", 12_999_999n, ["0", "4000000"]],
+    ["USDC", 13_000_000n, []],
+  ] as const)(
+    "%s, %s of it allowed: both are carried out, with approvals of %j",
+    async (fromToken, allowed, approvals) => {
+      const app = createWalletApp(chain);
+      const owner = await app.fundedWallet("alice", plenty);
+      const token = chain.addresses.tokens[fromToken];
+      if (allowed > 0n) await allow(owner, token, allowed);
+      const before = await holdings(app);
+      holdFirstSwap(allowed === 0n ? 1 : 0);
+      try {
+        const ask = (amount: string) => swap(app, { fromToken, toToken: "DAI", amount });
+        const first = ask("9000000");
+        while ((await app.rows("transactions")).length === 0) await new Promise((r) => setTimeout(r, 5));
+        const answers = await Promise.all([first, ask("4000000")]);
+        expect(answers.map(({ status, body }) => [status, body.status])).toEqual([
+          [200, "confirmed"],
+          [200, "confirmed"],
+        ]);
+      } finally {
+        chain.miner.resume();
+      }
+      const after = await holdings(app);
+      expect((before[fromToken] ?? 0n) - (after[fromToken] ?? 0n)).toBe(13_000_000n);
+      const rows = (await app.rows("transactions")).sort(
+        (one, other) => Number(one.nonce) - Number(other.nonce),
+      );
+      expect(rows.flatMap(({ request }) => (request.kind === "approve" ? [request.amount] : []))).toEqual(
+        approvals,
+      );
+      expect(await allowance(owner, token)).toBe(0n);
+    },
+  );
 });
 
 describe("a swap provider that fails", () => {

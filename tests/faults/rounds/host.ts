@@ -34,6 +34,7 @@ export type Host = {
   arm: (death: Death) => void;
   /** Lets it live. */
   disarm: () => void;
+  /** Rejects when the instance that was asked has died before its answer. */
   request: (
     method: "GET" | "POST",
     path: string,
@@ -242,8 +243,11 @@ export async function startHost(options: {
     reborn: (work) => void (reborn = work),
     request: async (method, path, body, headers = {}) => {
       const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+      const own = life;
       const response = await application.fetch(path, init);
-      return { status: response.status, body: jsonObject.parse(await response.json()) };
+      const answer = { status: response.status, body: jsonObject.parse(await response.json()) };
+      if (own.dead) throw new Error("The instance has died");
+      return answer;
     },
     pass: async (until) => {
       while (clock.now() < until || life.dead) {

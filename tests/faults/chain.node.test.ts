@@ -1,0 +1,103 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { buy, createPaidApp, payer, transfer } from "../payments/paying";
+import { freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+
+/** The chain fails in front of whatever needs it at once; then it is back, and so is the service. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+type Answer = (signal: AbortSignal | null | undefined) => Promise<Response>;
+
+/** @returns What brings the chain back. */
+function breakChain(answer: Answer): () => void {
+  const inner = globalThis.fetch;
+  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) =>
+    new Request(input, init).url.startsWith(chain.url) ? answer(init?.signal) : inner(input, init),
+  );
+  return () => vi.stubGlobal("fetch", inner);
+}
+
+const faults: [string, Answer, string][] = [
+  [
+    "cannot be reached",
+    () => Promise.reject(new TypeError("fetch failed")),
+    "The chain RPC could not be reached",
+  ],
+  [
+    "is overloaded",
+    () => Promise.resolve(new Response("busy", { status: 503 })),
+    "The chain RPC answered with status 503",
+  ],
+  ["shows a web page", () => Promise.resolve(new Response("<html></html>")), "The chain RPC "],
+  [
+    "is too slow",
+    (signal) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener("abort", () => reject(new DOMException("The time is over", "TimeoutError")));
+      }),
+    "The chain RPC did not answer in time",
+  ],
+];
+
+type Asked = ReturnType<WalletApp["post"]>;
+
+/** What is asked twice, with the chain down and with the chain back. */
+const uses: [string, (app: WalletApp) => Promise<() => Asked>][] = [
+  [
+    "a send",
+    (app) => {
+      const order = { userId: "alice", token: "USDC", toAddress: freshAddress(), amount: "1000000" };
+      return Promise.resolve(() => app.post("/mcp/defi/send", order));
+    },
+  ],
+  [
+    "a swap",
+    (app) => {
+      const order = { userId: "alice", fromToken: "USDC", toToken: "DAI", amount: "1000000" };
+      return Promise.resolve(() => app.post("/mcp/defi/swap", order));
+    },
+  ],
+  ["a portfolio", (app) => Promise.resolve(() => app.get("/mcp/defi/portfolio?userId=alice"))],
+  [
+    "a paid report",
+    async (app) => {
+      const hash = await transfer(chain, await payer(chain));
+      return () => buy(app, { "X-PAYMENT": hash });
+    },
+  ],
+];
+
+describe.each(faults)("a chain that %s", (_, answer, error) => {
+  test.each(uses)(
+    "makes %s a 502 that names it, leaves nothing signed, and is forgiven",
+    async (_use, prepare) => {
+      const app = createPaidApp(chain);
+      await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 5_000_000n });
+      const ask = await prepare(app);
+      const mend = breakChain(answer);
+      deadlines.chain = 150;
+      const failed = await ask();
+      expect([failed.status, failed.body.error]).toEqual([502, expect.stringContaining(error)]);
+      for (const row of await app.rows("transactions")) {
+        expect(row.state).toBe("failed");
+        expect(row).not.toHaveProperty("rawTransaction");
+      }
+      expect(await app.rows("paymentClaims")).toEqual([]);
+
+      mend();
+      deadlines.chain = 10_000;
+      const good = await ask();
+      expect([good.status, good.text.slice(0, 200)]).toEqual([200, good.text.slice(0, 200)]);
+      const [, ...later] = await app.rows("transactions");
+      for (const { state } of later) expect(state).toBe("confirmed");
+    },
+  );
+});
