@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { endpoints } from "../../convex/http";
 import { tools } from "../../scripts/proxy/tools";
-import { samples } from "./samples";
 import {
   buildProxy,
   connect,
@@ -128,9 +127,9 @@ describe("the endpoints' documented examples", () => {
   addFormats(ajv);
 
   test.each(tools.map((tool) => [tool.name, tool] as const))("suit %s", async (name, { endpoint }) => {
-    const documented =
-      endpoints.find(({ path, methods }) => path === endpoint.path && methods.includes(endpoint.method))
-        ?.example ?? samples[name];
+    const documented = endpoints.find(
+      ({ path, methods }) => path === endpoint.path && methods.includes(endpoint.method),
+    )?.example;
     if (documented === undefined) throw new Error(`${endpoint.path} has no example`);
     const { tools: listed } = await proxy.client.listTools();
     const schema = listed.find((one) => one.name === name)?.inputSchema ?? {};
