@@ -74,6 +74,9 @@ async function leasesEnd(app: WalletApp): Promise<void> {
     for (const { _id, state } of await ctx.db.query("observations").collect()) {
       if (state === "collecting") await ctx.db.patch("observations", _id, { leaseUntil: 1 });
     }
+    for (const { _id, leaseUntil } of await ctx.db.query("refreshes").collect()) {
+      if (leaseUntil > 0) await ctx.db.patch("refreshes", _id, { leaseUntil: 1 });
+    }
   });
   await app.t.mutation(internal.payments.claims.resumeLost, {});
 }
@@ -82,7 +85,7 @@ async function leasesEnd(app: WalletApp): Promise<void> {
 async function bought(app: WalletApp, headers: Record<string, string>, order: object) {
   const answer = buy(app, headers, order);
   const isThere = answer.then(() => true);
-  while (!(await Promise.race([isThere, sleep(1_000).then(() => false)]))) await leasesEnd(app);
+  while (!(await Promise.race([isThere, sleep(3_000).then(() => false)]))) await leasesEnd(app);
   return answer;
 }
 
