@@ -18,6 +18,8 @@ const usages = new AsyncLocalStorage<Usage>();
 let writes = 0;
 let installed = false;
 
+/** `insert` names the table; the others name a row, whose id ends with its table's name. */
+const targetShape = z.object({ table: z.string().optional(), id: z.string().optional() });
 const streamed = z.object({ done: z.boolean() });
 const inserted = z.object({ _id: z.string() });
 const paged = z.object({ page: z.array(z.unknown()) });
@@ -97,13 +99,19 @@ function counted(calls: SystemCalls): SystemCalls {
       const result = await calls.asyncSyscall(operation, args);
       if (WRITE.test(operation)) {
         writes += 1;
-        count({ written: 1 });
+        // What is measured is what the work changed, not the count that the service keeps of its providers' answers.
+        if (tableOf(args) !== "providerCalls") count({ written: 1 });
       } else if (usages.getStore() !== undefined) {
         count(readBy(operation, result));
       }
       return result;
     },
   };
+}
+
+function tableOf(args: string): string {
+  const { table, id = "" } = targetShape.parse(JSON.parse(args));
+  return table ?? id.replace(/^[\d;]+/, "");
 }
 
 function readBy(operation: string, result: string): Partial<Usage> {

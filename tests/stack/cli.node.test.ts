@@ -30,7 +30,7 @@ test("npm start serves the whole service, logs what it answers, and ends cleanly
   const unknown = await fetch(`${site}/no/such/path`);
   expect(unknown.status).toBe(404);
   expect(await unknown.json()).toHaveProperty("error");
-  await stack.output(/^\d\d:\d\d:\d\d http GET \/no\/such\/path 404 \d+ ms$/m);
+  await stack.output(/^\d\d:\d\d:\d\d http GET unknown 404 \d+ ms$/m);
 
   stack.kill("SIGTERM");
   expect(await stack.ended).toMatchObject({ code: 0, stderr: "" });
