@@ -1,7 +1,7 @@
 import { endpoints } from "../../convex/http";
 import { internal } from "../../convex/_generated/api";
 import { MINUTE } from "../../convex/lib/time";
-import { measure, type Usage } from "../stack/metering";
+import { measure, type Usage } from "../stack/host/usage";
 import { DUE, DUE_AFTER_MS, finishSynthesis, insertShifts, READER } from "./documentRows";
 import { figure, type Table } from "./table";
 import { createWorld } from "./world";

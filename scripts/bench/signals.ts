@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { HOUR, MINUTE } from "../../convex/lib/time";
 import * as z from "zod";
 import { nextDue, scheduleShape } from "../stack/crontab";
-import { measure, type Usage } from "../stack/metering";
+import { measure, type Usage } from "../stack/host/usage";
 import { insertAlerts, insertSignals } from "./signalRows";
 import { figure, type Table } from "./table";
 import { createWorld, type World } from "./world";

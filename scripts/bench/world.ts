@@ -1,14 +1,14 @@
 import { fileURLToPath } from "node:url";
-import { convexTest } from "convex-test";
 import { makeFunctionReference } from "convex/server";
 import * as z from "zod";
+import type { DataModel } from "../../convex/_generated/dataModel";
 import crons from "../../convex/crons";
-import schema from "../../convex/schema";
+import { createHost } from "../stack/host";
+import { createClient } from "../stack/host/client";
 import { real } from "../stack/real";
 import { applyVariables } from "../stack/env";
 import { captureLogs } from "../stack/logs";
-import { installMetering } from "../stack/metering";
-import { loadSources, preloaded } from "../stack/modules";
+import { loadParts, preloaded } from "../stack/modules";
 import { createStandins, type Provider } from "../stack/standins/index";
 import { createSteppedClock } from "./steppedClock";
 
@@ -35,9 +35,9 @@ const PROVIDER_OF: Record<string, Provider> = {
 export async function createWorld(
   options: { answerMs?: Partial<Record<Provider, number>>; seed?: string; start?: number } = {},
 ) {
-  const sources = await loadSources(fileURLToPath(new URL("../../convex", import.meta.url)));
+  const parts = await loadParts(fileURLToPath(new URL("../../convex", import.meta.url)));
   // Loading a module while the application runs would take a time the clock does not see.
-  const loaded = await Promise.all(sources.map(preloaded));
+  const loaded = await Promise.all(parts.map(preloaded));
   const clock = createSteppedClock(options.start ?? START);
   const standins = createStandins({ seed: options.seed ?? "bench", now: clock.now });
   const restoreLogs = captureLogs(() => {}, clock.now);
@@ -70,11 +70,8 @@ export async function createWorld(
     }
   };
 
-  const [app, ...components] = loaded;
-  if (app === undefined) throw new Error("There is no application");
-  const t = convexTest({ schema, modules: app.modules, transactionLimits: true });
-  for (const { path, schema, modules } of components) t.registerComponent(path, schema, modules);
-  installMetering();
+  const host = createHost({ parts: loaded });
+  const t = createClient<DataModel>(host);
 
   return {
     t,

@@ -2,15 +2,9 @@ import { readdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { noteModule } from "./metering";
-import type { GenericSchema, SchemaDefinition } from "convex/server";
-
-/** Modules by path, loaded when first needed. */
-export type Modules = Record<string, () => Promise<unknown>>;
-export type Schema = SchemaDefinition<GenericSchema, boolean>;
-
-/** The application (path `""`) or a component, with all that a deployment would have been pushed of it. */
-export type Source = { path: string; schema: Schema; modules: Modules };
+import type { Part } from "./host/core";
+import type { Modules } from "./host/functions";
+import { partOf } from "./host/parts";
 
 type Component = { name: string; package: string; children: readonly Component[] };
 
@@ -24,50 +18,50 @@ const components: readonly Component[] = [
 ];
 
 /** The application in `directory` and the components it uses. */
-export async function loadSources(directory: string): Promise<Source[]> {
-  const app = await loadSource("", directory);
-  const loaded = await Promise.all(components.map((one) => loadComponent(one, "", directory)));
-  return [app, ...loaded.flat()];
+export async function loadParts(directory: string): Promise<Part[]> {
+  return [await loadPart("", directory), ...(await loadComponents(directory))];
+}
+
+/** The components of the application in `directory`. */
+export async function loadComponents(directory: string): Promise<Part[]> {
+  return (await Promise.all(components.map((one) => loadComponent(one, "", directory)))).flat();
 }
 
 /** The same, with its modules loaded. */
-export async function preloaded(source: Source): Promise<Source> {
-  const entries = Object.entries(source.modules).map(async ([name, load]) => {
+export async function preloaded(part: Part): Promise<Part> {
+  const entries = Object.entries(part.modules).map(async ([name, load]) => {
     const module = await load();
     return [name, () => Promise.resolve(module)] as const;
   });
-  return { ...source, modules: Object.fromEntries(await Promise.all(entries)) };
+  return { ...part, modules: Object.fromEntries(await Promise.all(entries)) };
 }
 
 async function loadComponent(
   component: Component,
   parentPath: string,
   parentDirectory: string,
-): Promise<Source[]> {
+): Promise<Part[]> {
   // From the parent's own place: each package may bring its own version of a child.
   const resolve = createRequire(path.join(parentDirectory, "convex.config.js")).resolve;
   const directory = path.dirname(resolve(`${component.package}/convex.config.js`));
   const componentPath = parentPath === "" ? component.name : `${parentPath}/${component.name}`;
   const children = component.children.map((child) => loadComponent(child, componentPath, directory));
-  return [await loadSource(componentPath, directory), ...(await Promise.all(children)).flat()];
+  return [await loadPart(componentPath, directory), ...(await Promise.all(children)).flat()];
 }
 
-async function loadSource(sourcePath: string, directory: string): Promise<Source> {
+async function loadPart(partPath: string, directory: string): Promise<Part> {
   const modules: Modules = {};
-  let schema: Schema | undefined;
+  let schema: unknown;
   for (const file of await readdir(directory, { recursive: true })) {
     const slashed = file.split(path.sep).join("/");
     if (!isModule(slashed)) continue;
     const url = pathToFileURL(path.join(directory, file)).href;
-    const load = (): Promise<unknown> => {
-      if (sourcePath === "") noteModule(slashed.replace(/\.[jt]s$/, ""));
-      return import(/* @vite-ignore */ url);
-    };
-    if (/^schema\.[jt]s$/.test(slashed)) schema = schemaOf(await load(), directory);
-    else modules[`./convex/${slashed}`] = load;
+    const load = (): Promise<unknown> => import(/* @vite-ignore */ url);
+    if (/^schema\.[jt]s$/.test(slashed)) schema = defaultOf(await load());
+    else modules[slashed.replace(/\.[jt]s$/, "")] = load;
   }
   if (schema === undefined) throw new Error(`There is no schema.ts in ${directory}`);
-  return { path: sourcePath, schema, modules };
+  return partOf(partPath, schema, modules);
 }
 
 function isModule(file: string): boolean {
@@ -75,14 +69,6 @@ function isModule(file: string): boolean {
   return !/^(?:convex|auth)\.config\.[jt]s$/.test(file);
 }
 
-function schemaOf(module: unknown, directory: string): Schema {
-  const schema: unknown =
-    typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
-  if (!isSchema(schema))
-    throw new Error(`The schema in ${directory} is not a default export of defineSchema()`);
-  return schema;
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && "tables" in value && "schemaValidation" in value;
+function defaultOf(module: unknown): unknown {
+  return typeof module === "object" && module !== null ? Reflect.get(module, "default") : undefined;
 }

@@ -5,7 +5,6 @@ import type { Application } from "./application";
 import { real } from "./real";
 import type { DueTimes } from "./crons";
 import { failureOf } from "./failures";
-import { writeCount } from "./metering";
 import { rowShape } from "./rows";
 
 const snapshotShape = z.object({
@@ -56,13 +55,13 @@ export function createPersistence(directory: string): Persistence {
       let saving = Promise.resolve();
       let pauseUntil = 0;
       const save = async () => {
-        const count = writeCount();
+        const count = application.writeCount();
         const startedAt = performance.now();
         await write(directory, {
           version: 1,
           savedAt: new real.Date().toISOString(),
           crons: dueTimes(),
-          components: await application.dump(),
+          components: application.dump(),
         });
         saved = count;
         // A large database takes long to save; most of the time is left to the application.
@@ -70,7 +69,7 @@ export function createPersistence(directory: string): Persistence {
       };
       let busy = false;
       const timer = real.setInterval(() => {
-        if (busy || saved === writeCount() || performance.now() < pauseUntil) return;
+        if (busy || saved === application.writeCount() || performance.now() < pauseUntil) return;
         busy = true;
         saving = save()
           .catch((error: unknown) => console.error("The state could not be saved", error))

@@ -172,7 +172,7 @@ async function startApplication(
   clock: Clock,
   ending: Ending,
 ): Promise<Application> {
-  const application = await createApplication({ directory, clock, transactionLimits: true });
+  const application = await createApplication({ directory, clock });
   // Loads most of the application before it is asked for anything.
   await application.defaultExport("http");
   const dueTimes = kept === null ? {} : await restoreState(kept, application);
@@ -184,11 +184,10 @@ async function startApplication(
   }
   ending.quiet.push(crons.stop);
 
-  const housekeeping = real.setInterval(() => {
-    application
-      .forgetJobs(clock.now() - JOBS_KEPT_MS)
-      .catch((error: unknown) => console.error("Finished jobs could not be forgotten", error));
-  }, HOUSEKEEPING_MS);
+  const housekeeping = real.setInterval(
+    () => application.forgetJobs(clock.now() - JOBS_KEPT_MS),
+    HOUSEKEEPING_MS,
+  );
   ending.quiet.push(() => real.clearInterval(housekeeping));
   return application;
 }

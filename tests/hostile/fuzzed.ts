@@ -1,6 +1,6 @@
 import type { Chain } from "../../scripts/stack/chain";
-import { installMetering, measure } from "../../scripts/stack/metering";
-import { defineSchema, mutationGeneric, queryGeneric } from "convex/server";
+import { measure } from "../../scripts/stack/host/usage";
+import { mutationGeneric, queryGeneric } from "convex/server";
 import { v } from "convex/values";
 import { createHmac } from "node:crypto";
 import { vi } from "vitest";
@@ -39,11 +39,11 @@ const unlimited = {
 export async function createFuzzedApp(chain: Chain, env: WorldOptions["env"] = {}): Promise<FuzzedApp> {
   const settings = { ...SECRETS, PLATFORM_WALLET_ADDRESS: chain.accounts[1], ...env };
   const app = createApp({ chainUrl: () => chain.url, now: Date.now(), env: settings });
-  app.t.registerComponent("rateLimiter", defineSchema({}), {
-    "./component/_generated/api.js": () => Promise.resolve({}),
-    "./component/lib.js": () => Promise.resolve(unlimited),
+  app.host.core.add({
+    path: "rateLimiter",
+    tables: [],
+    modules: { lib: () => Promise.resolve(unlimited) },
   });
-  installMetering();
   const asked = new Set<string>();
   const inner = globalThis.fetch;
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {

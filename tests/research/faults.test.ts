@@ -120,6 +120,7 @@ describe("an outage", () => {
 describe("work that is cut off", () => {
   test("in a collection is resumed for the silent sources alone, and the late word is dropped", async () => {
     const app = createApp();
+    deadlines.sentiment = 24 * HOUR;
     app.standins.fail("sentiment", { mode: "hang", times: 1 });
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(11 * MINUTE);
@@ -131,6 +132,7 @@ describe("work that is cut off", () => {
 
   test("in a collection twice leaves the source out", async () => {
     const app = createApp();
+    deadlines.sentiment = 24 * HOUR;
     app.standins.fail("sentiment", { mode: "hang" });
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(25 * MINUTE);
@@ -147,6 +149,7 @@ describe("work that is cut off", () => {
     const app = createApp();
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.4 * HOUR);
+    deadlines.llmScheduled = 24 * HOUR;
     app.standins.fail("llm", { mode: "hang", schema: "research_result", times: 1 });
     await app.pass(0.5 * HOUR);
     expect(await app.rows("reports")).toHaveLength(1);

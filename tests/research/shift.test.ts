@@ -288,7 +288,7 @@ describe("stopping", () => {
 
   test("during a collection drops its late result and sends nothing more", async () => {
     const app = createApp();
-    app.standins.fail("llm", { mode: "slow", ms: 150 });
+    app.standins.fail("llm", { mode: "slow", ms: 5_000 });
     await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
     await app.settle(2);
     expect((await app.rows("observations"))[0]?.state).toBe("collecting");
@@ -305,7 +305,7 @@ describe("stopping", () => {
     const app = createApp();
     await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
     await app.pass(2.4 * HOUR);
-    app.standins.fail("llm", { mode: "slow", ms: 800, schema: "research_result" });
+    app.standins.fail("llm", { mode: "slow", ms: 20_000, schema: "research_result" });
     while ((await app.rows("syntheses")).length === 0) await app.pass(MINUTE);
     await app.post("/mcp/research/stop", { userId: ALICE });
     while ((await app.rows("syntheses"))[0]?.state === "writing") await app.settle();

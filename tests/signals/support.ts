@@ -100,7 +100,7 @@ export async function track(app: App): Promise<void> {
 
 /** Moves the clock without running anything on the way but what is scheduled. */
 export async function wait(app: App, ms: number): Promise<void> {
-  await vi.advanceTimersByTimeAsync(ms);
+  await app.advance(ms);
   await app.settle(2);
 }
 

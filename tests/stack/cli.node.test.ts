@@ -7,7 +7,7 @@ import { PERMIT2 } from "../../scripts/stack/chain/addresses";
 import { createRpc } from "../../scripts/stack/chain/rpc";
 import { createIssuer } from "../../scripts/stack/issuer";
 import { keptKeys } from "../../scripts/stack/keys";
-import { loadSources } from "../../scripts/stack/modules";
+import { loadParts } from "../../scripts/stack/modules";
 import {
   addressesOf,
   freePorts,
@@ -150,7 +150,7 @@ test("the token script prints a token of the stack's issuer and nothing else", a
 test("every component of the application is hosted", async () => {
   const declared = await readFile(path.join(convex, "_generated/api.d.ts"), "utf8");
   const names = [...declared.matchAll(/^ {2}(\w+): import\("/gm)].map(([, name]) => name);
-  const hosted = (await loadSources(convex)).map((source) => source.path);
+  const hosted = (await loadParts(convex)).map((part) => part.path);
   expect(names.length).toBeGreaterThan(0);
   expect(hosted.filter((name) => name !== "" && !name.includes("/")).sort()).toEqual([...names].sort());
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { ConvexHttpClient } from "convex/browser";
 import { makeFunctionReference } from "convex/server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { measure } from "../../scripts/stack/metering";
+import { measure } from "../../scripts/stack/host/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { directory, startScript, temporaryDirectory } from "./processes";
 
@@ -115,7 +115,6 @@ describe("one running stack", () => {
     const call = (name: string) => client.mutation(makeFunctionReference<"mutation">(name), {});
     await expect(call("notes:write")).rejects.toThrow("Could not find public function");
     await expect(call("notes:absent")).rejects.toThrow("Could not find public function");
-    await expect(call("_generated/host:forget")).rejects.toThrow("Could not find public function");
     await expect(call("notes:list")).rejects.toThrow("is a query");
     await expect(call("notes:add")).rejects.toThrow("text");
     await expect(call("notes:refuse")).rejects.toMatchObject({ data: { code: "refused" } });

@@ -1,29 +1,32 @@
 import { makeFunctionReference } from "convex/server";
 import { vi } from "vitest";
 import crons from "../../convex/crons";
+import { real } from "../../scripts/stack/real";
 import { createWorld, verbs, type WorldOptions } from "./world";
 
-/** The application under test on a simulated clock that runs the scheduler and the interval crons of `convex/crons.ts`. */
+/**
+ * The application under test on a simulated clock that runs the scheduler and the interval crons of `convex/crons.ts`.
+ * Time stands still while there is work, however long it takes the machine, and then jumps to what is due next. Deadlines
+ * are of that time too.
+ */
 
 export { closeApp } from "./world";
 
 const MINUTE = 60_000;
-
-// Taken before the clock is simulated: these go on in real time.
-const realSetTimeout = globalThis.setTimeout.bind(globalThis);
-const realSleep = (ms: number) => new Promise<void>((resolve) => realSetTimeout(resolve, ms));
+/** Turns of the event loop in which nothing happens before all is taken to have come to rest. */
+const CALM_TURNS = 4;
+/** Ends what hangs, in ms of real time; far beyond what any work takes on a busy machine. */
+const REST_LIMIT_MS = 4_000;
 
 export type App = ReturnType<typeof createApp>;
 
 export const START = Date.UTC(2026, 0, 5, 9, 0, 0);
 
 export function createApp(options: WorldOptions & { now?: number } = {}) {
-  vi.useFakeTimers({
-    now: options.now ?? START,
-    toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"],
-  });
+  vi.useFakeTimers({ now: options.now ?? START, toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const timers = recordTimers();
   const world = createWorld(options);
-  const { t, standins } = world;
+  const { t, host, standins } = world;
   // Those at a time of day are run by the tests that are about them.
   const scheduledCrons = Object.values(crons.crons).flatMap(({ name, schedule }) =>
     schedule.type === "interval" && "minutes" in schedule
@@ -31,35 +34,51 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
       : [],
   );
 
-  /** Lets work under way go on, `steps` times a quarter of a simulated second. */
-  async function settle(steps = 12): Promise<void> {
-    for (let step = 0; step < steps; step++) {
-      await vi.advanceTimersByTimeAsync(250);
-      await Promise.race([t.finishInProgressScheduledFunctions(), realSleep(10)]);
+  /** Waits until all work under way waits for time to pass. */
+  async function rest(): Promise<void> {
+    const give = performance.now() + REST_LIMIT_MS;
+    for (let calm = 0, turns = 0; calm < CALM_TURNS; turns++) {
+      if (performance.now() > give)
+        throw new Error(
+          `There is no rest: ${[...host.busy(), `${world.outside()} calls outside`].join(", ")}`,
+        );
+      // A chain's answer takes a while: its process needs the machine more than this loop does.
+      await new Promise<void>((go) => void (turns < 100 ? real.setImmediate(go) : real.setTimeout(go, 1)));
+      calm = host.busy().length > 0 || world.outside() > 0 ? 0 : calm + 1;
     }
   }
 
-  let waiting = 0;
-  let pump: Promise<void> | null = null;
+  /** Lets `ms` pass, from one due timer to the next. */
+  async function advance(ms: number): Promise<void> {
+    const end = Date.now() + ms;
+    for (await rest(); timers.nextDue() <= end; await rest()) await timers.goTo(timers.nextDue());
+    await timers.goTo(end);
+  }
+
+  /** Lets work under way go on, for `steps` times a quarter of a simulated second. */
+  const settle = (steps = 12): Promise<void> => advance(steps * 250);
 
   /** Waits for a promise while simulated time passes; promises awaited together share one passing of time. */
+  let waiting = 0;
+  let pump: Promise<void> | null = null;
   async function during<Value>(promise: Promise<Value>): Promise<Value> {
     waiting++;
+    const done = promise.then(
+      () => void waiting--,
+      () => void waiting--,
+    );
     pump ??= (async () => {
-      while (waiting > 0) {
-        await vi.advanceTimersByTimeAsync(50);
-        await realSleep(0);
+      for (await rest(); waiting > 0; await rest()) {
+        if (timers.nextDue() === Infinity)
+          throw new Error("Nothing is due: the work waits for something else");
+        await timers.goTo(timers.nextDue());
       }
-      pump = null;
-    })();
-    try {
-      return await promise;
-    } finally {
-      waiting--;
-    }
+    })().finally(() => (pump = null));
+    await Promise.race([done, pump.then(() => done)]);
+    return promise;
   }
 
-  /** Moves time on, minute by minute, running every cron when it is due. */
+  /** Moves time on, running every cron when it is due. */
   async function pass(ms: number, { cronsRun = true } = {}): Promise<void> {
     const end = Date.now() + ms;
     while (Date.now() < end) {
@@ -69,8 +88,7 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
         if (cronsRun) await t.mutation(makeFunctionReference<"mutation">(cron.name), {});
       }
       const next = Math.min(end, ...scheduledCrons.map(({ dueAt }) => dueAt));
-      await settle();
-      await vi.advanceTimersByTimeAsync(Math.max(0, next - Date.now()));
+      await advance(next - Date.now());
     }
     await settle();
   }
@@ -78,10 +96,63 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
   return {
     ...world,
     ...verbs((method, path, init) => during(world.call(method, path, init))),
+    advance,
     settle,
     pass,
     during,
     /** What the messenger was sent. */
     cards: () => standins.sent("messenger").filter((one) => one.method === "sendMessage"),
+  };
+}
+
+/** The simulated clock's timers, and when they are due; deadlines become such timers. */
+function recordTimers() {
+  const due = new Map<unknown, number>();
+  let now = Date.now();
+  let isMoving = false;
+  /** A test that sets the clock leaves every timer its wait. */
+  const follow = () => {
+    const shift = Date.now() - now;
+    if (isMoving || shift === 0) return;
+    for (const [timer, time] of due) due.set(timer, time + shift);
+    now += shift;
+  };
+  const { setTimeout: start, clearTimeout: stop } = globalThis;
+  const startTimer = (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+    // No time passes until then: others may wait for it without a timer of their own.
+    if (!(ms >= 1)) return real.setImmediate(work, ...args);
+    follow();
+    const timer = start(() => {
+      due.delete(timer);
+      work(...args);
+    }, ms);
+    due.set(timer, Date.now() + ms);
+    return timer;
+  };
+  const stopTimer = (timer: ReturnType<typeof setTimeout> | NodeJS.Immediate | undefined) => {
+    if (timer !== undefined && "_onImmediate" in timer) clearImmediate(timer);
+    else {
+      due.delete(timer);
+      stop(timer);
+    }
+  };
+  Object.assign(globalThis, { setTimeout: startTimer, clearTimeout: stopTimer });
+  vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
+    const controller = new AbortController();
+    const expired = new DOMException("The operation was aborted due to timeout", "TimeoutError");
+    startTimer(() => controller.abort(expired), ms);
+    return controller.signal;
+  });
+  return {
+    nextDue: () => {
+      follow();
+      return Math.min(...due.values());
+    },
+    goTo: async (time: number) => {
+      isMoving = true;
+      await vi.advanceTimersByTimeAsync(Math.max(0, time - Date.now()));
+      isMoving = false;
+      now = Date.now();
+    },
   };
 }

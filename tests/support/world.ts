@@ -1,20 +1,25 @@
-import rateLimiter from "@convex-dev/rate-limiter/test";
-import workpool from "@convex-dev/workpool/test";
-import { convexTest } from "convex-test";
+import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import * as z from "zod";
-import type { Id, TableNames } from "../../convex/_generated/dataModel";
+import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
 import schema from "../../convex/schema";
+import { createHost } from "../../scripts/stack/host";
+import { createClient } from "../../scripts/stack/host/client";
+import { named, partOf } from "../../scripts/stack/host/parts";
+import { loadComponents } from "../../scripts/stack/modules";
+import { countingFetch } from "../../scripts/stack/outsideCalls";
 import { createStandins } from "../../scripts/stack/standins";
 import { assertDocumented } from "./document";
 
 /**
- * The application under test: the real functions on convex-test with their components, the providers' stand-ins
+ * The application under test: the real functions with their components on the local host, the providers' stand-ins
  * in-process, and no way to anywhere else but a chain on this machine.
  */
 
-const modules = import.meta.glob("../../convex/**/*.*s");
+const directory = fileURLToPath(new URL("../../convex", import.meta.url));
+const modules = named(import.meta.glob("../../convex/**/*.*s"), "../../convex/");
+const parts = [partOf("", schema, modules), ...(await loadComponents(directory))];
 const PROVIDERS = "http://providers.test";
 const usualDeadlines = { ...deadlines };
 const jsonObject = z.record(z.string(), z.unknown());
@@ -38,6 +43,11 @@ export type WorldOptions = {
 
 export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   const realFetch = globalThis.fetch;
+  let outside = 0;
+  const networkFetch = countingFetch(realFetch, () => {
+    outside += 1;
+    return () => void (outside -= 1);
+  });
   const standins = createStandins({
     seed: "tests",
     now: () => Date.now(),
@@ -54,17 +64,15 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
     const request = new Request(input, init);
     if (request.url.startsWith(PROVIDERS)) return standins.handle(request);
-    if (new URL(request.url).hostname === "127.0.0.1") return realFetch(input, init);
+    if (new URL(request.url).hostname === "127.0.0.1") return networkFetch(input, init);
     throw new Error(`A test reached for ${new URL(request.url).origin}`);
   });
   for (const level of ["log", "warn", "error", "info", "debug"] as const) {
     vi.spyOn(console, level).mockImplementation(() => undefined);
   }
 
-  const t = convexTest({ schema, modules, transactionLimits: true });
-  workpool.register(t, "researchPool");
-  workpool.register(t, "deliveryPool");
-  rateLimiter.register(t, "rateLimiter");
+  const host = createHost({ parts });
+  const t = createClient<DataModel>(host);
 
   async function call(method: string, path: string, { ip, as, ...init }: CallInit = {}): Promise<Answer> {
     const client = t.withRequestMetadata({ ip: ip ?? null, userAgent: null });
@@ -79,7 +87,10 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
 
   return {
     t,
+    host,
     standins,
+    /** Calls over the network that are under way. */
+    outside: () => outside,
     call,
     /** Every row of a table, oldest first. */
     rows: <Table extends TableNames>(table: Table) => t.run((ctx) => ctx.db.query(table).collect()),

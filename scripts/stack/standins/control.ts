@@ -32,7 +32,7 @@ const faultShape = z.discriminatedUnion("mode", [
   }),
   /** No answer and no effect until the caller gives up; the connection is lost after `ms` (default ten minutes). */
   z.strictObject({ mode: z.literal("hang"), ms: z.number().nonnegative().optional(), ...limits }),
-  /** The right answer after `ms` of real time. */
+  /** The right answer after `ms`. */
   z.strictObject({ mode: z.literal("slow"), ms: z.number().nonnegative(), ...limits }),
   /** The request takes effect, the answer is status 200 and no JSON. */
   z.strictObject({ mode: z.literal("garbage"), ...limits }),

@@ -52,7 +52,7 @@ const EMPTY_IS_AN_OBJECT: readonly Provider[] = ["agent", "messenger", "swap", "
 export type StandinsOptions = {
   /** What the simulated market is made from. */
   seed?: string;
-  /** The stand-ins' clock, in epoch ms; faults keep to real time. */
+  /** The stand-ins' clock, in epoch ms; faults wait by the timers of the process. */
   now?: () => number;
   /** The local chain's RPC, `null` while there is none: without one the swap provider fails. */
   rpcUrl?: () => string | null;

@@ -5,19 +5,15 @@ import type { Fault } from "./control";
 
 const HANG_MS = 10 * 60_000;
 
-/** Taken at import, so that a simulated clock that replaces the timers later does not reach it. */
-const startTimer = globalThis.setTimeout;
-const stopTimer = globalThis.clearTimeout;
-
-/** Resolves after `ms` of real time. @throws The signal's reason as soon as the caller gives up, as `fetch` does. */
+/** Resolves after `ms`. @throws The signal's reason as soon as the caller gives up, as `fetch` does. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const done = () => {
-      stopTimer(timer);
+      clearTimeout(timer);
       signal.removeEventListener("abort", done);
       resolve();
     };
-    const timer = startTimer(done, ms);
+    const timer = setTimeout(done, ms);
     signal.addEventListener("abort", done);
     if (signal.aborted) done();
   });

@@ -11,7 +11,6 @@ import { startCrons, type Crons, type DueTimes } from "../../../scripts/stack/cr
 import { applyVariables } from "../../../scripts/stack/env";
 import { paymentAccounts } from "../../../scripts/stack/localChain";
 import { captureLogs } from "../../../scripts/stack/logs";
-import { interceptSystemCalls } from "../../../scripts/stack/metering";
 import { real } from "../../../scripts/stack/real";
 import { createStandins, type Standins } from "../../../scripts/stack/standins";
 
@@ -86,11 +85,6 @@ function unanswered<Value>(life: Life): Promise<Value> {
     else life.lost.push(fail);
   });
 }
-/** What the hooks below do belongs to the host that runs. */
-let written: (life: Life) => void = () => undefined;
-const WRITE = /^1\.0\/(?:insert|shallowMerge|replace|remove)$/;
-let hooked = false;
-
 /** @param options.downtime How long a dead instance is missed, in ms. */
 export async function startHost(options: {
   chain: Chain;
@@ -133,7 +127,7 @@ export async function startHost(options: {
     diedAt = clock.now();
     clock.freeze();
   };
-  written = (own) => {
+  const written = (own: Life) => {
     if (own === life && !own.dead && armed?.point === "write" && armed.n === ++writes) die();
   };
 
@@ -197,10 +191,10 @@ export async function startHost(options: {
     application = await createApplication({
       directory: DIRECTORY,
       clock: time,
-      transactionLimits: true,
       preload: true,
+      // One that is to be the last still commits with its transaction, and nothing gets out behind it.
+      onWrite: () => written(lives.getStore() ?? own),
     });
-    hook();
     if (rows !== null) await application.restore(rows);
     crons = await startCrons(application, time, due);
     keepFeeds();
@@ -209,7 +203,7 @@ export async function startHost(options: {
   const rebirth = async () => {
     const due = crons.dueTimes();
     crons.stop();
-    const rows = await application.dump();
+    const rows = application.dump();
     remains.push(byTable(rows));
     life.buried = true;
     for (const fail of life.lost) fail();
@@ -254,11 +248,11 @@ export async function startHost(options: {
         if (life.dead) await rebirth();
         const step = Math.min(3_600_000, until - clock.now());
         if (step > 0) await clock.advance(step);
-        if (!life.dead) await application.forgetJobs(clock.now() - 1_800_000);
+        if (!life.dead) application.forgetJobs(clock.now() - 1_800_000);
       }
     },
     during: (promise) => clock.during(promise),
-    rows: async () => byTable(await application.dump()),
+    rows: () => Promise.resolve(byTable(application.dump())),
     stop: () => {
       crons.stop();
       life.dead = true;
@@ -273,18 +267,6 @@ export async function startHost(options: {
 }
 
 const DIRECTORY = fileURLToPath(new URL("../../../convex", import.meta.url));
-
-/** Counts writes; one that is to be the last still commits with its transaction, and nothing gets out behind it. */
-function hook(): void {
-  if (hooked) return;
-  hooked = true;
-  interceptSystemCalls(async (operation, call) => {
-    const result = await call();
-    const life = lives.getStore();
-    if (life !== undefined && WRITE.test(operation)) written(life);
-    return result;
-  });
-}
 
 /** A stepped clock whose timers are the application's alone: what Node sets for a connection stays on real time. */
 function simulatedClock(start: number): SteppedClock {

@@ -1,0 +1,59 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { UserIdentity } from "convex/server";
+import type { Value } from "convex/values";
+import type { Core } from "./core";
+import type { Lock } from "./locks";
+import type { Row } from "./tables";
+import type { Transaction } from "./transaction";
+
+/** Who calls, as far as the host can tell. */
+export type Caller = { ip?: string | null; userAgent?: string | null; identity?: UserIdentity | null };
+
+export type FunctionKind = "query" | "mutation" | "action";
+
+/** A function's place: the component's path (`""` is the application) and `module/path:name`. */
+export type FunctionPath = { componentPath: string; udfPath: string };
+
+/** A piece of work from its start to its end, with the timers it waits for, so that the host can tell when all rests. */
+export type Work = { name: string; timers: Set<unknown> };
+
+/** Of the outermost function: nested ones belong to the same request. */
+export type RequestInfo = {
+  ip: string | null;
+  userAgent: string | null;
+  requestId: string;
+  scheduledFunctionId: string | null;
+  authToken: string | null;
+};
+
+/** One run of one function. */
+export type Execution = FunctionPath & {
+  core: Core;
+  kind: FunctionKind | "http";
+  /** Of a query or mutation. */
+  transaction: Transaction | null;
+  /** Functions that it calls in its transaction run one at a time. */
+  nested: Lock;
+  identity: UserIdentity | null;
+  request: RequestInfo;
+  work: Work;
+  /** Frozen clock and seeded random numbers of a query or mutation. */
+  frozen: { now: number; random: () => number; date: DateConstructor | null } | null;
+  streams: Map<number, Row[]>;
+  pages: number;
+  /** An action past its time limit: nothing it does any more counts. */
+  cutOff: boolean;
+  /** Runs a function in this one's transaction; `stale` shows it only what is committed. */
+  callNested: (kind: "query" | "mutation", path: FunctionPath, args: Value, stale: boolean) => Promise<Value>;
+  /** What the convex package calls with the context it made. */
+  body: (ctx: object) => Promise<void>;
+};
+
+export const executions = new AsyncLocalStorage<Execution>();
+
+export function currentExecution(): Execution {
+  const execution = executions.getStore();
+  if (execution === undefined) throw new Error("This works inside a running function only");
+  if (execution.cutOff) throw new Error("The function was cut off at its time limit");
+  return execution;
+}

@@ -1,0 +1,144 @@
+import { executions } from "./execution";
+
+/**
+ * What a running function sees of the process's globals: a query or mutation has a frozen clock, seeded random numbers,
+ * and neither timers nor
+ * the outside; an action's timers are counted. Code that is no
+ * function's sees the process's own, which others may replace at any time (a test's clock, a stand-in for `fetch`).
+ */
+
+const NAMES = ["Date", "fetch", "setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const;
+type Name = (typeof NAMES)[number];
+
+type Timer = ReturnType<typeof setTimeout>;
+type Callback = (...args: unknown[]) => void;
+
+/** The process's own, as it is at this moment. */
+export const outer = {
+  setTimeout: (work: () => void, ms: number): Timer => executions.exit(() => setTimeout(work, ms)),
+  clearTimeout: (timer: Timer): void => executions.exit(() => clearTimeout(timer)),
+  now: (): number => executions.exit(() => Date.now()),
+};
+
+const refused = (name: Name) => () => {
+  throw new Error(
+    `\`${name}\` is not supported in Convex queries or mutations. Move this code to an action.`,
+  );
+};
+
+const inTransactions: Partial<Record<Name, unknown>> = Object.fromEntries(
+  NAMES.filter((name) => name !== "Date").map((name) => [name, refused(name)]),
+);
+
+const inActions: Partial<Record<Name, unknown>> = {
+  setTimeout: (callback: Callback, ms?: number, ...args: unknown[]) => {
+    const timers = executions.getStore()?.work.timers;
+    const timer = globalOf("setTimeout")(() => {
+      timers?.delete(timer);
+      callback(...args);
+    }, ms);
+    timers?.add(timer);
+    return timer;
+  },
+  clearTimeout: (timer: Timer | undefined) => {
+    executions.getStore()?.work.timers.delete(timer);
+    globalOf("clearTimeout")(timer);
+  },
+};
+
+/** What stood in a global's place, by the getter that stands there now; a test's clock may put an older one back. */
+const slots = new Map<unknown, PropertyDescriptor>();
+
+function globalOf<N extends Name>(name: N): (typeof globalThis)[N] {
+  return executions.exit(() => globalThis[name]);
+}
+
+function valueIn(slot: PropertyDescriptor): unknown {
+  return slot.get === undefined ? slot.value : slot.get.call(globalThis);
+}
+
+/** Puts what functions see in place, again where somebody has replaced a global since. To be called before each run. */
+export function installGlobals(): void {
+  for (const name of NAMES) {
+    const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (descriptor === undefined || slots.has(descriptor.get)) continue;
+    const slot = { ...descriptor };
+    const get = () => seenBy(name, slot);
+    slots.set(get, slot);
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      enumerable: descriptor.enumerable ?? false,
+      get,
+      set: (value: unknown) => {
+        // A loader that puts the real timers in place while it loads must not do so for the function that waits for it.
+        if (executions.getStore() !== undefined) return;
+        if (slot.set === undefined) slot.value = value;
+        else slot.set.call(globalThis, value);
+      },
+    });
+  }
+  installRandom();
+}
+
+function seenBy(name: Name, slot: PropertyDescriptor): unknown {
+  const execution = executions.getStore();
+  if (execution === undefined) return valueIn(slot);
+  const { frozen } = execution;
+  if (frozen === null) return inActions[name] ?? valueIn(slot);
+  if (name !== "Date") return inTransactions[name];
+  return (frozen.date ??= frozenDate(globalOf("Date"), frozen.now));
+}
+
+function frozenDate(ordinary: DateConstructor, now: number): DateConstructor {
+  return new Proxy(ordinary, {
+    construct: (target, args: unknown[], newTarget) =>
+      construct(target, args.length === 0 ? [now] : args, newTarget),
+    apply: () => new ordinary(now).toString(),
+    get: (target, key, receiver): unknown => (key === "now" ? () => now : Reflect.get(target, key, receiver)),
+  });
+}
+
+/** `Reflect`'s own types answer `any`. */
+const construct: (...call: Parameters<typeof Reflect.construct>) => object = Reflect.construct;
+
+const random = Math.random.bind(Math);
+const { crypto } = globalThis;
+const getRandomValues = crypto.getRandomValues.bind(crypto);
+let randomInstalled = false;
+
+function installRandom(): void {
+  if (randomInstalled) return;
+  randomInstalled = true;
+  const seeded = () => executions.getStore()?.frozen?.random;
+  Math.random = () => (seeded() ?? random)();
+  const fill = (array: ArrayBufferView): ArrayBufferView => {
+    const source = seeded();
+    if (source === undefined) return getRandomValues(array);
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(source() * 256);
+    return array;
+  };
+  const uuid = () => {
+    const bytes = new Uint8Array(16);
+    fill(bytes);
+    bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+    bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  };
+  Object.defineProperties(crypto, {
+    getRandomValues: { value: fill, configurable: true, writable: true },
+    randomUUID: { value: uuid, configurable: true, writable: true },
+  });
+}
+
+/** A generator of numbers in [0, 1) that the same seed always makes alike (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

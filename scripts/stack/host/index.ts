@@ -1,0 +1,122 @@
+import { httpRouter, type HttpRouter } from "convex/server";
+import type { Value } from "convex/values";
+import { Core, type Contention, type Part, type PlatformClass, type Run } from "./core";
+import { executions, type Caller, type FunctionKind, type FunctionPath, type Work } from "./execution";
+import { outcomeOf, invoke } from "./invocation";
+import type { Registered } from "./functions";
+import type { Row } from "./tables";
+import { passed } from "./values";
+
+/**
+ * A stand-in for Convex's backend in this process, for development and checks: the application's functions run with the
+ * convex package's own context over an indexed store in memory. It keeps the platform's rules where code can tell:
+ * transactions that conflict are run again, the limits per transaction, document and value, the frozen clock and seeded
+ * random numbers of queries and mutations, how much runs at once, and how long.
+ */
+export type Host = {
+  /** The application's HTTP action at `path` (with its query). Throws what the action throws. */
+  fetch: (path: string, init: RequestInit, caller?: Caller) => Promise<Response>;
+  run: (kind: FunctionKind, path: FunctionPath, args: object, caller?: Caller) => Promise<Value>;
+  /** Runs a handler that is nobody's function as a mutation. */
+  inline: <T>(handler: (ctx: object) => Promise<T>, componentPath?: string) => Promise<T>;
+  find: (path: FunctionPath) => Promise<Registered | null>;
+  /** One of the application's modules; undefined where there is none. */
+  load: (module: string) => Promise<unknown>;
+  core: Core;
+  /** What is under way and does not wait for a timer. */
+  busy: () => string[];
+};
+
+export type HostOptions = {
+  parts: readonly Part[];
+  /** Enforces the platform's limits per query and mutation. */
+  limited?: boolean;
+  /** S16 is the platform's smallest. */
+  platformClass?: PlatformClass;
+  /** What the random numbers of queries and mutations are made from. */
+  seed?: number;
+  onWrite?: () => void;
+  contention?: Contention;
+};
+
+export function createHost(options: HostOptions): Host {
+  const core = new Core({
+    limited: options.limited ?? true,
+    platformClass: options.platformClass ?? "S16",
+    seed: options.seed ?? 1,
+    onWrite: options.onWrite ?? (() => undefined),
+    contention: options.contention ?? null,
+  });
+  for (const part of options.parts) core.add(part);
+  const runFor = (caller: Caller, work: Work): Run => ({
+    identity: caller.identity ?? null,
+    request: core.requestOf(caller),
+    work,
+  });
+  return {
+    core,
+    find: (path) => core.find(path),
+    load: (module) => core.modulesOf("").load(module),
+    run: (kind, path, args, caller = {}) =>
+      core.asWork(path.udfPath, (work) => core[kind](path, passed(args), runFor(caller, work))),
+    inline: (handler, componentPath = "") =>
+      core.asWork("inline", (work) => {
+        const path = { componentPath, udfPath: "inline" };
+        const run = runFor({}, work);
+        return core.transact(
+          (transaction) => invoke(core.execution(path, "mutation", run, transaction), handler, {}),
+          resultOf,
+        );
+      }),
+    fetch: (path, init, caller = {}) =>
+      core.asWork(path, (work) =>
+        core.permitted(work, () => fetchFrom(core, path, init, runFor(caller, work))),
+      ),
+    busy: () => [...core.works].filter(({ timers }) => timers.size === 0).map(({ name }) => name),
+  };
+}
+
+function resultOf<T>(outcome: { value: T } | { error: unknown }): T {
+  if ("error" in outcome) throw outcome.error;
+  return outcome.value;
+}
+
+async function fetchFrom(core: Core, path: string, init: RequestInit, run: Run): Promise<Response> {
+  const module = await core.modulesOf("").load("http");
+  const router: unknown =
+    typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
+  if (!isRouter(router)) throw new Error("convex/http.ts exports no router");
+  const url = new URL(path, process.env.CONVEX_SITE_URL ?? "https://local.convex.site");
+  const found = router.lookup(url.pathname, methodOf(init.method ?? "GET"));
+  if (found === null) return new Response("No matching routes found", { status: 404 });
+  const handler: unknown = Reflect.get(found[0], "_handler");
+  if (!isHttpHandler(handler)) throw new Error("A route has no handler");
+  const request = new Request(url, init);
+  const place = { componentPath: "", udfPath: "http" };
+  return resultOf(
+    await outcomeOf(async () =>
+      resultOf(await core.limitedInTime(place, "http", run, (ctx) => handler(ctx, request), null)),
+    ),
+  );
+}
+
+type HttpHandler = (ctx: object, request: Request) => Promise<Response>;
+const isHttpHandler = (value: unknown): value is HttpHandler => typeof value === "function";
+
+const METHODS = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "HEAD"] as const;
+function methodOf(name: string): (typeof METHODS)[number] {
+  const method = METHODS.find((one) => one === name);
+  if (method === undefined) throw new Error(`The platform routes no ${name}`);
+  return method;
+}
+
+/** By its method: the router may come from another copy of the package. */
+function isRouter(value: unknown): value is HttpRouter {
+  return (
+    value instanceof httpRouter().constructor ||
+    (typeof value === "object" && value !== null && "lookup" in value)
+  );
+}
+
+export { executions };
+export type { Caller, FunctionKind, FunctionPath, Part, Row };

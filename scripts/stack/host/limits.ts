@@ -1,0 +1,54 @@
+/** What one query or mutation, with all it calls, may read and write. */
+
+const MiB = 1024 * 1024;
+
+export const TRANSACTION_LIMITS = {
+  bytesRead: 16 * MiB,
+  bytesWritten: 16 * MiB,
+  databaseQueries: 4_096,
+  documentsRead: 32_000,
+  documentsWritten: 16_000,
+  functionsScheduled: 1_000,
+  scheduledFunctionArgsBytes: 16 * MiB,
+};
+
+export type Measure = keyof typeof TRANSACTION_LIMITS;
+
+const PROBLEMS: Record<Measure, string> = {
+  bytesRead: "Read too much data in a single function execution",
+  bytesWritten: "Wrote too much data in a single function execution",
+  databaseQueries: "Too many index ranges read in a single function execution",
+  documentsRead: "Scanned too many documents in a single function execution",
+  documentsWritten: "Wrote too many documents in a single function execution",
+  functionsScheduled: "Scheduled too many functions in a single function execution",
+  scheduledFunctionArgsBytes: "Scheduled function arguments too large in a single function execution",
+};
+
+export class Meter {
+  readonly used: Record<Measure, number> = {
+    bytesRead: 0,
+    bytesWritten: 0,
+    databaseQueries: 0,
+    documentsRead: 0,
+    documentsWritten: 0,
+    functionsScheduled: 0,
+    scheduledFunctionArgsBytes: 0,
+  };
+
+  /** @throws Error as the platform words it, beyond a limit. */
+  count(measure: Measure, amount = 1): void {
+    this.used[measure] += amount;
+    const limit = TRANSACTION_LIMITS[measure];
+    if (this.used[measure] > limit) throw new Error(`${PROBLEMS[measure]} (limit: ${limit})`);
+  }
+
+  /** As `ctx.meta.getTransactionMetrics` tells it. */
+  metrics(): Record<string, { used: number; remaining: number }> {
+    return Object.fromEntries(
+      Object.entries(TRANSACTION_LIMITS).map(([measure, limit]) => {
+        const used = Object.entries(this.used).find(([name]) => name === measure)?.[1] ?? 0;
+        return [measure, { used, remaining: limit - used }];
+      }),
+    );
+  }
+}

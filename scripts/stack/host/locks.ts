@@ -1,0 +1,91 @@
+export type Deferred<T> = {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+  reject: (error: Error) => void;
+};
+
+/** A promise that others settle. */
+export function deferred<T>(): Deferred<T> {
+  let settle: Pick<Deferred<T>, "resolve" | "reject"> | undefined;
+  const promise = new Promise<T>((resolve, reject) => (settle = { resolve, reject }));
+  if (settle === undefined) throw new Error("A promise calls its executor at once");
+  return { promise, ...settle };
+}
+
+/** One holder at a time, in the order they asked. */
+export class Lock {
+  #tail: Promise<void> = Promise.resolve();
+
+  async acquire(): Promise<() => void> {
+    const before = this.#tail;
+    const { promise, resolve } = deferred<void>();
+    this.#tail = promise;
+    await before;
+    return resolve;
+  }
+
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    const release = await this.acquire();
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+}
+
+type Timer = ReturnType<typeof setTimeout>;
+
+/** `count` holders at a time, in the order they asked; who waits longer than `patience` ms is refused. */
+export class Permits {
+  #free: number;
+  readonly #waiting: { grant: () => void; timer: Timer }[] = [];
+
+  constructor(
+    count: number,
+    readonly timers: {
+      patience: number;
+      set: (work: () => void, ms: number) => Timer;
+      clear: (timer: Timer) => void;
+    },
+    readonly refusal: string,
+  ) {
+    this.#free = count;
+  }
+
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    await this.#take();
+    try {
+      return await work();
+    } finally {
+      this.#give();
+    }
+  }
+
+  async #take(): Promise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return;
+    }
+    const { promise, resolve, reject } = deferred<void>();
+    const one = {
+      grant: resolve,
+      timer: this.timers.set(() => {
+        this.#waiting.splice(this.#waiting.indexOf(one), 1);
+        reject(new Error(this.refusal));
+      }, this.timers.patience),
+    };
+    this.#waiting.push(one);
+    await promise;
+  }
+
+  #give(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) {
+      this.#free += 1;
+      return;
+    }
+    this.timers.clear(next.timer);
+    next.grant();
+  }
+}

@@ -1,0 +1,117 @@
+import { ConvexError, type Value } from "convex/values";
+import type { Core } from "./core";
+import { executions, type FunctionPath, type Work } from "./execution";
+import { outer } from "./globals";
+import type { Document } from "./values";
+import { unmeasured } from "./usage";
+
+/** The system table of scheduled functions. */
+export const JOBS = "_scheduled_functions";
+
+/** Node's timers take no longer delay: a longer one would fire at once. */
+const LONGEST_DELAY = 2 ** 31 - 1;
+
+type Due = { id: string; component: string; path: FunctionPath };
+
+/** Runs scheduled functions when they are due, so many at a time as the platform does. */
+export class Scheduler {
+  readonly #waiting: Due[] = [];
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(
+    readonly core: Core,
+    /** How many run at once. */
+    readonly slots: number,
+  ) {}
+
+  /** Has a committed job run at its time, by the clock of whoever scheduled it. */
+  arm(due: Due, time: number): void {
+    const wait = Math.max(0, time - outer.now());
+    executions.exit(() =>
+      unmeasured(() =>
+        outer.setTimeout(
+          () => {
+            if (wait > LONGEST_DELAY) return this.arm(due, time);
+            this.#waiting.push(due);
+            this.#fill();
+          },
+          Math.min(wait, LONGEST_DELAY),
+        ),
+      ),
+    );
+  }
+
+  /** Resolves when none is running. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  #fill(): void {
+    while (this.#running.size < this.slots) {
+      const due = this.#waiting.shift();
+      if (due === undefined) return;
+      const run = this.core
+        .asWork(due.path.udfPath, (work) => this.#run(due, work))
+        .catch((error: unknown) => console.error(`The job ${due.path.udfPath} could not be run`, error))
+        .finally(() => {
+          this.#running.delete(run);
+          this.#fill();
+        });
+      this.#running.add(run);
+    }
+  }
+
+  async #run({ id, component, path }: Due, work: Work): Promise<void> {
+    const job = this.#document(component, id);
+    if (job === null || kindOf(job) !== "pending") return;
+    const args = argsOf(job);
+    const found = await this.core.find(path);
+    const request = this.core.requestOf({}, id);
+    try {
+      if (found?.kind === "mutation") {
+        // Its own end is part of its transaction: it runs exactly once.
+        await this.core.mutation(path, args, { request, work, identity: null, finishes: { component, id } });
+        return;
+      }
+      this.#set(component, id, { kind: "inProgress" });
+      await this.core.action(path, args, { request, work, identity: null });
+      this.#finish(component, id, { kind: "success" });
+    } catch (error) {
+      console.error(`Error when running scheduled function ${path.udfPath}`, error);
+      const message = error instanceof ConvexError ? String(error.data) : String(error);
+      this.#finish(component, id, { kind: "failed", error: message.slice(0, 1_000).toWellFormed() });
+    }
+  }
+
+  #document(component: string, id: string): Document | null {
+    return this.core.databaseOf(component).table(JOBS).rows.get(id)?.document ?? null;
+  }
+
+  #finish(component: string, id: string, state: Record<string, Value>): void {
+    const job = this.#document(component, id);
+    // One that was canceled while it ran stays so.
+    if (job === null || !["pending", "inProgress"].includes(kindOf(job))) return;
+    this.#set(component, id, state, { completedTime: outer.now() });
+  }
+
+  #set(
+    component: string,
+    id: string,
+    state: Record<string, Value>,
+    rest: { completedTime?: number } = {},
+  ): void {
+    const job = this.#document(component, id);
+    if (job === null) return;
+    this.core.at((transaction) => transaction.put({ component, table: JOBS }, { ...job, ...rest, state }));
+  }
+}
+
+export function kindOf(job: Document): string {
+  const { state } = job;
+  const kind: unknown = typeof state === "object" && state !== null ? Reflect.get(state, "kind") : undefined;
+  return String(kind);
+}
+
+function argsOf(job: Document): Value {
+  return Array.isArray(job.args) ? (job.args[0] ?? {}) : {};
+}

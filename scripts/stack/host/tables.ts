@@ -1,0 +1,157 @@
+import type { Value } from "convex/values";
+import { compared, fieldAt, sizeOf, toJson, type Document } from "./values";
+
+/** The committed rows of one component, by table, each table with its indexes in order. */
+
+/** A document as it is kept: never changed, only replaced. */
+export class Row {
+  #json: string | null = null;
+  readonly size: number;
+  constructor(readonly document: Document) {
+    this.size = sizeOf(document);
+  }
+  /** Convex's JSON text, made when first read. */
+  get json(): string {
+    return (this.#json ??= toJson(this.document));
+  }
+}
+
+export type Key = readonly (Value | undefined)[];
+
+/** A range of an index: keys that begin with `lower` or lie behind it, up to those that begin with `upper`. */
+export type Range = {
+  lower: Key;
+  /** Whether keys that begin with `lower` belong to it; likewise `upper`. */
+  withLower: boolean;
+  upper: Key;
+  withUpper: boolean;
+};
+
+/** Every index ends with these, so that no two keys are equal. */
+const TAIL = ["_creationTime", "_id"];
+
+/** An id is a counter of the component's database, padded, followed by its table's name. */
+const ID_LENGTH = 32;
+export const FIRST_COUNTER = 10_000;
+
+export function tableOf(id: string): string | null {
+  const table = id.replace(/^\d+/, "");
+  return table === "" || table.length === id.length ? null : table;
+}
+
+export class Index {
+  readonly fields: readonly string[];
+  #entries: { key: Key; row: Row }[] = [];
+
+  constructor(fields: readonly string[]) {
+    this.fields = [...fields, ...TAIL.filter((field) => !fields.includes(field))];
+  }
+
+  keyOf(row: Row): Key {
+    return this.fields.map((field) => fieldAt(row.document, field));
+  }
+
+  add(row: Row): void {
+    const key = this.keyOf(row);
+    this.#entries.splice(this.#first(key, 0), 0, { key, row });
+  }
+
+  remove(row: Row): void {
+    this.#entries.splice(this.#first(this.keyOf(row), 0), 1);
+  }
+
+  /** The rows of a range in order, `limit` at most. */
+  rows(range: Range, descending: boolean, limit: number): Row[] {
+    const from = this.#first(range.lower, range.withLower ? 0 : 1);
+    const to = this.#first(range.upper, range.withUpper ? 1 : 0);
+    const rows: Row[] = [];
+    const count = Math.min(limit, to - from);
+    for (let i = 0; i < count; i++) {
+      const entry = this.#entries[descending ? to - 1 - i : from + i];
+      if (entry !== undefined) rows.push(entry.row);
+    }
+    return rows;
+  }
+
+  /** Where the first key stands that compares with `prefix` to `least` or more: 0 for equal, 1 for behind. */
+  #first(prefix: Key, least: 0 | 1): number {
+    let low = 0;
+    let high = this.#entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const entry = this.#entries[middle];
+      if (entry !== undefined && comparedKeys(entry.key, prefix) < least) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** Compares as much of a key as the prefix has. */
+export function comparedKeys(key: Key, prefix: Key): number {
+  for (let i = 0; i < prefix.length; i++) {
+    const order = compared(key[i], prefix[i]);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+export function isWithin(key: Key, { lower, withLower, upper, withUpper }: Range): boolean {
+  const low = comparedKeys(key, lower);
+  if (low < 0 || (low === 0 && !withLower && lower.length > 0)) return false;
+  const high = comparedKeys(key, upper);
+  return high < 0 || (high === 0 && (withUpper || upper.length === 0));
+}
+
+export class Table {
+  readonly rows = new Map<string, Row>();
+  readonly indexes: ReadonlyMap<string, Index>;
+
+  constructor(indexes: readonly { name: string; fields: readonly string[] }[] = []) {
+    this.indexes = new Map([
+      ["by_creation_time", new Index([])],
+      ["by_id", new Index(["_id"])],
+      ...indexes.map(({ name, fields }) => [name, new Index(fields)] as const),
+    ]);
+  }
+
+  /** Puts `row` in the place of what has its id; null takes that away. */
+  set(id: string, row: Row | null): void {
+    const before = this.rows.get(id);
+    for (const index of this.indexes.values()) {
+      if (before !== undefined) index.remove(before);
+      if (row !== null) index.add(row);
+    }
+    if (row === null) this.rows.delete(id);
+    else this.rows.set(id, row);
+  }
+}
+
+export class Database {
+  readonly tables = new Map<string, Table>();
+  #counter = FIRST_COUNTER;
+  #lastCreation = 0;
+
+  table(name: string): Table {
+    let table = this.tables.get(name);
+    if (table === undefined) this.tables.set(name, (table = new Table()));
+    return table;
+  }
+
+  newId(table: string): string {
+    return `${String(this.#counter++).padStart(ID_LENGTH - table.length, "0")}${table}`;
+  }
+
+  /** Creation times differ, so that rows have an order. */
+  newCreationTime(now: number): number {
+    this.#lastCreation = now <= this.#lastCreation ? this.#lastCreation + 0.001 : now;
+    return this.#lastCreation;
+  }
+
+  /** Puts a kept document back, and counts on behind it. */
+  restore(table: string, document: Document): void {
+    this.table(table).set(document._id, new Row(document));
+    this.#counter = Math.max(this.#counter, Number.parseInt(document._id, 10) + 1);
+    this.#lastCreation = Math.max(this.#lastCreation, document._creationTime);
+  }
+}

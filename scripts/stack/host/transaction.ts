@@ -1,0 +1,193 @@
+import type { Value } from "convex/values";
+import { Meter } from "./limits";
+import { comparedKeys, isWithin, Row, type Database, type Index, type Key, type Range } from "./tables";
+import { isPending, withCommitTime, type Document, type Fields } from "./values";
+
+/** A table of one component, as `component/table`; the application's own component is the empty string. */
+export type Place = { component: string; table: string };
+
+/** What a commit changed, of one row. */
+export type Change = Place & { id: string; before: Row | null; after: Row | null };
+
+type Writes = Map<string, Place & { rows: Map<string, Row | null> }>;
+
+const nameOf = ({ component, table }: Place) => `${component}/${table}`;
+
+/** What a transaction has read: rows by id, and ranges of indexes. A later commit within it is a conflict. */
+export class ReadSet {
+  readonly #ids = new Set<string>();
+  readonly #ranges = new Map<string, { index: Index; range: Range }[]>();
+
+  addId(id: string, component: string): void {
+    this.#ids.add(`${component}/${id}`);
+  }
+
+  addRange(place: Place, index: Index, range: Range): void {
+    const name = nameOf(place);
+    const ranges = this.#ranges.get(name);
+    if (ranges === undefined) this.#ranges.set(name, [{ index, range }]);
+    else ranges.push({ index, range });
+  }
+
+  touches(change: Change): boolean {
+    if (this.#ids.has(`${change.component}/${change.id}`)) return true;
+    return (this.#ranges.get(nameOf(change)) ?? []).some(({ index, range }) =>
+      [change.before, change.after].some((row) => row !== null && isWithin(index.keyOf(row), range)),
+    );
+  }
+}
+
+export type Order = { descending: boolean; limit: number };
+
+/**
+ * One transaction over the databases of all components: it sees what was committed and what it wrote itself. Functions
+ * it calls write into a frame of their own, which is kept or dropped as a whole.
+ */
+export class Transaction {
+  readonly reads = new ReadSet();
+  readonly meter = new Meter();
+  #frames: Writes[] = [new Map()];
+  /** Above 0 while a function reads only what is committed. */
+  #stale = 0;
+
+  constructor(
+    readonly databaseOf: (component: string) => Database,
+    /** Whether the platform's limits count. */
+    readonly limited: boolean,
+  ) {}
+
+  begin(): void {
+    this.#frames.push(new Map());
+  }
+
+  keep(): void {
+    const inner = this.#frames.pop();
+    for (const { component, table, rows } of inner?.values() ?? [])
+      for (const [id, row] of rows) this.#write({ component, table }, id, row);
+  }
+
+  drop(): void {
+    this.#frames.pop();
+  }
+
+  async stale<T>(work: () => Promise<T>): Promise<T> {
+    this.#stale += 1;
+    try {
+      return await work();
+    } finally {
+      this.#stale -= 1;
+    }
+  }
+
+  get(place: Place, id: string): Row | null {
+    this.reads.addId(id, place.component);
+    this.count("databaseQueries");
+    const row = this.#find(place, id);
+    if (row !== null) this.countRead(row);
+    return row;
+  }
+
+  insert(place: Place, fields: Fields, now: number): Row {
+    const database = this.databaseOf(place.component);
+    const _id = database.newId(place.table);
+    return this.put(place, { ...fields, _id, _creationTime: database.newCreationTime(now) });
+  }
+
+  put(place: Place, document: Document): Row {
+    const row = new Row(document);
+    this.count("documentsWritten");
+    this.count("bytesWritten", row.size);
+    this.#write(place, document._id, row);
+    return row;
+  }
+
+  remove(place: Place, id: string): void {
+    this.count("documentsWritten");
+    this.#write(place, id, null);
+  }
+
+  /** The rows of an index's range, in order. */
+  rows(place: Place, index: Index, range: Range, { descending, limit }: Order): Row[] {
+    this.count("databaseQueries");
+    const own = this.#ownWrites(place);
+    let rows = index.rows(range, descending, own.size === 0 ? limit : Infinity);
+    if (own.size > 0) {
+      rows = rows.filter((row) => !own.has(row.document._id));
+      for (const row of own.values()) if (row !== null && isWithin(index.keyOf(row), range)) rows.push(row);
+      const sign = descending ? -1 : 1;
+      rows.sort((a, b) => sign * comparedKeys(index.keyOf(a), index.keyOf(b)));
+      rows = rows.slice(0, limit === Infinity ? undefined : limit);
+    }
+    this.reads.addRange(place, index, readPart(index, range, rows, { descending, limit }));
+    return rows;
+  }
+
+  countRead(row: Row): void {
+    this.count("documentsRead");
+    this.count("bytesRead", row.size);
+  }
+
+  count(measure: Parameters<Meter["count"]>[0], amount = 1): void {
+    if (this.limited) this.meter.count(measure, amount);
+    else this.meter.used[measure] += amount;
+  }
+
+  /** Makes what was written visible to everybody. */
+  commit(time: bigint): Change[] {
+    const changes: Change[] = [];
+    for (const { component, table, rows } of this.#frames[0]?.values() ?? []) {
+      const target = this.databaseOf(component).table(table);
+      for (const [id, written] of rows) {
+        const before = target.rows.get(id) ?? null;
+        if (before === null && written === null) continue;
+        const after = written !== null && isPending(written.document) ? filled(written, time) : written;
+        target.set(id, after);
+        changes.push({ component, table, id, before, after });
+      }
+    }
+    return changes;
+  }
+
+  #find(place: Place, id: string): Row | null {
+    if (this.#stale === 0) {
+      const name = nameOf(place);
+      for (let i = this.#frames.length - 1; i >= 0; i--) {
+        const row = this.#frames[i]?.get(name)?.rows.get(id);
+        if (row !== undefined) return row;
+      }
+    }
+    return this.databaseOf(place.component).tables.get(place.table)?.rows.get(id) ?? null;
+  }
+
+  #write(place: Place, id: string, row: Row | null): void {
+    const frame = this.#frames.at(-1);
+    const name = nameOf(place);
+    const written = frame?.get(name);
+    if (written === undefined) frame?.set(name, { ...place, rows: new Map([[id, row]]) });
+    else written.rows.set(id, row);
+  }
+
+  #ownWrites(place: Place): Map<string, Row | null> {
+    const own = new Map<string, Row | null>();
+    if (this.#stale > 0) return own;
+    const name = nameOf(place);
+    for (const frame of this.#frames) for (const [id, row] of frame.get(name)?.rows ?? []) own.set(id, row);
+    return own;
+  }
+}
+
+/** What of a range was read: no further than to the last row that the limit let through. */
+function readPart(index: Index, range: Range, rows: readonly Row[], { descending, limit }: Order): Range {
+  const last = rows.at(-1);
+  if (last === undefined || rows.length < limit) return range;
+  const key: Key = index.keyOf(last);
+  return descending ? { ...range, lower: key, withLower: true } : { ...range, upper: key, withUpper: true };
+}
+
+function filled(row: Row, time: bigint): Row {
+  const { _id, _creationTime } = row.document;
+  const fields: [string, Value][] = Object.entries(row.document).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, withCommitTime(value, time)]],
+  );
+  return new Row({ ...Object.fromEntries(fields), _id, _creationTime });
+}

@@ -1,0 +1,29 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/**
+ * What a piece of work read and wrote: documents, and index ranges (each query and each get is one); and the modules
+ * (`market/snapshots`) whose functions ran in it, one entry per run.
+ */
+export type Usage = { read: number; written: number; ranges: number; modules: string[] };
+
+const usages = new AsyncLocalStorage<Usage>();
+
+/** Runs `work` and tells what it read and wrote; functions it only scheduled are not counted. */
+export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; usage: Usage }> {
+  const usage: Usage = { read: 0, written: 0, ranges: 0, modules: [] };
+  const value = await usages.run(usage, work);
+  return { value, usage: { ...usage, modules: [...usage.modules] } };
+}
+
+/** Adds to what is being measured, if anything is. */
+export function note({ read = 0, written = 0, ranges = 0, modules = [] }: Partial<Usage>): void {
+  const usage = usages.getStore();
+  if (usage === undefined) return;
+  usage.read += read;
+  usage.written += written;
+  usage.ranges += ranges;
+  usage.modules.push(...modules);
+}
+
+/** Runs `work` unmeasured. */
+export const unmeasured = <T>(work: () => T): T => usages.exit(work);
