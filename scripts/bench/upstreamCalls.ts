@@ -19,9 +19,9 @@ const cases: readonly Case[] = [
   { shifts: 1, foci: 1, overMinutes: 0, watched: 180 },
   { shifts: 100, foci: 3, overMinutes: 0, watched: 180 },
   { shifts: 1_000, foci: 3, overMinutes: 0, watched: 180 },
-  { shifts: 1_000, foci: 10, overMinutes: 0, watched: 90 },
-  { shifts: 60, foci: 60, overMinutes: 0, watched: 180 },
-  { shifts: 180, foci: 3, overMinutes: 90, watched: 270 },
+  { shifts: 200, foci: 10, overMinutes: 0, watched: 60 },
+  { shifts: 60, foci: 60, overMinutes: 0, watched: 60 },
+  { shifts: 120, foci: 3, overMinutes: 60, watched: 120 },
 ];
 
 const WINDOW = 30 * MINUTE;
