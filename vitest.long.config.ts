@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { convex, node } from "./vitest.config";
+import { convex, node } from "./vitest.config.ts";
 
 /** The tests that last for minutes, one file at a time: `npm run test:long` runs them part by part. */
 const CLIENTS = ["tests/clients/**"];
