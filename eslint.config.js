@@ -9,10 +9,9 @@ export default tseslint.config(
   ...convexPlugin.configs.recommended,
   {
     languageOptions: {
-      parserOptions: {
-        projectService: { allowDefaultProject: ["eslint.config.js", "scripts/*.mjs"] },
-        tsconfigRootDir: import.meta.dirname,
-      },
+      // One program for everything: with a project service, convex/ and its own tsconfig.json would be a second one,
+      // and its types, the largest part by far, would be worked out twice.
+      parserOptions: { project: ["tsconfig.json"], tsconfigRootDir: import.meta.dirname },
     },
     rules: {
       "@typescript-eslint/no-floating-promises": "error",

@@ -2,10 +2,11 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
+import { convex, node } from "./vitest.config.ts";
 
 /**
- * The suite's HTTP half once more, with every module of `convex/` replaced by what `npx convex deploy` would push of
- * it (`npm run check:deploy` writes that bundle, and then runs this).
+ * The tests as `npm test` runs them: what drives the application does so with every module of `convex/` replaced by what
+ * `npx convex deploy` would push of it. `npm run check:deploy` writes that bundle.
  */
 
 const sources = fileURLToPath(new URL("convex/", import.meta.url));
@@ -29,23 +30,32 @@ const fromBundle: Plugin = {
   },
 };
 
+/** What does not drive the application, or puts something in the place of one of its sources. */
+const UNITS = [
+  "tests/architecture.test.ts",
+  "tests/lib/**/*.test.ts",
+  "tests/standins/**/*.test.ts",
+  "tests/ops/agreement.test.ts",
+  "tests/prices/slowFeeds.test.ts",
+  "tests/whales/unstorable.test.ts",
+];
+
 export default defineConfig({
-  plugins: [fromBundle],
   test: {
-    name: "bundle",
+    // Much of the suite waits for a chain or a clock: two files at a time, also where there is one core to spare.
     maxWorkers: 2,
-    environment: "edge-runtime",
-    include: ["tests/**/*.test.ts"],
-    // What does not drive the application, and what asks how it behaves with a thousand users.
-    exclude: [
-      "tests/**/*.node.test.ts",
-      "tests/architecture.test.ts",
-      "tests/lib/**",
-      "tests/standins/**",
-      "tests/research/sharing.test.ts",
-      // Puts one of the sources' modules in the place of another.
-      "tests/whales/unstorable.test.ts",
+    projects: [
+      {
+        plugins: [fromBundle],
+        test: {
+          name: "bundle",
+          ...convex,
+          exclude: [...convex.exclude, ...UNITS],
+          globalSetup: ["tests/support/bundle.ts"],
+        },
+      },
+      { test: { name: "units", ...convex, include: UNITS } },
+      { test: { name: "node", ...node } },
     ],
-    testTimeout: 60_000,
   },
 });

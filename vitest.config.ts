@@ -1,29 +1,31 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+
+/** The tests against the sources, for who works on them. `npm test` runs `vitest.bundle.config.ts`. */
+
+/** They start a service's own packages, or last for minutes (`npm run test:long`). */
+export const ELSEWHERE = ["tests/clients/**", "tests/long/**"];
+
+/** In the runtime of the platform. */
+export const convex = {
+  environment: "edge-runtime",
+  include: ["tests/**/*.test.ts"],
+  exclude: ["tests/**/*.node.test.ts", ...ELSEWHERE],
+  testTimeout: 60_000,
+} satisfies TestProjectInlineConfiguration["test"];
+
+/** In Node: what drives a chain, a process or a stand-in. */
+export const node = {
+  environment: "node",
+  include: ["tests/**/*.node.test.ts"],
+  exclude: ELSEWHERE,
+  testTimeout: 120_000,
+  hookTimeout: 60_000,
+} satisfies TestProjectInlineConfiguration["test"];
 
 export default defineConfig({
   test: {
     // Much of the suite waits for a chain or a clock: two files at a time, also where there is one core to spare.
     maxWorkers: 2,
-    projects: [
-      {
-        test: {
-          name: "convex",
-          environment: "edge-runtime",
-          include: ["tests/**/*.test.ts"],
-          exclude: ["tests/**/*.node.test.ts", "tests/clients/**"],
-          testTimeout: 60_000,
-        },
-      },
-      {
-        test: {
-          name: "node",
-          environment: "node",
-          include: ["tests/**/*.node.test.ts"],
-          exclude: ["tests/clients/**"],
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
-        },
-      },
-    ],
+    projects: [{ test: { name: "convex", ...convex } }, { test: { name: "node", ...node } }],
   },
 });

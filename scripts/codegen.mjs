@@ -12,6 +12,17 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 
+const USAGE = `Usage: npm run codegen
+
+Writes convex/_generated without a deployment. npm run check:codegen fails when a file would change.`;
+
+const unknown = process.argv.slice(2).filter((name) => name !== "--check" && name !== "--help");
+if (process.argv.includes("--help") || unknown.length > 0) {
+  if (unknown.length > 0) console.error(`There is no option ${unknown.join(", ")}.\n`);
+  console.log(USAGE);
+  process.exit(unknown.length > 0 ? 1 : 0);
+}
+
 const root = fileURLToPath(new URL("..", import.meta.url));
 const generated = join(root, "convex/_generated");
 const check = process.argv.includes("--check");

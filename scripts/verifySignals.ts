@@ -12,7 +12,12 @@ import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignal
  * could not be checked.
  */
 
-const USAGE = "Usage: npm run verify-signals -- <url|file> [--head <published hash>] [--save <file>]";
+const USAGE = `Usage: npm run verify-signals -- URL|FILE [--head HASH] [--save FILE]
+
+  --head HASH   the chain's head as it was published on a card: rules out a rewritten chain
+  --save FILE   keeps what was read, to be checked again without the deployment
+
+Exit code 0: the record holds; 1: it does not; 2: it could not be checked.`;
 
 const EVENTS_PER_PAGE = 500;
 const SIGNALS_PER_PAGE = 100;
@@ -49,8 +54,12 @@ function options(): { source: string; head: string | undefined; save: string | u
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { head: { type: "string" }, save: { type: "string" } },
+      options: { head: { type: "string" }, save: { type: "string" }, help: { type: "boolean" } },
     });
+    if (values.help === true) {
+      console.log(USAGE);
+      process.exit(0);
+    }
     const [source] = positionals;
     if (source === undefined || positionals.length > 1) throw new Unreadable(USAGE);
     return { source, head: values.head?.toLowerCase(), save: values.save };

@@ -3,6 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { MINUTE } from "../../convex/lib/time";
 import { measure, type Usage } from "../stack/host/usage";
 import { DUE, DUE_AFTER_MS, finishSynthesis, insertShifts, READER } from "./documentRows";
+import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld } from "./world";
 
@@ -43,9 +44,12 @@ const calls: readonly Call[] = [
   { name: "", method: "GET", path: "/health" },
 ];
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const columns: Map<string, Usage>[] = [];
-  for (const size of SIZES) columns.push(await measured(size));
+  for (const size of SIZES) {
+    progress(`${figure(size)} shifts stored`);
+    columns.push(await measured(size));
+  }
   const names = [...(columns[0]?.keys() ?? [])];
   const covered = new Set(calls.map(({ path }) => pathOf(path)));
   const left = new Set(endpoints.map(({ path }) => path).filter((path) => !covered.has(path)));

@@ -2,6 +2,7 @@ import { creditDeposit, deduct, reverseDeposit, standingOf } from "../../convex/
 import { release, reserve, settle } from "../../convex/credits/reservations";
 import type { MutationCtx } from "../../convex/_generated/server";
 import { measure, type Usage } from "../stack/host/usage";
+import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld, type World } from "./world";
 
@@ -41,9 +42,12 @@ const inDebt: readonly Step[] = [
   { name: "deposit of one who owes", run: (ctx) => creditDeposit(ctx, deposit("late")) },
 ];
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const columns: Usage[][] = [];
-  for (const size of SIZES) columns.push(await measured(size));
+  for (const size of SIZES) {
+    progress(`${figure(size)} rows stored`);
+    columns.push(await measured(size));
+  }
   return {
     inputs: [
       "Each cell: documents read / documents written / index ranges, of the one transaction that the step is.",

@@ -1,21 +1,21 @@
 import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
 import { bold, dim } from "../terminal";
 import * as documents from "./documents";
-import * as signals from "./signals";
 import * as ledger from "./ledger";
 import * as payments from "./payments";
+import { createProgress } from "./progress";
 import * as proxy from "./proxy";
+import * as signals from "./signals";
+import { rendered, type Bench, type Table } from "./table";
 import * as throughput from "./throughput";
-import { rendered, type Bench } from "./table";
 import * as upstreamCalls from "./upstreamCalls";
 import * as wallets from "./wallets";
 
-/**
- * `npm run bench`: measures the service on the local host. With names (`npm run bench -- documents`), only these
- * questions.
- */
+/** `npm run bench`: measures the service on the local host, question by question. */
 
-const benches: Record<string, Bench> = {
+/** In the order they are asked. */
+const QUESTIONS: Record<string, Bench> = {
   upstreamCalls,
   documents,
   signals,
@@ -26,18 +26,60 @@ const benches: Record<string, Bench> = {
   proxy,
 };
 
-const names = process.argv.slice(2);
-const unknown = names.filter((name) => !(name in benches));
-if (unknown.length > 0) {
-  console.error(`There is no ${unknown.join(", ")}. The questions are: ${Object.keys(benches).join(", ")}.`);
-  process.exit(1);
-}
+const LIST = Object.entries(QUESTIONS)
+  .map(([name, { question }]) => `  ${name.padEnd(14)} ${question}`)
+  .join("\n");
 
-console.log(bold(`Node ${process.version}, ${availableParallelism()} cores`));
-for (const [name, { question, run }] of Object.entries(benches)) {
-  if (names.length > 0 && !names.includes(name)) continue;
+const USAGE = `Usage: npm run bench [-- QUESTION…] [--json]
+
+Measures the service on this machine: every question (at most three minutes), or those named.
+
+  --json   the tables as JSON on stdout (npm run --silent bench -- --json)
+  --list   the questions
+
+${LIST}`;
+
+type Answer = { name: string; question: string; seconds: number; table: Table };
+
+const { names, json } = orderOf();
+const progress = createProgress();
+const answers: Answer[] = [];
+if (!json) console.log(bold(`Node ${process.version}, ${availableParallelism()} cores`));
+for (const [index, name] of names.entries()) {
+  const bench = QUESTIONS[name];
+  if (bench === undefined) throw new Error(`There is no question ${name}`);
+  const place = `${index + 1} of ${names.length}, ${name}`;
+  progress.show(place);
   const startedAt = performance.now();
-  const table = await run();
-  console.log(`\n${rendered(question, table)}`);
-  console.log(dim(`\n  npm run bench -- ${name}, ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`));
+  const table = await bench.run((what) => progress.show(`${place}: ${what}`));
+  const seconds = (performance.now() - startedAt) / 1_000;
+  progress.clear();
+  answers.push({ name, question: bench.question, seconds, table });
+  if (json) continue;
+  console.log(`\n${rendered(bench.question, table)}`);
+  console.log(dim(`\n  npm run bench -- ${name}, ${seconds.toFixed(0)} s`));
+}
+if (json) console.log(JSON.stringify(answers, null, 2));
+
+function orderOf(): { names: string[]; json: boolean } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { json: { type: "boolean" }, list: { type: "boolean" }, help: { type: "boolean" } },
+    });
+    if (values.help === true || values.list === true) {
+      console.log(values.help === true ? USAGE : LIST);
+      process.exit(0);
+    }
+    const all = Object.keys(QUESTIONS);
+    const unknown = positionals.filter((name) => !all.includes(name));
+    if (unknown.length > 0) throw new Error(`There is no question ${unknown.join(", ")}.`);
+    return {
+      names: all.filter((name) => positionals.length === 0 || positionals.includes(name)),
+      json: values.json === true,
+    };
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exit(1);
+  }
 }

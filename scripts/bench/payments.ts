@@ -3,6 +3,7 @@ import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 
 import * as z from "zod";
 import { CHAIN_ID, TOKENS } from "../stack/chain/addresses";
 import { createRpc, hexShape } from "../stack/chain/rpc";
+import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { startWalletStack, type Answer, type WalletStack } from "./walletStack";
 
@@ -18,12 +19,13 @@ const detailsShape = z.object({ paymentDetails: z.object({ address: hexShape }) 
 
 type Case = { name: string; count: number; run: () => Promise<Answer> };
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const stack = await startWalletStack();
   try {
     const rows: string[][] = [];
     const cases = await casesOf(stack);
     for (const { name, count, run } of cases) {
+      progress(name);
       stack.taken();
       const { status, body } = await run();
       if (status !== 200) throw new Error(`${name}: ${status} ${JSON.stringify(body)}`);

@@ -8,12 +8,13 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import * as z from "zod";
 import { bundle } from "../proxy/bundle";
+import type { Progress } from "./progress";
 import { figure, median, quantile, type Table } from "./table";
 
 /** Tool calls through the stdio proxy against the same HTTP calls, one after another, in turn. */
 export const question = "What does the stdio proxy add to a call?";
 
-const CALLS = 500;
+const CALLS = 300;
 const WARM_UP = 50;
 const STARTS = 7;
 const START_MS = 120_000;
@@ -26,7 +27,7 @@ const subjects = [
 
 type Connected = { client: Client; pid: number };
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const folder = await mkdtemp(join(tmpdir(), "proxy-"));
   const file = join(folder, "proxy.mjs");
   const server = fork(fileURLToPath(new URL("server.ts", import.meta.url)), ["application"], {
@@ -36,11 +37,15 @@ export async function run(): Promise<Table> {
     await bundle(file);
     const url = await urlOf(server);
     const starts: number[] = [];
+    progress(`${STARTS} starts`);
     for (let start = 0; start < STARTS; start++) starts.push(await timeToFirstAnswer(file, url));
     const { client, pid } = await connect(file, url);
     const fresh = await residentMb(pid);
     const rows: string[][] = [];
-    for (const subject of subjects) rows.push(...(await compared(subject, client, url)));
+    for (const subject of subjects) {
+      progress(`${CALLS} calls of ${subject.tool}`);
+      rows.push(...(await compared(subject, client, url)));
+    }
     const used = await residentMb(pid);
     await client.close();
     return {

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { nextDue, scheduleShape } from "../stack/crontab";
 import { measure, type Usage } from "../stack/host/usage";
 import { insertAlerts, insertSignals } from "./signalRows";
+import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld, type World } from "./world";
 
@@ -31,9 +32,13 @@ const ticks = [
   "whales/watches:resume",
 ];
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const measured: Map<string, Usage>[] = [];
-  for (const size of SIZES) measured.push(await usagesAt(size));
+  for (const size of SIZES) {
+    progress(`${figure(size)} signals stored`);
+    measured.push(await usagesAt(size));
+  }
+  progress(`${IDLE_HOURS} idle hours`);
   const names = [...(measured[0]?.keys() ?? [])];
   const unequal = names.filter((name) => new Set(measured.map((usages) => shown(usages.get(name)))).size > 1);
   return {

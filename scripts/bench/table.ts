@@ -1,4 +1,5 @@
 import { bold, dim } from "../terminal";
+import type { Progress } from "./progress";
 
 /** What one question came to. */
 export type Table = {
@@ -13,7 +14,7 @@ export type Table = {
 };
 
 /** One question of the bench, in a file of its own. */
-export type Bench = { question: string; run: () => Promise<Table> };
+export type Bench = { question: string; run: (progress: Progress) => Promise<Table> };
 
 /** The table with aligned columns: the first to the left, the others, which hold numbers, to the right. */
 export function rendered(question: string, { inputs, columns, rows, notes, next }: Table): string {

@@ -2,14 +2,15 @@ import { fork, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { load, type Load } from "./load";
+import type { Progress } from "./progress";
 import { figure, median, quantile, type Table } from "./table";
 
 /** Requests per second of a cached `GET /mcp/market`, against the least HTTP actions. */
 export const question = "How much of the host's throughput does a cached GET /mcp/market keep?";
 
 const CONNECTIONS = 16;
-const WARM_UP_MS = 1_500;
-const ROUND_MS = 2_500;
+const WARM_UP_MS = 1_000;
+const ROUND_MS = 1_500;
 const ROUNDS = 4;
 const START_MS = 30_000;
 
@@ -20,12 +21,14 @@ const paths = {
 
 type Subject = { name: string; url: string; loads: Load[] };
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const servers: ChildProcess[] = [];
   try {
     const subjects = await start(servers);
+    progress("warm-up");
     for (const { url } of subjects) await load(url, CONNECTIONS, WARM_UP_MS);
     for (let round = 0; round < ROUNDS; round++) {
+      progress(`round ${round + 1} of ${ROUNDS}`);
       for (const { url, loads } of subjects) loads.push(await load(url, CONNECTIONS, ROUND_MS));
     }
     return {

@@ -5,6 +5,7 @@ import { ONCHAIN_SCHEMA_NAME } from "../../convex/research/prompts";
 import { RESULT_SCHEMA_NAME } from "../../convex/research/result";
 import type { SentRequest } from "../stack/standins/index";
 import { random } from "../stack/standins/random";
+import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld, type World } from "./world";
 
@@ -18,9 +19,9 @@ const cases: readonly Case[] = [
   { shifts: 1, foci: 1, overMinutes: 0, watched: 180 },
   { shifts: 100, foci: 3, overMinutes: 0, watched: 180 },
   { shifts: 1_000, foci: 3, overMinutes: 0, watched: 180 },
-  { shifts: 1_000, foci: 10, overMinutes: 0, watched: 90 },
-  { shifts: 60, foci: 60, overMinutes: 0, watched: 180 },
-  { shifts: 180, foci: 3, overMinutes: 90, watched: 270 },
+  { shifts: 200, foci: 10, overMinutes: 0, watched: 60 },
+  { shifts: 60, foci: 60, overMinutes: 0, watched: 60 },
+  { shifts: 120, foci: 3, overMinutes: 60, watched: 120 },
 ];
 
 const WINDOW = 30 * MINUTE;
@@ -44,9 +45,12 @@ type Counted = {
   writing: number;
 };
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const counted: { one: Case; counts: Counted }[] = [];
-  for (const one of cases) counted.push({ one, counts: await count(one) });
+  for (const one of cases) {
+    progress(`${figure(one.shifts)} shifts on ${one.foci} foci, ${one.watched} simulated minutes`);
+    counted.push({ one, counts: await count(one) });
+  }
   const above = counted.filter(({ one, counts }) => {
     return counts.ofOneFocus > counts.target || counts.gateway + counts.sentiment > counts.target * one.foci;
   });

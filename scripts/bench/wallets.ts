@@ -1,4 +1,5 @@
 import { encodeFunctionData, erc20Abi, maxUint256, parseEther, type Address } from "viem";
+import type { Progress } from "./progress";
 import { figure, median, type Table } from "./table";
 import * as walletSends from "./walletSends";
 import { startWalletStack, type Answer, type OutsideCall, type WalletStack } from "./walletStack";
@@ -51,12 +52,15 @@ type Counted = {
   ms: number;
 };
 
-export async function run(): Promise<Table> {
+export async function run(progress: Progress): Promise<Table> {
   const stack = await startWalletStack();
   const rows: string[][] = [];
   try {
     const wallet = await stack.fundedWallet(USER, HOLDINGS);
-    for (const use of uses) rows.push(await rowOf(stack, wallet, use));
+    for (const use of uses) {
+      progress(use.name);
+      rows.push(await rowOf(stack, wallet, use));
+    }
   } finally {
     await stack.stop();
   }
@@ -77,7 +81,7 @@ export async function run(): Promise<Table> {
     ],
     rows,
     notes: [],
-    next: { question: walletSends.question, ...(await walletSends.run()) },
+    next: { question: walletSends.question, ...(await walletSends.run(progress)) },
   };
 }
 

@@ -6,25 +6,44 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { figure, rendered } from "../bench/table";
 import { bold } from "../terminal";
 import { writeBundle } from "./bundle";
 import { checkBundle, SIZE_BUDGET, type DeployReport } from "./checks";
 import { routeCosts, type RouteCost } from "./routes";
+import { stamp } from "./stamp";
 
 /** How many of the slowest modules are shown. */
 const SHOWN = 8;
 
-const root = process.argv[2] ?? fileURLToPath(new URL("../..", import.meta.url));
-const bundle = await writeBundle(root, join(root, ".local/bundle")).catch((error: unknown) => {
+const USAGE = `Usage: npm run check:deploy [-- FOLDER]
+
+Bundles the application as a deployment would, writes it to .local/bundle and says what would fail.
+
+  FOLDER   of another application; without it, this one`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { help: { type: "boolean" } },
+});
+if (values.help === true) {
+  console.log(USAGE);
+  process.exit(0);
+}
+const [other] = positionals;
+const root = other ?? fileURLToPath(new URL("../..", import.meta.url));
+const folder = join(root, ".local/bundle");
+const bundle = await writeBundle(root, folder).catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : error);
   process.exit(1);
 });
 const report = await checkBundle(bundle.modules);
+if (other === undefined) await stamp(root, folder);
 
 console.log(summary(report));
 // Another application has no stack of its own to run on.
-if (process.argv[2] === undefined && report.faults.length === 0) {
+if (other === undefined && report.faults.length === 0) {
   console.log(`\n${routeTable(await routeCosts(bundle, report.entries))}`);
 }
 if (report.faults.length > 0) {

@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { createProgress } from "../bench/progress";
 import { figure, quantile, rendered } from "../bench/table";
 import { atOnce, atRate, type Hit, type Shot } from "./client";
 
@@ -11,16 +12,16 @@ import { atOnce, atRate, type Hit, type Shot } from "./client";
  * beside the least HTTP action under the same load. Whoever is turned away must be told so by a 429, and by nothing else.
  */
 
-const { values } = parseArgs({
-  options: {
-    rate: { type: "string", default: "40" },
-    connections: { type: "string", default: "64" },
-    seconds: { type: "string", default: "30" },
-  },
-});
-const rate = Number(values.rate);
-const connections = Number(values.connections);
-const halfMs = (Number(values.seconds) * 1_000) / 2;
+const USAGE = `Usage: npm run load [-- --rate N] [--connections N] [--seconds N]
+
+A mixed load on a local stack of its own, beside the least HTTP action under the same load.
+
+  --rate N          requests a second in the first half (40; at most 1,000)
+  --connections N   in the second half, each sending its next request at its last answer (64; at most 512)
+  --seconds N       both halves together (30; at most 300); about 20 more for starting and for the bare action`;
+
+const { rate, connections, seconds } = orderOf();
+const halfMs = (seconds * 1_000) / 2;
 const BARE_MS = 5_000;
 const START_MS = 60_000;
 const USERS = 50;
@@ -72,16 +73,24 @@ function* bare(): Generator<Shot, undefined> {
 }
 
 const servers: ChildProcess[] = [];
+const progress = createProgress();
 try {
+  progress.show("starting the application and the bare action");
   const [application = "", least = ""] = await Promise.all([start("application"), start("bare")]);
+  progress.show("warm-up");
   // The first ones load what the rest find loaded.
   await atOnce(application, mixed(), 4, 3_000);
   await atOnce(least, bare(), 4, 1_000);
+  progress.show(`${rate} requests/s: the bare action, ${BARE_MS / 1_000} s`);
   const steadyBare = await atRate(least, bare(), rate, BARE_MS);
+  progress.show(`${rate} requests/s: mixed, ${halfMs / 1_000} s`);
   const steady = await atRate(application, mixed(), rate, halfMs);
+  progress.show(`${connections} connections: the bare action, ${BARE_MS / 1_000} s`);
   const fullBare = await atOnce(least, bare(), connections, BARE_MS);
+  progress.show(`${connections} connections: mixed, ${halfMs / 1_000} s`);
   const full = await atOnce(application, mixed(), connections, halfMs);
 
+  progress.clear();
   console.log(
     rendered("What does the service do under load?", {
       inputs: [
@@ -109,6 +118,37 @@ try {
   }
 } finally {
   for (const server of servers) server.kill();
+}
+
+function orderOf(): { rate: number; connections: number; seconds: number } {
+  try {
+    const { values } = parseArgs({
+      options: {
+        rate: { type: "string", default: "40" },
+        connections: { type: "string", default: "64" },
+        seconds: { type: "string", default: "30" },
+        help: { type: "boolean" },
+      },
+    });
+    if (values.help === true) {
+      console.log(USAGE);
+      process.exit(0);
+    }
+    return {
+      rate: bounded("rate", values.rate, 1_000),
+      connections: bounded("connections", values.connections, 512),
+      seconds: bounded("seconds", values.seconds, 300),
+    };
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exit(1);
+  }
+}
+
+function bounded(name: string, text: string, most: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
+  throw new Error(`--${name} is a whole number from 1 to ${most}`);
 }
 
 function isFailure({ status }: Hit): boolean {

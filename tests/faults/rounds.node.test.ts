@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 
-/** Ten of the rounds of `npm run test:faults`, in a process of their own: they replace its clock. */
+/** A few of the rounds of `npm run test:long -- crashes`, in a process of their own: they replace its clock. */
 
-const ROUNDS = 10;
+const ROUNDS = 5;
 
 test("the service dies at random calls and commits, and nothing is lost or done twice", async () => {
   const main = ["--import", "tsx", "tests/faults/rounds/main.ts", "--rounds", String(ROUNDS), "--seed", "1"];

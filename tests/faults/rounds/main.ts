@@ -8,11 +8,12 @@ import { findings } from "./invariants";
 import { play, prepare } from "./workload";
 
 /**
- * `npm run test:faults`: rounds in which the service dies at random outside calls and commits, and must lose nothing.
+ * `npm run test:long -- crashes`: rounds in which the service dies at random outside calls and commits, and must lose
+ * nothing.
  *
- *     npm run test:faults -- --seed 7 --rounds 200
+ *     npm run test:long -- crashes --seed 7 --rounds 200
  *
- * A round belongs to its seed: one that fails names it, to be repeated alone.
+ * A round belongs to its seed: one that fails names it, to be repeated alone. `--log` shows what the service logged.
  */
 
 const { values } = parseArgs({
@@ -82,7 +83,7 @@ for (let seed = first; seed < first + rounds; seed++) {
   if (found.length === 0) continue;
   failed++;
   for (const one of found) console.log(`  ${one}`);
-  console.log(`  Repeat it alone: npm run test:faults -- --seed ${seed} --rounds 1`);
+  console.log(`  Repeat it alone: npm run test:long -- crashes --seed ${seed} --rounds 1`);
 }
 await chain.stop();
 console.log(`${rounds - failed} rounds of ${rounds} held, through ${deaths} deaths`);

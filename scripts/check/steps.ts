@@ -1,0 +1,60 @@
+import { spawn } from "node:child_process";
+import { bold, createStatusLine } from "../terminal";
+
+/** One of package.json's scripts that must end well. */
+export type Step = { name: string; script: string };
+
+export type Done = { name: string; passed: boolean; ms: number };
+
+/** As many as the cores that any machine has. */
+const AT_ONCE = 2;
+
+/** Runs the steps, two at a time; the output of each is shown as a whole, in the order of the steps. */
+export async function runSteps(steps: readonly Step[]): Promise<Done[]> {
+  const status = createStatusLine();
+  const running = new Set<string>();
+  const finished = new Map<Step, Done & { output: string }>();
+  const shown: Done[] = [];
+  const showFinished = () => {
+    for (const step of steps.slice(shown.length)) {
+      const one = finished.get(step);
+      if (one === undefined) return;
+      const { name, passed, ms, output } = one;
+      shown.push({ name, passed, ms });
+      status.show(`${bold(`— ${name}`)}: ${passed ? "passed" : "FAILED"}, ${(ms / 1_000).toFixed(1)} s`);
+      status.end();
+      if (output.trim() !== "") console.log(output.trimEnd());
+    }
+  };
+  const queue = steps.values();
+  const worker = async () => {
+    for (const step of queue) {
+      running.add(step.name);
+      status.show(`running: ${[...running].join(", ")}`);
+      const result = await run(step);
+      running.delete(step.name);
+      finished.set(step, result);
+      showFinished();
+      if (running.size > 0) status.show(`running: ${[...running].join(", ")}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return shown;
+}
+
+function run({ name, script }: Step): Promise<Done & { output: string }> {
+  const startedAt = performance.now();
+  return new Promise((resolve, reject) => {
+    const child = spawn("npm", ["run", "--silent", script], { stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    child.once("error", reject);
+    child.once("close", (code) => {
+      resolve({ name, passed: code === 0, ms: performance.now() - startedAt, output });
+    });
+  });
+}

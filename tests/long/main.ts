@@ -1,0 +1,149 @@
+import { spawn } from "node:child_process";
+import { parseArgs, stripVTControlCharacters } from "node:util";
+import { figure } from "../../scripts/bench/table";
+import { bold, dim, green, red } from "../../scripts/terminal";
+
+/** `npm run test:long`: what takes too long for every `npm test`, which holds a small sample of each part. */
+
+type Options = { seed: string | undefined; rounds: string | undefined; log: boolean };
+type Part = {
+  about: string;
+  /** Where nothing else is asked for; absent for a part that leaves nothing to chance. */
+  seed?: string;
+  command: (options: Options) => { args: string[]; env?: Record<string, string> };
+};
+
+const vitest = (file: string) => [
+  "node_modules/vitest/vitest.mjs",
+  ...["run", "--config", "vitest.long.config.ts", "--reporter=verbose", file],
+];
+
+const PARTS: Record<string, Part> = {
+  scale: {
+    about: "1,000 research shifts at once, 180 one after another",
+    command: () => ({ args: vitest("tests/long/scale.test.ts") }),
+  },
+  crashes: {
+    about: "the service dies at random calls and commits: --rounds (200), --seed (1), --log",
+    seed: "1",
+    command: ({ seed = "1", rounds = "200", log }) => ({
+      args: [
+        ...["--import", "tsx", "tests/faults/rounds/main.ts", "--rounds", rounds, "--seed", seed],
+        ...(log ? ["--log"] : []),
+      ],
+    }),
+  },
+  hostile: {
+    about: "9,500 generated requests, most of them wrong: --seed (20260105)",
+    seed: "20260105",
+    command: ({ seed = "20260105" }) => ({
+      args: vitest("tests/long/hostile.node.test.ts"),
+      env: { LONG_SEED: seed },
+    }),
+  },
+  restarts: {
+    about: "the local chain is stopped, cut short, damaged and taken over",
+    command: () => ({ args: vitest("tests/long/restarts.node.test.ts") }),
+  },
+  payments: {
+    about: "the service dies at every call of a paid report",
+    command: () => ({ args: vitest("tests/long/payments.node.test.ts") }),
+  },
+  wallets: {
+    about: "the service dies at every call of a send and of a swap",
+    command: () => ({ args: vitest("tests/wallets/crashes.node.test.ts") }),
+  },
+};
+
+const USAGE = `Usage: npm run test:long [-- PART…] [--seed N] [--rounds N] [--log]
+
+The long tests, all of them (about half an hour) or the parts named:
+
+${Object.entries(PARTS)
+  .map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`)
+  .join("\n")}`;
+
+/** What a part says of itself when it is through: vitest's annotations and totals, the rounds' last line. */
+const TELLING = /^\s*(?:↳|Tests\s|.*\bfigures\b|\d+ rounds of \d+ held|round \d+: FAILED)/;
+
+function refuse(why: string): never {
+  console.error(`${why}\n\n${USAGE}`);
+  process.exit(1);
+}
+
+function orderOf(): { parts: [string, Part][]; options: Options } {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: {
+        seed: { type: "string" },
+        rounds: { type: "string" },
+        log: { type: "boolean" },
+        help: { type: "boolean" },
+      },
+    });
+    if (values.help === true) {
+      console.log(USAGE);
+      process.exit(0);
+    }
+    const unknown = positionals.filter((name) => !(name in PARTS));
+    if (unknown.length > 0) refuse(`There is no part named ${unknown.join(", ")}`);
+    for (const name of ["seed", "rounds"] as const) {
+      if (values[name] !== undefined && !/^\d{1,9}$/.test(values[name]))
+        refuse(`--${name} is a whole number`);
+    }
+    const parts = Object.entries(PARTS).filter(
+      ([name]) => positionals.length === 0 || positionals.includes(name),
+    );
+    return { parts, options: { seed: values.seed, rounds: values.rounds, log: values.log === true } };
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+type Outcome = { name: string; passed: boolean; ms: number };
+
+async function run(name: string, part: Part, options: Options): Promise<Outcome> {
+  const seed = part.seed === undefined ? "" : `, seed ${options.seed ?? part.seed}`;
+  console.log(`\n${bold(`— ${name}`)}: ${part.about}${seed}`);
+  const startedAt = performance.now();
+  const { args, env = {} } = part.command(options);
+  const { code, lines } = await through(args, env);
+  const ms = performance.now() - startedAt;
+  console.log(bold(`\n  ${name}${seed}: ${code === 0 ? "passed" : "FAILED"}, ${figure(ms / 1_000)} s`));
+  for (const line of lines.filter((one) => TELLING.test(one))) console.log(dim(`  ${line.trim()}`));
+  return { name, passed: code === 0, ms };
+}
+
+/** Shows what it writes as it comes, and keeps it. */
+function through(
+  args: string[],
+  env: Record<string, string>,
+): Promise<{ code: number | null; lines: string[] }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, ...env },
+    });
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+      process.stdout.write(text);
+    });
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, lines: stripVTControlCharacters(output).split("\n") }));
+  });
+}
+
+const { parts, options } = orderOf();
+const outcomes: Outcome[] = [];
+for (const [name, part] of parts) outcomes.push(await run(name, part, options));
+console.log(`\n${bold("The long tests")}`);
+for (const { name, passed, ms } of outcomes) {
+  console.log(
+    `  ${name.padEnd(10)}${`${figure(ms / 1_000)} s`.padStart(8)}  ${passed ? green("passed") : red("FAILED")}`,
+  );
+}
+const failed = outcomes.filter(({ passed }) => !passed).length;
+console.log(`\n${outcomes.length - failed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,226 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { erc20Abi } from "viem";
+import { internal } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf, send } from "../chain/support";
+import { startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import {
+  authorize,
+  buy,
+  createPaidApp,
+  ONE,
+  payer,
+  settlementCall,
+  transfer,
+  versionOne,
+  versionTwo,
+} from "./paying";
+
+/**
+ * The service dies at calls to the outside of a paid report, before the call leaves or after its effect, and never comes
+ * back to that piece of work. Then time passes: leases run out and the cron comes by. However it died, the payer has
+ * paid once, and the same proof yields the report.
+ */
+
+let chain: Chain;
+
+const FACILITATOR = "http://facilitator.test";
+/** Longer than any work of the service pauses before it looks again. */
+const LAST_PAUSE_MS = 400;
+/** Between two looks at what is waited for. */
+const LOOK_MS = 50;
+/** Longer than a test may take: nothing is given up because the machine is slow. */
+const OUT_OF_REACH_MS = 3_600_000;
+
+const startTimer = globalThis.setTimeout;
+const sleep = (ms: number) => new Promise((resolve) => startTimer(resolve, ms));
+
+/** The first call at which it dies, counted from 1, and how many calls lie between one death and the next. */
+export type Deaths = { first: number; every: number };
+
+type Moment = "before" | "after";
+type Purchase = { app: WalletApp; headers: Record<string, string>; payer: `0x${string}` };
+
+/** From the n-th outside call on, nothing answers and no pause ends: the process is gone. */
+function dieAt(n: number, moment: Moment): { calls: () => number; revive: () => void } {
+  const inner = globalThis.fetch;
+  let calls = 0;
+  const die = () =>
+    vi.stubGlobal("setTimeout", (work: () => void, ms = 0) =>
+      // What is scheduled to run at once is the platform's, and outlives the process.
+      startTimer(ms < 50 ? work : () => undefined, ms),
+    );
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    calls++;
+    if (calls === n && moment === "after") await inner(input, init);
+    if (calls >= n) die();
+    return calls >= n ? new Promise<Response>(() => undefined) : inner(input, init);
+  });
+  const revive = () => {
+    vi.stubGlobal("fetch", inner);
+    vi.stubGlobal("setTimeout", startTimer);
+  };
+  return { calls: () => calls, revive };
+}
+
+/** Until when the dead had claimed what they worked on, by row. */
+type Leases = ReadonlyMap<string, number>;
+
+async function leasesOf(app: WalletApp): Promise<Leases> {
+  const tables = ["paymentClaims", "observations", "refreshes"] as const;
+  const rows = await Promise.all(tables.map((table) => app.rows(table)));
+  return new Map(rows.flat().map(({ _id, leaseUntil }) => [_id, leaseUntil]));
+}
+
+/** Lets the leases of the dead run out, but not those of who has taken their work over, and the cron come by. */
+async function leasesEnd(app: WalletApp, ofDead: Leases): Promise<void> {
+  await app.t.run(async (ctx) => {
+    for (const { _id, leaseUntil } of await ctx.db.query("paymentClaims").collect()) {
+      if (ofDead.get(_id) === leaseUntil) await ctx.db.patch("paymentClaims", _id, { leaseUntil: 1 });
+    }
+    for (const { _id, leaseUntil } of await ctx.db.query("observations").collect()) {
+      if (ofDead.get(_id) === leaseUntil) await ctx.db.patch("observations", _id, { leaseUntil: 1 });
+    }
+    for (const { _id, leaseUntil } of await ctx.db.query("refreshes").collect()) {
+      if (ofDead.get(_id) === leaseUntil && leaseUntil > 0)
+        await ctx.db.patch("refreshes", _id, { leaseUntil: 1 });
+    }
+  });
+  await app.t.mutation(internal.payments.claims.resumeLost, {});
+}
+
+/** The answer to a purchase; the cron comes by while it is waited for. */
+async function bought(app: WalletApp, headers: Record<string, string>, order: object, ofDead: Leases) {
+  const answer = buy(app, headers, order);
+  const isThere = answer.then(() => true);
+  while (!(await Promise.race([isThere, sleep(LOOK_MS).then(() => false)]))) await leasesEnd(app, ofDead);
+  return answer;
+}
+
+/** Has the cron come by until nothing is being settled any more. */
+async function timePasses(app: WalletApp, ofDead: Leases): Promise<void> {
+  do {
+    await leasesEnd(app, ofDead);
+    await sleep(LOOK_MS);
+  } while ((await app.rows("paymentClaims")).some(({ state }) => state === "settling"));
+}
+
+const usdcOf = (address: `0x${string}`) =>
+  clientOf(chain).readContract({
+    address: TOKENS.USDC,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [address],
+  });
+
+async function rehearse(
+  prepare: () => Promise<Purchase>,
+  { first, every }: Deaths,
+): Promise<{ died: number; claimed: number }> {
+  const order = { userId: "alice", token: "BTC" };
+  let died = 0;
+  let claimed = 0;
+  for (const moment of ["before", "after"] as const) {
+    for (let n = first; ; n += every) {
+      const { app, headers, payer } = await prepare();
+      Object.assign(
+        deadlines,
+        Object.fromEntries(Object.keys(deadlines).map((name) => [name, OUT_OF_REACH_MS])),
+      );
+      const death = dieAt(n, moment);
+      let answered = false;
+      const finish = () => {
+        answered = true;
+      };
+      buy(app, headers, order).then(finish, finish);
+      while (death.calls() < n && !answered) await sleep(5);
+      const reached = death.calls() >= n;
+      // The last call's effect, where it is to have one; and whatever pauses pauses for ever.
+      if (reached) await sleep(LAST_PAUSE_MS);
+      death.revive();
+      if (!reached) {
+        closeApp();
+        break;
+      }
+      died++;
+      const context = `${moment} call ${n}`;
+      if ((await app.rows("paymentClaims")).length > 0) claimed++;
+      const ofDead = await leasesOf(app);
+      await timePasses(app, ofDead);
+      const answers = [await bought(app, headers, order, ofDead), await bought(app, headers, order, ofDead)];
+      expect([context, ...answers.map(({ status }) => status)]).toEqual([context, 200, 200]);
+      expect([context, answers[0]?.text]).toEqual([context, answers[1]?.text]);
+      const thief = await buy(app, headers, { userId: "mallory" });
+      expect([context, thief.body.reason]).toEqual([context, "payment_already_used"]);
+      expect([context, await usdcOf(payer)]).toEqual([context, ONE]);
+      expect(await app.rows("paymentClaims")).toMatchObject([{ state: "delivered" }]);
+      expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.any(String) }]);
+      closeApp();
+    }
+  }
+  return { died, claimed };
+}
+
+/** A payer who can pay twice, to see that they do not. */
+const twice = () => payer(chain, 2n * ONE);
+
+/** Declares the tests: the same promises for a sample of the deaths and for all of them. */
+export function paidCrashes(deaths: Deaths): void {
+  beforeAll(async () => {
+    chain = await startTestChain();
+  });
+  afterAll(() => chain.stop());
+  afterEach(closeApp);
+
+  describe(`dying at call ${deaths.first} and every ${deaths.every} from there`, () => {
+    test("of a report for a transaction's hash yields the report", async ({ annotate }) => {
+      const { died, claimed } = await rehearse(async () => {
+        const from = await twice();
+        const headers = { "X-PAYMENT": await transfer(chain, from) };
+        return { app: createPaidApp(chain), headers, payer: from.address };
+      }, deaths);
+      expect(died).toBeGreaterThanOrEqual(Math.floor(10 / deaths.every));
+      expect(claimed).toBeGreaterThanOrEqual(Math.floor(6 / deaths.every));
+      await annotate(`${died} deaths, ${claimed} of them with the payment claimed`, "figures");
+    }, 1_200_000);
+
+    test("of a report for a signed payment takes the money once and yields the report", async ({
+      annotate,
+    }) => {
+      const { died, claimed } = await rehearse(async () => {
+        const from = await twice();
+        return { app: createPaidApp(chain), headers: versionTwo(await authorize(from)), payer: from.address };
+      }, deaths);
+      expect(died).toBeGreaterThanOrEqual(Math.floor(20 / deaths.every));
+      expect(claimed).toBeGreaterThanOrEqual(Math.floor(15 / deaths.every));
+      await annotate(`${died} deaths, ${claimed} of them with the payment claimed`, "figures");
+    }, 1_200_000);
+
+    test("of a report for a payment that a facilitator carries out does so as well", async ({ annotate }) => {
+      const gas = await payer(chain);
+      const { died, claimed } = await rehearse(async () => {
+        const from = await twice();
+        const authorized = await authorize(from);
+        const env = { X402_RELAYER_PRIVATE_KEY: "", X402_FACILITATOR_URL: FACILITATOR };
+        const app = createPaidApp(chain, { env });
+        const inner = globalThis.fetch;
+        vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+          if (input !== `${FACILITATOR}/settle`) return inner(input, init);
+          const { status, transactionHash } = await send(chain, gas, settlementCall(authorized));
+          return Response.json({
+            success: status === "success",
+            transaction: transactionHash,
+            network: "base",
+          });
+        });
+        return { app, headers: versionOne(authorized), payer: from.address };
+      }, deaths);
+      expect(died).toBeGreaterThanOrEqual(Math.floor(15 / deaths.every));
+      expect(claimed).toBeGreaterThanOrEqual(Math.floor(10 / deaths.every));
+      await annotate(`${died} deaths, ${claimed} of them with the payment claimed`, "figures");
+    }, 1_200_000);
+  });
+}
