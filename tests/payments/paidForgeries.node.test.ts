@@ -7,7 +7,7 @@ import { proofText } from "../../convex/payments/hashProofs";
 import type { Chain } from "../../scripts/stack/chain";
 import { faucetAbi } from "../../scripts/stack/chain/abis";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf } from "../chain/support";
+import { clientOf, mined } from "../chain/support";
 import { freshAddress, startTestChain } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {

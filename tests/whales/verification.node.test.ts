@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
-import { clientOf, newWallet, signed } from "../chain/support";
+import { clientOf, mined, newWallet, signed } from "../chain/support";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 
@@ -40,7 +40,7 @@ async function sentBy(chain: Chain, to: `0x${string}`, data?: `0x${string}`): Pr
   );
   const client = clientOf(chain);
   const hash = await client.sendRawTransaction({ serializedTransaction });
-  await client.waitForTransactionReceipt({ hash });
+  await mined(chain, hash);
   return hash;
 }
 
