@@ -54,6 +54,18 @@ function hold(all?: { until: Promise<void> }): () => void {
   return () => vi.stubGlobal("fetch", inner);
 }
 
+/** How often the service has asked the chain for its fees from now on. */
+function feesAskedFor(): () => number {
+  const inner = globalThis.fetch;
+  let asked = 0;
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    const response = await inner(input, init);
+    if (typeof init?.body === "string" && init.body.includes("eth_maxPriorityFeePerGas")) asked++;
+    return response;
+  });
+  return () => asked;
+}
+
 describe("a settlement that the base fee has outgrown", () => {
   async function stuck() {
     const app = createPaidApp(chain);
@@ -95,7 +107,8 @@ describe("a settlement that the base fee has outgrown", () => {
     const { app, bought, first } = await stuck();
     const fee = (await feesOf(app)).maxFeePerGas;
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${fee.toString(16)}`]);
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    const looks = feesAskedFor();
+    await until(() => looks() >= 3);
     expect(await settlementOf(app)).toEqual(first);
     chain.miner.resume();
     expect((await bought).status).toBe(200);
