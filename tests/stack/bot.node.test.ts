@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { startStack, type Stack } from "../../scripts/stack/stack";
+import { bundled } from "./bundled";
 import { startProcess, startScript, type Ended } from "./processes";
 
 /** The bot's scripts, as a person runs them beside the local stack. */
@@ -20,9 +21,8 @@ afterAll(() => stack.stop());
 
 /** Types lines into `npm run bot`, and returns all it shows. */
 async function chat(lines: string[], args: string[] = []): Promise<string> {
-  const command = '"$0" --import tsx "$@"';
-  const node = ["-c", `printf '%s\\n' "$LINES_TYPED" | ${command}`, process.execPath];
-  const run = startProcess("sh", [...node, path.join(scripts, "bot.ts"), "--linger", "4", ...args], {
+  const node = ["-c", `printf '%s\\n' "$LINES_TYPED" | "$0" "$@"`, process.execPath];
+  const run = startProcess("sh", [...node, bundled(path.join(scripts, "bot.ts")), "--linger", "4", ...args], {
     PROVIDERS_PORT: new URL(stack.providersUrl).port,
     LINES_TYPED: lines.join("\n"),
   });
