@@ -60,12 +60,17 @@ export function startScript(file: string, args: string[], env: Record<string, st
   return startProcess(process.execPath, [bundled(file), ...args], env);
 }
 
-/** Runs a command that ends with the test at the latest. */
-export function startProcess(command: string, args: string[], env: Record<string, string> = {}): Started {
-  const child = spawn(command, args, {
-    env: { ...withoutProviders(process.env), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+/** Runs a command that ends with the test at the latest, with `input` typed into it. */
+export function startProcess(
+  command: string,
+  args: string[],
+  env: Record<string, string> = {},
+  input = "",
+): Started {
+  const child = spawn(command, args, { env: { ...withoutProviders(process.env), ...env }, stdio: "pipe" });
+  // A process may end without having read it.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input);
   const text = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk: Buffer) => (text.stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (text.stderr += chunk.toString()));

@@ -8,8 +8,8 @@ import { closeApp } from "../support/world";
 let chain: Chain;
 beforeAll(async () => {
   chain = await startTestChain();
-}, 120_000);
-afterAll(() => chain.stop(), 60_000);
+});
+afterAll(() => chain.stop());
 afterEach(closeApp);
 
 const ABSENT = `0x${"ab".repeat(32)}`;
@@ -57,7 +57,7 @@ test("a transaction that the chain has is verified; one that failed or is unknow
   expect(rows.map(({ checkAt }) => checkAt === FAR)).toEqual([true, true, false]);
   const { body } = await app.get("/mcp/whale-alerts");
   expect(body.alerts).toMatchObject([{ verified: false }, { verified: false }, { verified: true }]);
-}, 60_000);
+});
 
 test("a chain that is away leaves it unverified; later checks find it, and there are four in all", async () => {
   const hash = await sentBy(chain, freshAddress());
@@ -85,4 +85,4 @@ test("a chain that is away leaves it unverified; later checks find it, and there
     { verified: true, checks: 2, checkAt: FAR },
     { verified: false, checks: 4, checkAt: FAR },
   ]);
-}, 60_000);
+});
