@@ -20,6 +20,7 @@ const OUT_OF_REACH_MS = 3_600_000;
 /** The application pauses for so long at most between two looks at what it waits for. */
 const LONGEST_PAUSE_MS = 1_000;
 const SHORTENED_BY = 20;
+/** About what one look takes. */
 const LOOK_MS = 5;
 
 /** A chain of a test file's own, which keeps nothing. */
@@ -89,11 +90,21 @@ export function deadlineByHand(name: DeadlineName): () => void {
   return () => controller.abort(new DOMException("The time is up", "TimeoutError"));
 }
 
-/** The application's pauses, which let a real chain or another's work go on, take a twentieth of their time. */
+/**
+ * The application's pauses, which let a real chain or another's work go on, take a twentieth of their time; and longer
+ * where many wait at once, who would keep that work from going on by looking for it.
+ */
 function shortenPauses(): void {
-  vi.stubGlobal("setTimeout", (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
-    real.setTimeout(work, ms <= LONGEST_PAUSE_MS ? ms / SHORTENED_BY : ms, ...args),
-  );
+  let waiting = 0;
+  vi.stubGlobal("setTimeout", (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+    if (ms === 0 || ms > LONGEST_PAUSE_MS) return real.setTimeout(work, ms, ...args);
+    const pause = Math.min(ms, Math.max(ms / SHORTENED_BY, waiting * LOOK_MS));
+    waiting++;
+    return real.setTimeout(() => {
+      waiting--;
+      work(...args);
+    }, pause);
+  });
 }
 
 /** Blocks come when there is something for them, unless the test has paused the miner. */
