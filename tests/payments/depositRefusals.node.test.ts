@@ -2,7 +2,7 @@ import { encodeFunctionData, type Address, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { spendTransfer } from "../../convex/payments/transfers";
 import { faucetAbi, usdcAbi } from "../../scripts/stack/chain/abis";
-import { clientOf, mined, newWallet, send } from "../chain/support";
+import { mined, newWallet, send } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import {
   account,

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { clientOf, mined, newWallet } from "../chain/support";
+import { mined, newWallet } from "../chain/support";
 import {
   balanceOf,
   batchOf,
