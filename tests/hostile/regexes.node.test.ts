@@ -8,10 +8,9 @@ import { sources } from "./sources";
  * themselves (`npm run check:lint`); here is proved that it sees what it should, and that nothing is kept from it.
  */
 
-const ruleNames = ["regexp/no-super-linear-backtracking", "regexp/no-super-linear-move"] as const;
-const rules = {
-  [ruleNames[0]]: ["error", { report: "potential" }],
-  [ruleNames[1]]: ["error", { report: "potential" }],
+const rules: Linter.RulesRecord = {
+  "regexp/no-super-linear-backtracking": ["error", { report: "potential" }],
+  "regexp/no-super-linear-move": ["error", { report: "potential" }],
 };
 /** Names one of these rules, or no rule at all. */
 const EXEMPTS = /eslint-disable(?:-next-line|-line)?\s*(?:\*\/|$|.*regexp\/)/;
@@ -29,6 +28,6 @@ test.each([
   ["one made from a text", String.raw`new RegExp("^(?:a+)+$")`, "regexp/no-super-linear-backtracking"],
   ["a linear one", "/^a+b*$/", undefined],
 ])("%s is seen for what it is", (_, pattern, rule) => {
-  const found = new Linter().verify(`export const one = ${pattern};`, { plugins: { regexp }, rules });
+  const found = new Linter().verify(`export const one = ${pattern};`, [{ plugins: { regexp }, rules }]);
   expect(found.map(({ ruleId }) => ruleId)).toEqual(rule === undefined ? [] : [rule]);
 });
