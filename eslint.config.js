@@ -1,5 +1,6 @@
 import convexPlugin from "@convex-dev/eslint-plugin";
 import js from "@eslint/js";
+import regexp from "eslint-plugin-regexp";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
@@ -22,7 +23,11 @@ export default tseslint.config(
   },
   {
     files: ["convex/**/*.ts"],
+    plugins: { regexp },
     rules: {
+      // Texts come from strangers: no regular expression may take more than linear time, wherever it begins to look.
+      "regexp/no-super-linear-backtracking": ["error", { report: "potential" }],
+      "regexp/no-super-linear-move": ["error", { report: "potential" }],
       "@convex-dev/no-collect-in-query": "error",
       "@convex-dev/import-wrong-runtime": "error",
     },

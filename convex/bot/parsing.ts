@@ -11,7 +11,7 @@ export type ParsedCommand = {
   argument: string;
 };
 
-const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s+([\s\S]*))?$/;
+const COMMAND = /^\/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s([\s\S]*))?$/;
 
 /** `/name argument` or `/name@bot argument`; `null` for any other text. */
 export function parseCommand(text: string): ParsedCommand | null {

@@ -3,10 +3,14 @@ import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 
 import { base } from "viem/chains";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/stack/chain";
 import { RpcError } from "../../scripts/stack/chain/rpc";
+import { real } from "../../scripts/stack/real";
 
 /** A chain of a test's own, and what a wallet does with it. */
 
 export const PRICES = { ETH: 3_000.12, BTC: 65_000.5, USDC: 1.0001, USDT: 0.9998, DAI: 1 };
+
+/** Between two looks at something that is waited for. */
+const LOOK_MS = 5;
 
 export const seconds = () => Math.floor(Date.now() / 1_000);
 
@@ -24,8 +28,9 @@ export async function startTestChain(options: Partial<ChainOptions> = {}): Promi
   });
 }
 
+/** A test's own client: it reaches the chain whatever stands in for `fetch`, and waits for it however long it takes. */
 export function clientOf(chain: Chain) {
-  const transport = http(chain.url, { retryCount: 0 });
+  const transport = http(chain.url, { retryCount: 0, timeout: 600_000, fetchFn: real.fetch });
   return createPublicClient({ chain: base, transport, pollingInterval: 20, cacheTime: 0 });
 }
 
@@ -64,10 +69,17 @@ export async function send(
   account: PrivateKeyAccount,
   transaction: Send,
 ): Promise<TransactionReceipt> {
-  const client = clientOf(chain);
   const serializedTransaction = await signed(chain, account, transaction);
-  const hash = await client.sendRawTransaction({ serializedTransaction });
-  return client.waitForTransactionReceipt({ hash });
+  return mined(chain, await clientOf(chain).sendRawTransaction({ serializedTransaction }));
+}
+
+/** Waits until a transaction is mined, whatever comes of it. */
+export async function mined(chain: Chain, hash: Hex): Promise<TransactionReceipt> {
+  await until(async () => {
+    await chain.miner.look();
+    return (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
+  });
+  return clientOf(chain).getTransactionReceipt({ hash });
 }
 
 /** The revert's bytes when `from` called this at the head; `null` when it would go through. */
@@ -85,7 +97,7 @@ export async function revertOf(
   }
 }
 
-/** Waits for something that comes to be without anybody waiting for it. */
+/** Waits for something that comes to be without anybody waiting for it. The test's limit ends a wait in vain. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (!(await condition())) await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
 }

@@ -5,6 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startStack, type Stack } from "../../scripts/stack/stack";
+import { bundled } from "../stack/bundled";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -33,10 +34,9 @@ afterAll(async () => {
 async function doctor(
   args: string[] = ["--site", stack.siteUrl],
 ): Promise<{ code: unknown; output: string }> {
-  const tsx = path.join(repository, "node_modules/tsx/dist/loader.mjs");
-  const script = path.join(repository, "scripts/doctor/main.ts");
+  const script = bundled(path.join(repository, "scripts/doctor/main.ts"));
   const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, ["--import", tsx, script, ...args], {
+  const child = spawn(process.execPath, [script, ...args], {
     cwd: folder,
     env: { PATH, ...settings },
   });

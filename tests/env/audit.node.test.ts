@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { bundled } from "../stack/bundled";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -34,9 +35,8 @@ afterEach(async () => {
 });
 
 async function exported(args: string[], env: Record<string, string> = {}) {
-  const tsx = path.join(repository, "node_modules/tsx/dist/loader.mjs");
-  const script = path.join(repository, "scripts/audit/export.ts");
-  const child = spawn(process.execPath, ["--import", tsx, script, ...args], {
+  const script = bundled(path.join(repository, "scripts/audit/export.ts"));
+  const child = spawn(process.execPath, [script, ...args], {
     cwd: project,
     env: { ...process.env, ...env },
   });
@@ -52,22 +52,18 @@ async function exported(args: string[], env: Record<string, string> = {}) {
   return { code, subjects, stderr };
 }
 
-test("writes every page's lines and nothing else to its standard output", { timeout: 60_000 }, async () => {
+test("writes every page's lines and nothing else to its standard output", async () => {
   expect(await exported(["--prod"])).toEqual({ code: 0, subjects: ["a", "b", "c"], stderr: "" });
 });
 
-test(
-  "a trail that ends early is told, with the CLI's own word and exit code",
-  { timeout: 60_000 },
-  async () => {
-    const { code, subjects, stderr } = await exported(["--prod"], { CLI_EXIT: "3" });
-    expect({ code, subjects }).toEqual({ code: 3, subjects: ["a", "b"] });
-    expect(stderr).toContain("asked run ops/audit:page next --prod");
-    expect(stderr).toContain("The trail is not whole.");
-  },
-);
+test("a trail that ends early is told, with the CLI's own word and exit code", async () => {
+  const { code, subjects, stderr } = await exported(["--prod"], { CLI_EXIT: "3" });
+  expect({ code, subjects }).toEqual({ code: 3, subjects: ["a", "b"] });
+  expect(stderr).toContain("asked run ops/audit:page next --prod");
+  expect(stderr).toContain("The trail is not whole.");
+});
 
-test("an answer that is no page is no trail", { timeout: 60_000 }, async () => {
+test("an answer that is no page is no trail", async () => {
   const { code, stderr } = await exported([], { CLI_SAYS: "null" });
   expect(code).toBe(1);
   expect(stderr).toContain("The trail is not whole.");

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { variableNames } from "../../convex/lib/env";
 import { envFile } from "../../scripts/env/plan";
+import { bundled } from "../stack/bundled";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -37,9 +38,8 @@ afterEach(async () => {
 
 async function push(settings: string | null, args: string[] = [], env: Record<string, string> = {}) {
   if (settings !== null) await writeFile(path.join(project, ".env.local"), settings);
-  const tsx = path.join(repository, "node_modules/tsx/dist/loader.mjs");
-  const script = path.join(repository, "scripts/env/push.ts");
-  const child = spawn(process.execPath, ["--import", tsx, script, ...args], {
+  const script = bundled(path.join(repository, "scripts/env/push.ts"));
+  const child = spawn(process.execPath, [script, ...args], {
     cwd: project,
     env: { ...process.env, ...env },
   });

@@ -11,7 +11,7 @@ const SECRET_OF_DEPOSITS = "deposit-webhook-secret-of-the-fuzz";
 
 const UPSTREAM = /gateway|sentiment|agent API|swap provider|chain|facilitator|messenger/i;
 const STACK =
-  /\bat \S{1,100} ?\(?\S{1,200}:\d+:\d+|\.[jt]s:\d+|node_modules|node:internal|convex-test|Uncaught/;
+  /\bat \S{1,100} ?\(?\S{1,200}:\d+:\d+|\.[jt]s:\d+|node_modules|node:internal|scripts\/stack|Uncaught/;
 
 function problemsOf(
   { path, headers }: Attempt,

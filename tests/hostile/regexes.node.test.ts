@@ -1,120 +1,33 @@
-import ts from "typescript";
+import { Linter } from "eslint";
+import regexp from "eslint-plugin-regexp";
 import { expect, test } from "vitest";
-import { nodesOf, sources, type Source } from "./sources";
+import { sources } from "./sources";
 
 /**
- * Every regular expression of the service takes time in proportion to its text: each is tried on texts made to lead it
- * astray, which take a quadratic one a hundred times longer than this allows.
+ * Every regular expression of the service takes time in proportion to its text. The linter proves it from the patterns
+ * themselves (`npm run check:lint`); here is proved that it sees what it should, and that nothing is kept from it.
  */
 
-/** Short ones first: what explodes on them is not tried on long ones. */
-const LENGTHS = [26, 1_500, 20_000];
-/** CPU time per text, which a busy machine does not lengthen. */
-const ALLOWED_MS = 100;
+const rules: Linter.RulesRecord = {
+  "regexp/no-super-linear-backtracking": ["error", { report: "potential" }],
+  "regexp/no-super-linear-move": ["error", { report: "potential" }],
+};
+/** Names one of these rules, or no rule at all. */
+const EXEMPTS = /eslint-disable(?:-next-line|-line)?\s*(?:\*\/|$|.*regexp\/)/;
 
-type Literal = { where: string; regex: RegExp };
+test("no source file is exempt", () => {
+  const exempt = sources().flatMap(({ file, parsed }) =>
+    parsed.text.split("\n").flatMap((line) => (EXEMPTS.test(line) ? [`${file}: ${line.trim()}`] : [])),
+  );
+  expect(exempt).toEqual([]);
+});
 
-function literalsOf(source: Source): Literal[] {
-  return nodesOf(source, ts.isRegularExpressionLiteral).map(({ node, where }) => {
-    const end = node.text.lastIndexOf("/");
-    const flags = node.text.slice(end + 1).replace(/[gy]/g, "");
-    return { where: `${where} ${node.text}`, regex: new RegExp(node.text.slice(1, end), flags) };
-  });
-}
-
-/** What a repeated group could be made of: the pattern's own letters, and what the usual classes hold. */
-function unitsFor({ source }: RegExp): string[] {
-  const own = source.replace(/\\[a-zA-Z]|\{[\d,]+\}|[\\[\]()?:*+^$|]/g, "");
-  const usual = [
-    " ",
-    "\n",
-    "a",
-    "A",
-    "0",
-    "-",
-    ".",
-    "_",
-    ",",
-    "$",
-    "@",
-    "/",
-    "<",
-    "(",
-    "[",
-    "{",
-    '"',
-    "'",
-    "\\",
-    "é",
-    "🟢",
-  ];
-  const pairs = [
-    "a ",
-    "0.",
-    "a.",
-    "a,",
-    "0,",
-    "0 ",
-    " a0",
-    "[(",
-    "](",
-    "<a",
-    "\\n",
-    "a-",
-    "0x",
-    ". ",
-    "<b>",
-    "&a;",
-    "**",
-    "`a",
-  ];
-  return [...new Set([...usual, ...pairs, ...own, ...(own === "" ? [] : [own, own.slice(0, 3)])])];
-}
-
-function cpuMs(work: () => void): number {
-  const before = process.cpuUsage();
-  work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1_000;
-}
-
-/** The least of a few: a pause for the garbage of others is not the pattern's. */
-function costOf(regex: RegExp, text: string): number {
-  const first = cpuMs(() => regex.test(text));
-  return first < ALLOWED_MS
-    ? first
-    : Math.min(
-        first,
-        cpuMs(() => regex.test(text)),
-      );
-}
-
-function slowest({ regex }: Literal): { cost: number; on: string } {
-  const literalStart = /^\^?([\w@#/:<"'-]+)/.exec(regex.source)?.[1] ?? "";
-  for (const length of LENGTHS) {
-    for (const unit of unitsFor(regex)) {
-      for (const start of new Set(["", literalStart])) {
-        const cost = costOf(regex, `${start}${unit.repeat(Math.ceil(length / unit.length))}\u0000`);
-        if (cost >= ALLOWED_MS) return { cost, on: `${length} characters of ${JSON.stringify(unit)}` };
-      }
-    }
-  }
-  return { cost: 0, on: "" };
-}
-
-const literals = sources().flatMap(literalsOf);
-
-test("no regular expression takes more than linear time", () => {
-  expect(literals.length).toBeGreaterThan(40);
-  const slow = literals.flatMap((literal) => {
-    const { cost, on } = slowest(literal);
-    return cost < ALLOWED_MS ? [] : [`${literal.where}: ${cost.toFixed(0)} ms on ${on}`];
-  });
-  expect(slow).toEqual([]);
-}, 120_000);
-
-test("a quadratic and an exponential one are found", () => {
-  for (const regex of [/\s+$/, /^(?:a+)+$/]) {
-    expect(slowest({ where: "", regex }).cost).toBeGreaterThan(ALLOWED_MS);
-  }
-}, 120_000);
+test.each([
+  ["a quadratic one", String.raw`/\s+$/`, "regexp/no-super-linear-move"],
+  ["an exponential one", "/^(?:a+)+$/", "regexp/no-super-linear-backtracking"],
+  ["one made from a text", String.raw`new RegExp("^(?:a+)+$")`, "regexp/no-super-linear-backtracking"],
+  ["a linear one", "/^a+b*$/", undefined],
+])("%s is seen for what it is", (_, pattern, rule) => {
+  const found = new Linter().verify(`export const one = ${pattern};`, [{ plugins: { regexp }, rules }]);
+  expect(found.map(({ ruleId }) => ruleId)).toEqual(rule === undefined ? [] : [rule]);
+});

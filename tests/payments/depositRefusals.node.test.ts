@@ -2,7 +2,7 @@ import { encodeFunctionData, type Address, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import { spendTransfer } from "../../convex/payments/transfers";
 import { faucetAbi, usdcAbi } from "../../scripts/stack/chain/abis";
-import { clientOf, newWallet, send } from "../chain/support";
+import { mined, newWallet, send } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import {
   account,
@@ -22,7 +22,10 @@ import {
   platform,
   transferTo,
   USDC,
+  useChain,
 } from "./depositSupport";
+
+useChain();
 
 describe("what is no deposit", () => {
   test("a USDC look-alike", async () => {
@@ -34,7 +37,7 @@ describe("what is no deposit", () => {
     await link(app, wallet.address);
     const data = encodeFunctionData({ abi: faucetAbi, functionName: "mint", args: [wallet.address, USDC] });
     const minted = await chain.rpc("eth_sendTransaction", [{ from: account(3), to: lookAlike, data }]);
-    await clientOf(chain).waitForTransactionReceipt({ hash: hex.parse(minted) });
+    await mined(chain, hex.parse(minted));
     const paid = await send(chain, wallet, { to: lookAlike, data: transferTo(platform(), USDC) });
     expect([paid.status, paid.logs.length]).toEqual(["success", 1]);
     const { body } = await notify(app, { txHash: paid.transactionHash });
@@ -57,7 +60,7 @@ describe("what is no deposit", () => {
       await send(chain, wallet, { to: usdc, data: transferTo(NOBODY, USDC) }),
       await send(chain, wallet, { to: usdt, data: transferTo(platform(), USDC) }),
       await send(chain, wallet, { to: platform(), value: 1n }),
-      await clientOf(chain).waitForTransactionReceipt({ hash: hex.parse(own) }),
+      await mined(chain, hex.parse(own)),
     ];
     for (const { status, transactionHash } of receipts) {
       expect(status).toBe("success");

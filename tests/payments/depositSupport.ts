@@ -4,18 +4,22 @@ import { afterAll, afterEach, beforeAll, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
-import { clientOf, newWallet, send } from "../chain/support";
+import { clientOf, mined, newWallet, send } from "../chain/support";
 import { closeApp } from "../support/world";
 import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
 
 /** The deposit webhook on a chain of the test file's own, and people who pay. */
 
 export let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+
+/** To be called once by each test file. */
+export function useChain(): void {
+  beforeAll(async () => {
+    chain = await startTestChain();
+  });
+  afterAll(() => chain.stop());
+  afterEach(closeApp);
+}
 
 export const USDC = 1_000_000n;
 export const NOBODY: Address = "0x9999999999999999999999999999999999999999";
@@ -64,7 +68,7 @@ export async function cronsRun(app: WalletApp) {
   });
   await app.t.mutation(internal.payments.deposits.checkDue, {});
   await app.t.mutation(internal.payments.deposits.matchDue, {});
-  await app.settle(400);
+  await app.settle();
 }
 
 /** The chain does not answer until this is undone, or answers late. */
@@ -128,7 +132,7 @@ export async function batchOf(wallet: PrivateKeyAccount, amounts: readonly bigin
     maxPriorityFeePerGas: 1_000_000_000n,
   });
   const hash = await client.sendRawTransaction({ serializedTransaction: raw });
-  const receipt = await client.waitForTransactionReceipt({ hash });
+  const receipt = await mined(chain, hash);
   const ours = receipt.logs.filter(({ topics }) => topics[0]?.startsWith("0xddf252ad"));
   return { ...receipt, logs: ours };
 }

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
-import { clientOf, newWallet } from "../chain/support";
+import { mined, newWallet } from "../chain/support";
 import {
   balanceOf,
   batchOf,
@@ -20,7 +19,10 @@ import {
   transferTo,
   UNMATCHED,
   USDC,
+  useChain,
 } from "./depositSupport";
+
+useChain();
 
 describe("POST /indexer/deposit", () => {
   test.each([
@@ -84,7 +86,7 @@ describe("POST /indexer/deposit", () => {
     const sent = await chain.rpc("eth_sendTransaction", [
       { from: address, to: chain.addresses.tokens.USDC, data, gas: "0x30d40" },
     ]);
-    const receipt = await clientOf(chain).waitForTransactionReceipt({ hash: hex.parse(sent) });
+    const receipt = await mined(chain, hex.parse(sent));
     const { body } = await notify(app, { txHash: receipt.transactionHash.toUpperCase().replace("0X", "0x") });
     expect(body.credited).toMatchObject([{ txHash: receipt.transactionHash, credits: 100 }]);
     expect(await balanceOf(app)).toBe(100);
@@ -174,7 +176,6 @@ describe("POST /indexer/deposit", () => {
     const single = [];
     for (let i = 0; i < 30; i++) single.push((await pay(USDC, wallet)).txHash);
     const named = [batch.transactionHash, ...single].map((txHash) => ({ txHash }));
-    Object.assign(deadlines, { deposit: 30_000 });
     const { body } = await notify(app, { data: [...named, ...named] });
     expect([body.pending, body.ignored]).toEqual([[], []]);
     expect(body.credited).toHaveLength(150);

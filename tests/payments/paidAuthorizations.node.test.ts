@@ -6,8 +6,8 @@ import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, send, signed } from "../chain/support";
-import { startTestChain, type WalletApp } from "../support/walletApp";
+import { clientOf, send, signed, until } from "../chain/support";
+import { deadlineByHand, startTestChain, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {
   authorize,
@@ -49,20 +49,18 @@ async function received(work: () => Promise<void>): Promise<bigint> {
   return (await usdcOf(PLATFORM)) - before;
 }
 
-/** Lets every lease run out and the cron come by until the only claim is no longer being settled. */
+/** Lets the lease of the only claim run out and the cron come by, and waits until it is no longer being settled. */
 async function timePasses(app: WalletApp): Promise<void> {
-  for (let round = 0; round < 100; round++) {
-    await app.t.run(async (ctx) => {
-      for (const row of await ctx.db.query("paymentClaims").collect()) {
-        if (row.state === "settling") await ctx.db.patch("paymentClaims", row._id, { leaseUntil: 1 });
-      }
-    });
-    await app.t.mutation(internal.payments.claims.resumeLost, {});
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  await app.t.run(async (ctx) => {
+    for (const row of await ctx.db.query("paymentClaims").collect()) {
+      if (row.state === "settling") await ctx.db.patch("paymentClaims", row._id, { leaseUntil: 1 });
+    }
+  });
+  await app.t.mutation(internal.payments.claims.resumeLost, {});
+  await until(async () => {
     const [row] = await app.rows("paymentClaims");
-    if (row?.state === "delivered" || row?.state === "refused") return;
-  }
-  throw new Error("The claim never ended");
+    return row?.state === "delivered" || row?.state === "refused";
+  });
 }
 
 describe("a signed payment", () => {
@@ -154,15 +152,15 @@ describe("a signed payment", () => {
   test("survives a death between the stored bytes and their sending: the cron pays once, the same proof gets the report", async () => {
     const app = createPaidApp(chain);
     const header = versionTwo(await authorize(await payer(chain)));
+    const patienceEnds = deadlineByHand("caller");
     const inner = globalThis.fetch;
     vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
       const body = typeof init?.body === "string" ? init.body : "";
-      return body.includes("eth_sendRawTransaction")
-        ? new Promise<Response>(() => undefined)
-        : inner(input, init);
+      if (!body.includes("eth_sendRawTransaction")) return inner(input, init);
+      patienceEnds();
+      return new Promise<Response>(() => undefined);
     });
     const moved = await received(async () => {
-      deadlines.caller = 600;
       const late = await buy(app, header);
       expect([late.status, late.body.error]).toEqual([
         502,
@@ -170,7 +168,7 @@ describe("a signed payment", () => {
       ]);
       expect(late.headers.get("payment-response")).toBeNull();
       vi.stubGlobal("fetch", inner);
-      deadlines.caller = 20_000;
+      unreachDeadlines();
       await timePasses(app);
       expect((await buy(app, header)).status).toBe(200);
     });
@@ -398,6 +396,23 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
   });
 });
 
+/** The gateway keeps a report to itself until it is told to go on. */
+function holdReport(): { begun: Promise<void>; goOn: () => void } {
+  const inner = globalThis.fetch;
+  let begin = () => {};
+  let goOn = () => {};
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    if (typeof init?.body === "string" && init.body.includes("research_result")) {
+      begin();
+      await held;
+    }
+    return inner(input, init);
+  });
+  return { begun, goOn };
+}
+
 describe("a report that fails", () => {
   const short = JSON.stringify({
     fullAnalysis: "Quiet day.",
@@ -439,13 +454,18 @@ describe("a report that fails", () => {
     const header = versionOne(await authorize(privateKeyToAccount(generatePrivateKey()), {}));
     expect((await buy(app, header)).body.reason).toBe("insufficient_funds");
     const paid = versionOne(await authorize(await payer(chain)));
-    app.standins.fail("llm", { mode: "slow", ms: 2_000, schema: "research_result", times: 1 });
-    deadlines.caller = 1_200;
-    const late = await buy(app, paid);
+    const write = holdReport();
+    const patienceEnds = deadlineByHand("caller");
+    const waiting = buy(app, paid);
+    await write.begun;
+    patienceEnds();
+    const late = await waiting;
     expect([late.status, late.body.error]).toEqual([502, expect.stringContaining("nothing more is charged")]);
     expect(headerOf(late, "payment-response")).toMatchObject({ success: true });
-    deadlines.caller = 20_000;
-    expect((await buy(app, paid)).status).toBe(200);
+    unreachDeadlines();
+    const again = buy(app, paid);
+    write.goOn();
+    expect((await again).status).toBe(200);
     expect(writings(app)).toBe(1);
   });
 });

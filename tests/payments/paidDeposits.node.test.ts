@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { anonymisePayments } from "../../convex/payments/erasure";
 import { proofText } from "../../convex/payments/hashProofs";
 import type { Chain } from "../../scripts/stack/chain";
-import { startTestChain as startChainAt } from "../chain/support";
+import { startTestChain as startChainAt, until } from "../chain/support";
 import { startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {
@@ -115,11 +115,14 @@ describe("a transfer that reaches the deposit webhook", () => {
       const header = versionTwo(await authorize(from, { value: 3n * ONE }));
       await chain.miner.pause();
       const buying = buy(app, header, { userId: "alice" });
-      while ((await app.rows("paymentClaims"))[0]?.txHash === undefined) await sleep(10);
-      const txHash = String((await app.rows("paymentClaims"))[0]?.txHash);
+      const sentBy = async () => (await app.rows("paymentClaims"))[0]?.txHash;
+      await until(async () => {
+        const hash = await sentBy();
+        return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
+      });
+      const txHash = String(await sentBy());
       if (early) {
         // The webhook's provider sees the block before this service does.
-        await sleep(50);
         await chain.miner.mine();
         await webhook(app, txHash);
       }
@@ -198,5 +201,3 @@ test("a writing that was cut off is begun again by its payer", async () => {
   expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid", trouble: { code: "upstream" } }]);
   expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
 });
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

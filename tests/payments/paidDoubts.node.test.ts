@@ -5,8 +5,8 @@ import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, send, signed } from "../chain/support";
-import { startTestChain, type WalletApp } from "../support/walletApp";
+import { clientOf, send, signed, until } from "../chain/support";
+import { deadlineByHand, startTestChain, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import { browserOf } from "../web/support";
 import {
@@ -69,6 +69,17 @@ function behindFromBroadcast(): { catchUp: () => void } {
   return { catchUp: () => vi.stubGlobal("fetch", inner) };
 }
 
+/** The answer to a purchase whose settlement gives up when it has begun to doubt what it has sent. */
+async function boughtInDoubt(app: WalletApp, headers: Record<string, string>, body: object = {}) {
+  const giveUp = deadlineByHand("transaction");
+  const answer = buy(app, headers, body);
+  await until(async () => (await app.rows("paymentClaims"))[0]?.replacedSince !== undefined);
+  giveUp();
+  const answered = await answer;
+  unreachDeadlines();
+  return answered;
+}
+
 /** Makes the claim's doubt older than it takes to be believed, and its lease run out. */
 async function age(app: WalletApp, doubt: "replacedSince" | "unlocatedSince", ms: number) {
   await app.t.run(async (ctx) => {
@@ -84,9 +95,8 @@ describe("a payment that the service has settled, asked of a node that is behind
   test("is no 402: it is upstream trouble until the node has caught up", async () => {
     const app = createPaidApp(chain, { env: { BARE_HASH_PROOFS: "off" } });
     const header = versionOne(await authorize(await payer(chain)));
-    deadlines.transaction = 1_000;
     const node = behindFromBroadcast();
-    const first = await buy(app, header);
+    const first = await boughtInDoubt(app, header);
     expect([first.status, first.body.error]).toEqual([502, expect.stringContaining("same proof again")]);
     expect(await app.rows("paymentClaims")).toMatchObject([
       { state: "settling", settlement: { nonce: expect.any(Number) } },
@@ -105,9 +115,8 @@ describe("a payment that the service has settled, asked of a node that is behind
   test("that stays behind for ten minutes, is its payer's all the same once it is seen", async () => {
     const app = createPaidApp(chain, { env: { BARE_HASH_PROOFS: "off" } });
     const header = versionOne(await authorize(await payer(chain)));
-    deadlines.transaction = 1_000;
     const node = behindFromBroadcast();
-    await buy(app, header, { token: "BTC" });
+    await boughtInDoubt(app, header, { token: "BTC" });
     await age(app, "replacedSince", 61_000);
     await buy(app, header, { token: "BTC" });
     await age(app, "unlocatedSince", 601_000);

@@ -7,7 +7,7 @@ import { proofText } from "../../convex/payments/hashProofs";
 import type { Chain } from "../../scripts/stack/chain";
 import { faucetAbi } from "../../scripts/stack/chain/abis";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf } from "../chain/support";
+import { clientOf, mined } from "../chain/support";
 import { freshAddress, startTestChain } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {
@@ -47,7 +47,7 @@ async function refuse(proof: string, reason: string): Promise<void> {
 /** Sends from one of the chain's own accounts and waits until it is mined. */
 async function sendAs(from: Address, to: Address, data: Hex): Promise<string> {
   const sent = hash.parse(await chain.rpc("eth_sendTransaction", [{ from, to, data }]));
-  const { status } = await clientOf(chain).waitForTransactionReceipt({ hash: `0x${sent.slice(2)}` });
+  const { status } = await mined(chain, `0x${sent.slice(2)}`);
   expect(status).toBe("success");
   return sent;
 }

@@ -196,17 +196,17 @@ describe("a transaction's hash", () => {
     expect(writings(app)).toBe(1);
   });
 
-  test("sent a hundred times at once gives one report", async () => {
+  test("sent thirty times at once gives one report", async () => {
     const app = createPaidApp(chain);
     const hash = await transfer(chain, await payer(chain));
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, i) =>
+      Array.from({ length: 30 }, (_, i) =>
         buyWith(app, hash, { userId: i % 2 === 0 ? "alice" : `thief${i}` }),
       ),
     );
     const served = answers.filter(({ status }) => status === 200);
     const refused = answers.filter(({ status }) => status === 402);
-    expect(served.length + refused.length).toBe(100);
+    expect(served.length + refused.length).toBe(30);
     expect(served.length).toBeGreaterThan(0);
     expect(new Set(served.map(({ text }) => text)).size).toBe(1);
     expect(new Set(refused.map(({ body }) => body.reason))).toEqual(new Set(["payment_already_used"]));

@@ -3,10 +3,12 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Statement } from "../../convex/signals/eventChain";
 import { statisticsOf } from "../../convex/signals/statistics";
 import { emptyTotals } from "../../convex/signals/totals";
+import { bundled } from "../stack/bundled";
 import { rechained } from "./record";
 
 /** The command itself: against a file, against a server, and what it says and exits with. */
@@ -78,7 +80,7 @@ function verify(...args: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      ["--import", "tsx", "scripts/verifySignals.ts", ...args],
+      [bundled(fileURLToPath(new URL("../../scripts/verifySignals.ts", import.meta.url))), ...args],
       (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
     );
   });

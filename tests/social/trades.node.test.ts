@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
 import type { Chain } from "../../scripts/stack/chain";
+import { until } from "../chain/support";
+import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { activity, deliver, event, linkedUser, mention, SECRET, streamed } from "./support";
@@ -16,36 +17,31 @@ afterEach(closeApp);
 
 const ETHER = 10n ** 18n;
 const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function world({
   env = {},
   amounts = plenty,
 }: { env?: Record<string, string>; amounts?: Parameters<Chain["fund"]>[1] } = {}) {
   const app = createWalletApp(chain, { env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
-  const user = await linkedUser(app, () => app.settle(200));
+  const user = await linkedUser(app, () => app.settle());
   await app.fundedWallet(user.userId, amounts);
   return { app, ...user };
 }
 
 /** Waits until no mention is pending and every card is out; returns the newest, its trade, and the transactions but approvals. */
 async function outcome(app: WalletApp) {
-  for (let round = 0; round < 1_500; round++) {
-    const mentions = await app.rows("mentions");
+  await until(async () => {
     const told = (await app.rows("messages")).every(({ state }) => state !== "queued" && state !== "sending");
-    if (told && mentions.every(({ status }) => status !== "pending")) {
-      const row = mentions.at(-1);
-      const trades = await app.rows("trades");
-      const transactions = await app.rows("transactions");
-      return {
-        row,
-        trade: trades.find(({ _id }) => _id === row?.tradeId),
-        transactions: transactions.filter(({ request }) => request.kind !== "approve"),
-      };
-    }
-    await sleep(20);
-  }
-  throw new Error("A mention is still pending");
+    return told && (await app.rows("mentions")).every(({ status }) => status !== "pending");
+  });
+  const row = (await app.rows("mentions")).at(-1);
+  const trades = await app.rows("trades");
+  const transactions = await app.rows("transactions");
+  return {
+    row,
+    trade: trades.find(({ _id }) => _id === row?.tradeId),
+    transactions: transactions.filter(({ request }) => request.kind !== "approve"),
+  };
 }
 
 async function holdings(app: WalletApp, userId: string): Promise<Record<string, bigint>> {
@@ -279,46 +275,36 @@ describe("what moves nothing", () => {
 });
 
 describe("dying at any call to the outside", () => {
-  /** From the n-th outside call on, nothing answers: the process is gone. */
-  function dieAt(n: number, moment: "before" | "after") {
-    const inner = globalThis.fetch;
-    let calls = 0;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      calls++;
-      if (calls === n && moment === "after") await inner(input, init);
-      return calls >= n ? new Promise<Response>(() => undefined) : inner(input, init);
-    });
-    return { calls: () => calls, revive: () => vi.stubGlobal("fetch", inner) };
-  }
-
-  /** Lets every lease run out and the crons come by until all has ended. */
+  /** Lets the leases of what has died run out and the crons come by until all has ended. */
   async function timePasses(app: WalletApp): Promise<void> {
-    for (let round = 0; round < 200; round++) {
+    await app.t.run(async (ctx) => {
+      for (const row of await ctx.db.query("mentions").collect()) {
+        const lost = row.status === "pending" && row.resumeAt < Number.MAX_SAFE_INTEGER;
+        if (lost) await ctx.db.patch("mentions", row._id, { resumeAt: 0 });
+      }
+      for (const wallet of await ctx.db.query("wallets").collect()) {
+        await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
+      }
+      // A request whose driver has died is dropped once it has waited for a minute.
+      for (const row of await ctx.db.query("transactions").collect()) {
+        if (row.state === "prepared") await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
+      }
+    });
+    const crons = async () => {
       await app.t.run(async (ctx) => {
-        for (const row of await ctx.db.query("mentions").collect()) {
-          const lost = row.status === "pending" && row.resumeAt < Number.MAX_SAFE_INTEGER;
-          if (lost && round % 100 === 0) await ctx.db.patch("mentions", row._id, { resumeAt: 0 });
-        }
-        for (const wallet of await ctx.db.query("wallets").collect()) {
-          await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
-        }
         for (const row of await ctx.db.query("transactions").collect()) {
-          if (row.endedAt === undefined && row.state !== "prepared") {
-            await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
-          }
-          // A driver that died: its request is dropped once it has waited for a minute.
-          if (row.state === "prepared" && round > 20)
-            await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
+          const open = row.endedAt === undefined && row.state !== "prepared";
+          if (open) await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
         }
       });
       await app.t.mutation(internal.social.mentions.resumeLost, {});
       await app.t.mutation(internal.wallets.transactions.followUpDue, {});
-      await sleep(30);
-      const rows = await app.rows("mentions");
-      if (rows.every(({ status }) => status !== "pending")) return;
-    }
-    throw new Error("A mention never ended");
+    };
+    await cronsComeBy(crons, () => ended(app));
   }
+
+  const ended = async (app: WalletApp) =>
+    (await app.rows("mentions")).every(({ status }) => status !== "pending");
 
   test("moves the money at most once, and the mention says what the chain says", async () => {
     let died = 0;
@@ -328,14 +314,10 @@ describe("dying at any call to the outside", () => {
         const { app, browser } = await world({ amounts: { ETH: ETHER, USDC: 10_000_000n } });
         const friend = freshAddress();
         await allow(browser, friend);
-        Object.assign(deadlines, { llmInteractive: 60_000, chain: 60_000 });
         const death = dieAt(n, moment);
         await mention(app, `send 3 usdc to ${friend}`);
-        const ended = async () => (await app.rows("mentions")).every(({ status }) => status !== "pending");
-        while (death.calls() < n && !(await ended())) await sleep(5);
-        // The effect of the last call, where it is to have one.
-        if (moment === "after") await sleep(100);
-        const reached = !(await ended());
+        const over = until(() => ended(app)).then(() => false);
+        const reached = await Promise.race([death.dead, over]);
         death.revive();
         if (!reached) {
           closeApp();
@@ -361,7 +343,7 @@ describe("dying at any call to the outside", () => {
     }
     expect(died).toBeGreaterThanOrEqual(8);
     expect(moved).toBeGreaterThanOrEqual(6);
-  }, 240_000);
+  });
 
   test("between reading and trading, the reading is kept and the trade made once", async () => {
     const { app, browser } = await world();
@@ -375,7 +357,7 @@ describe("dying at any call to the outside", () => {
       return new Promise<Response>(() => undefined);
     });
     await mention(app, `send 3 usdc to ${friend}`);
-    while (asked === 0) await sleep(5);
+    await until(() => asked > 0);
     expect((await app.rows("mentions")).at(-1)).toMatchObject({ status: "pending", intent: { amount: "3" } });
     expect(await app.rows("transactions")).toEqual([]);
     vi.stubGlobal("fetch", inner);

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { startProcess, startScript, type Ended } from "./processes";
+import { bundled } from "./bundled";
+import { startProcess, startScript, type Ended, type Started } from "./processes";
 
 /** The bot's scripts, as a person runs them beside the local stack. */
 
@@ -18,17 +19,25 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-/** Types lines into `npm run bot`, and returns all it shows. */
-async function chat(lines: string[], args: string[] = []): Promise<string> {
-  const command = '"$0" --import tsx "$@"';
-  const node = ["-c", `printf '%s\\n' "$LINES_TYPED" | ${command}`, process.execPath];
-  const run = startProcess("sh", [...node, path.join(scripts, "bot.ts"), "--linger", "4", ...args], {
-    PROVIDERS_PORT: new URL(stack.providersUrl).port,
-    LINES_TYPED: lines.join("\n"),
-  });
-  const { code, stdout, stderr } = await run.ended;
-  expect([code, stderr]).toEqual([0, ""]);
+/** Types lines into `npm run bot`, and returns all it shows until it shows `last`. */
+async function chat(lines: string[], last: RegExp): Promise<string> {
+  const run = startBot(lines, ["--linger", "3600"]);
+  await run.output(last);
+  run.kill("SIGTERM");
+  const { stdout, stderr } = await run.ended;
+  expect(stderr).toBe("");
   return stdout;
+}
+
+function startBot(lines: string[], args: string[]): Started {
+  const PROVIDERS_PORT = new URL(stack.providersUrl).port;
+  const script = [bundled(path.join(scripts, "bot.ts")), ...args];
+  return startProcess(
+    process.execPath,
+    script,
+    { PROVIDERS_PORT },
+    lines.map((line) => `${line}\n`).join(""),
+  );
 }
 
 describe("npm run bot", () => {
@@ -38,7 +47,7 @@ describe("npm run bot", () => {
     await client.mutation(api.users.profile.signIn, {});
     const { code } = await client.mutation(api.messenger.linking.createCode, {});
 
-    const first = await chat(["/start", "/wallet", `/connect ${code}`]);
+    const first = await chat(["/start", "/wallet", `/connect ${code}`], /Your wallet on Base is 0x/);
     expect(first).toContain("you> /start\n╭──");
     expect(first).toContain("│ Welcome!");
     expect(first).toContain("│ /help: What I can do");
@@ -49,13 +58,14 @@ describe("npm run bot", () => {
     expect(first).toContain(`Your wallet on Base is ${walletAddress}`);
 
     await stack.chain?.fund(`0x${walletAddress.slice(2)}`, { ETH: 10n ** 18n, USDC: 5_250_000n });
-    const second = await chat(["/portfolio"]);
+    const second = await chat(["/portfolio"], /│ Total: \$/);
     expect(second).toMatch(/│ ETH {2}1 {2}\(\$[\d,]+\.\d\d\)\n│ USDC {2}5\.25 {2}\(\$5\.2\d\)\n/);
     expect(second).toMatch(/│ Total: \$[1-9]\d*,\d{3}\.\d\d\n/);
     expect(second).not.toContain("WETH");
 
-    const elsewhere = await chat(["/wallet"], ["--chat", "1002"]);
-    expect(elsewhere).not.toContain(walletAddress);
+    const elsewhere = await startBot(["/wallet"], ["--chat", "1002", "--linger", "0"]).ended;
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([0, ""]);
+    expect(elsewhere.stdout).not.toContain(walletAddress);
   });
 
   test("says so when there is no stack", async () => {

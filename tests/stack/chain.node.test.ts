@@ -124,20 +124,20 @@ test("a kept chain that is ahead of the machine's clock takes the application's 
   expect(Date.now()).toBeLessThan(head * 1_000);
 });
 
-test("at 480 times the speed no feed is ever older than its heartbeat, in the application's time", async () => {
+test("at 480 times the speed feeds and blocks follow the application's time, and are never ahead of it", async () => {
   const HEARTBEAT = 1_200;
   const { stack, chain } = await start({ speed: 480 });
-  const begin = stack.clock.now();
-  const ages: number[] = [];
-  while (stack.clock.now() - begin < 3 * HEARTBEAT * 1_000) {
+  const rounds = new Set<number>();
+  const end = stack.clock.now() / 1_000 + HEARTBEAT;
+  await until(async () => {
     const { updatedAt } = await round(chain, "ETH");
     const { timestamp } = await clientOf(chain).getBlock();
     const now = stack.clock.now() / 1_000;
-    ages.push(now - updatedAt);
     // What a contract or a call sees is the head's time: neither may be ahead of the clock.
     expect(Number(timestamp)).toBeLessThanOrEqual(now);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  expect(ages.length).toBeGreaterThan(20);
-  expect(Math.max(...ages)).toBeLessThan(HEARTBEAT);
+    expect(updatedAt).toBeLessThanOrEqual(now);
+    rounds.add(updatedAt);
+    return updatedAt > end;
+  });
+  expect(rounds.size).toBeGreaterThan(1);
 });

@@ -6,7 +6,7 @@ import { makeFunctionReference } from "convex/server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { measure } from "../../scripts/stack/host/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { directory, startScript, temporaryDirectory } from "./processes";
+import { directory, startModules, temporaryDirectory } from "./processes";
 
 const hostScript = fileURLToPath(new URL("host.ts", import.meta.url));
 
@@ -170,7 +170,7 @@ test("an accelerated stack's time flies for the application and for nobody else"
 test("after kill -9 all rows are back, a pending function runs, and an action that was cut off does not", async () => {
   const dataDir = await temporaryDirectory();
   const start = async () => {
-    const host = startScript(hostScript, [dataDir], { LOCAL_ENV_FILE: "/dev/null" });
+    const host = startModules(hostScript, [dataDir], { LOCAL_ENV_FILE: "/dev/null" });
     const [, apiUrl = ""] = await host.output(/^up (\S+)$/m);
     return { host, client: new ConvexHttpClient(apiUrl) };
   };

@@ -104,8 +104,8 @@ test("a shift goes on after kill -9 in the middle of a collection, and the chain
   expect(await third.status()).toMatchObject({ activeJob: { jobId, status: "active" } });
   expect(await rowsOf("dataPoints")).toEqual(dataPoints);
 
-  const notices = [...noticesBefore, ...noticesOfSecond, ...(await third.notices())];
-  expect([1, 2]).toContain(notices.length);
-  expect(new Set(notices.map(({ text }) => text)).size).toBe(1);
+  // Later ones are of later work: how much of that there is depends on how long this took.
+  const told = [...noticesBefore, ...noticesOfSecond, ...(await third.notices())].map(({ text }) => text);
+  expect([1, 2]).toContain(told.filter((text) => text === told[0]).length);
   expect(await third.kill("SIGTERM")).toBe(0);
 });

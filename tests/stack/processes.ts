@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { bundled } from "./bundled";
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
 export type Started = {
@@ -36,7 +37,7 @@ export const freePorts = {
 
 /** Runs `npm start`'s script on free ports. */
 export function startMain(args: string[], env: Record<string, string> = {}): Started {
-  return startScript(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });
+  return startModules(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });
 }
 
 /** What the banner of a stack's process tells. */
@@ -49,17 +50,27 @@ export async function addressesOf(
   return { site, standins, chain };
 }
 
-/** Runs a TypeScript file of this repository in a process that ends with the test at the latest. */
-export function startScript(file: string, args: string[], env: Record<string, string> = {}): Started {
+/** Runs a script that loads the application, module by module, in a process that ends with the test at the latest. */
+export function startModules(file: string, args: string[], env: Record<string, string> = {}): Started {
   return startProcess(process.execPath, ["--import", "tsx", file, ...args], env);
 }
 
-/** Runs a command that ends with the test at the latest. */
-export function startProcess(command: string, args: string[], env: Record<string, string> = {}): Started {
-  const child = spawn(command, args, {
-    env: { ...withoutProviders(process.env), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+/** Runs any other script of this repository in a process that ends with the test at the latest. */
+export function startScript(file: string, args: string[], env: Record<string, string> = {}): Started {
+  return startProcess(process.execPath, [bundled(file), ...args], env);
+}
+
+/** Runs a command that ends with the test at the latest, with `input` typed into it. */
+export function startProcess(
+  command: string,
+  args: string[],
+  env: Record<string, string> = {},
+  input = "",
+): Started {
+  const child = spawn(command, args, { env: { ...withoutProviders(process.env), ...env }, stdio: "pipe" });
+  // A process may end without having read it.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input);
   const text = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk: Buffer) => (text.stdout += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (text.stderr += chunk.toString()));

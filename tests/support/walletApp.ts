@@ -1,11 +1,27 @@
+import { vi } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
 import { startChain, type Chain } from "../../scripts/stack/chain";
 import { pricesOf } from "../../scripts/stack/localChain";
+import { real } from "../../scripts/stack/real";
 import { createMarket } from "../../scripts/stack/standins/market";
 import { createWorld, verbs, type WorldOptions } from "./world";
 
-/** The application under test in real time, on a real local chain. */
+/**
+ * The application under test on a real local chain, in real time that no outcome depends on: its deadlines are out of
+ * reach unless a test sets them, its pauses are short, and what it sends is mined when it is sent.
+ */
 
 export type WalletApp = ReturnType<typeof createWalletApp>;
+
+type DeadlineName = keyof typeof deadlines;
+
+/** Longer than a test may take. */
+const OUT_OF_REACH_MS = 3_600_000;
+/** The application pauses for so long at most between two looks at what it waits for. */
+const LONGEST_PAUSE_MS = 1_000;
+const SHORTENED_BY = 20;
+/** About what one look takes. */
+const LOOK_MS = 5;
 
 /** A chain of a test file's own, which keeps nothing. */
 export function startTestChain(): Promise<Chain> {
@@ -23,12 +39,22 @@ export function startTestChain(): Promise<Chain> {
 export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   const world = createWorld({ chainUrl: () => chain.url, ...options });
   const http = verbs(world.call);
+  unreachDeadlines();
+  shortenPauses();
+  mineWhatIsSent(chain);
 
-  /** Lets scheduled work end, as far as it does within some real time. */
-  async function settle(ms = 300): Promise<void> {
-    const until = performance.now() + ms;
-    while (performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 10));
-    await world.t.finishInProgressScheduledFunctions();
+  /** Waits until no scheduled work is due or under way. */
+  async function settle(): Promise<void> {
+    for (;;) {
+      await world.t.finishInProgressScheduledFunctions();
+      const jobs = await world.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+      const busy = jobs.some(
+        ({ state, scheduledTime }) =>
+          state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now()),
+      );
+      if (!busy) return;
+      await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
+    }
   }
 
   /** A user's custody wallet with money in it. */
@@ -41,6 +67,55 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   }
 
   return { ...world, ...http, settle, fundedWallet, chain };
+}
+
+/** Nothing is given up because the machine is slow. */
+export function unreachDeadlines(): void {
+  for (const name of Object.keys(deadlines) as DeadlineName[]) deadlines[name] = OUT_OF_REACH_MS;
+}
+
+/**
+ * Makes one of the service's deadlines pass when the test says so, by calling what this returns, and not before. After
+ * that it has passed for whatever starts with it, until the test sets it anew.
+ */
+export function deadlineByHand(name: DeadlineName): () => void {
+  const controller = new AbortController();
+  // By its length the deadline is told from others.
+  const mark = OUT_OF_REACH_MS + 1 + Object.keys(deadlines).indexOf(name);
+  deadlines[name] = mark;
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) =>
+    ms === mark ? controller.signal : timeout(ms),
+  );
+  return () => controller.abort(new DOMException("The time is up", "TimeoutError"));
+}
+
+/**
+ * The application's pauses, which let a real chain or another's work go on, take a twentieth of their time; and longer
+ * where many wait at once, who would keep that work from going on by looking for it.
+ */
+function shortenPauses(): void {
+  let waiting = 0;
+  vi.stubGlobal("setTimeout", (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
+    if (ms === 0 || ms > LONGEST_PAUSE_MS) return real.setTimeout(work, ms, ...args);
+    const pause = Math.min(ms, Math.max(ms / SHORTENED_BY, waiting * LOOK_MS));
+    waiting++;
+    return real.setTimeout(() => {
+      waiting--;
+      work(...args);
+    }, pause);
+  });
+}
+
+/** Blocks come when there is something for them, unless the test has paused the miner. */
+function mineWhatIsSent(chain: Chain): void {
+  const inner = globalThis.fetch;
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    const response = await inner(input, init);
+    const sends = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
+    if (sends) await chain.miner.look();
+    return response;
+  });
 }
 
 function isHexAddress(text: string): text is `0x${string}` {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
+import { until } from "../chain/support";
 import { closeApp } from "../support/world";
 import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
 
@@ -46,7 +47,8 @@ async function allow(owner: string, token: `0x${string}`, amount: bigint): Promi
   const data = `0x095ea7b3${chain.addresses.permit2.slice(2).toLowerCase().padStart(64, "0")}${word(amount)}`;
   await chain.rpc("anvil_impersonateAccount", [owner]);
   await chain.rpc("eth_sendTransaction", [{ from: owner, to: token, data }]);
-  while ((await allowance(owner, token)) !== amount) await new Promise((r) => setTimeout(r, 10));
+  await chain.miner.look();
+  expect(await allowance(owner, token)).toBe(amount);
 }
 
 describe("POST /mcp/defi/swap", () => {
@@ -224,7 +226,7 @@ describe("two swaps of one token at once", () => {
       try {
         const ask = (amount: string) => swap(app, { fromToken, toToken: "DAI", amount });
         const first = ask("9000000");
-        while ((await app.rows("transactions")).length === 0) await new Promise((r) => setTimeout(r, 5));
+        await until(async () => (await app.rows("transactions")).length > 0);
         const answers = await Promise.all([first, ask("4000000")]);
         expect(answers.map(({ status, body }) => [status, body.status])).toEqual([
           [200, "confirmed"],

@@ -4,7 +4,14 @@ import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Chain } from "../../scripts/stack/chain";
 import { closeApp } from "../support/world";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { until } from "../chain/support";
+import {
+  createWalletApp,
+  freshAddress,
+  startTestChain,
+  unreachDeadlines,
+  type WalletApp,
+} from "../support/walletApp";
 
 let chain: Chain;
 beforeAll(async () => {
@@ -101,7 +108,7 @@ describe("a transaction on its way", () => {
       error: "Another transaction took this one's place",
     });
     expect(await etherOf(to)).toBe(0n);
-    deadlines.receipt = 15_000;
+    unreachDeadlines();
     expect((await send(app, { toAddress: to, amount: "6" })).body.status).toBe("confirmed");
     expect((await app.rows("transactions"))[1]?.nonce).toBe(1);
   });
@@ -138,14 +145,13 @@ describe("a transaction on its way", () => {
     expect([lost.status, lost.body.status]).toEqual([200, "submitted"]);
     // With nothing behind it the wallet's driver ends; the follow-up goes on asking, at its own pace.
     const isDriven = async () => (await app.rows("wallets"))[0]?.driverUntil !== 0;
-    for (let i = 0; i < 300 && (await isDriven()); i++) await new Promise((r) => setTimeout(r, 10));
-    expect(await isDriven()).toBe(false);
+    await until(async () => !(await isDriven()));
     expect((await app.rows("transactions"))[0]?.state).toBe("unknown");
     deadlines.transaction = 400;
     const held = await send(app, { amount: "12" });
     expect([held.status, held.body.error]).toEqual([502, expect.stringContaining("nothing was moved")]);
     vi.stubGlobal("fetch", inner);
-    Object.assign(deadlines, { transaction: 24_000, receipt: 15_000 });
+    unreachDeadlines();
     const next = await send(app, { amount: "13" });
     expect(next.body.status).toBe("confirmed");
     expect(await followUp(app)).toMatchObject({ state: "confirmed" });
@@ -241,10 +247,9 @@ describe("a transaction on its way", () => {
   });
 });
 
-async function waitUntilMined(hash: string): Promise<void> {
-  for (let i = 0; i < 500; i++) {
-    if ((await chain.rpc("eth_getTransactionReceipt", [hash])) !== null) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("The transaction was not mined");
+function waitUntilMined(hash: string): Promise<void> {
+  return until(async () => {
+    await chain.miner.look();
+    return (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
+  });
 }

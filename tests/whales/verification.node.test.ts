@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
-import { clientOf, newWallet, signed } from "../chain/support";
+import { clientOf, mined, newWallet, signed } from "../chain/support";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 
 let chain: Chain;
 beforeAll(async () => {
   chain = await startTestChain();
-}, 120_000);
-afterAll(() => chain.stop(), 60_000);
+});
+afterAll(() => chain.stop());
 afterEach(closeApp);
 
 const ABSENT = `0x${"ab".repeat(32)}`;
@@ -40,7 +40,7 @@ async function sentBy(chain: Chain, to: `0x${string}`, data?: `0x${string}`): Pr
   );
   const client = clientOf(chain);
   const hash = await client.sendRawTransaction({ serializedTransaction });
-  await client.waitForTransactionReceipt({ hash });
+  await mined(chain, hash);
   return hash;
 }
 
@@ -57,7 +57,7 @@ test("a transaction that the chain has is verified; one that failed or is unknow
   expect(rows.map(({ checkAt }) => checkAt === FAR)).toEqual([true, true, false]);
   const { body } = await app.get("/mcp/whale-alerts");
   expect(body.alerts).toMatchObject([{ verified: false }, { verified: false }, { verified: true }]);
-}, 60_000);
+});
 
 test("a chain that is away leaves it unverified; later checks find it, and there are four in all", async () => {
   const hash = await sentBy(chain, freshAddress());
@@ -85,4 +85,4 @@ test("a chain that is away leaves it unverified; later checks find it, and there
     { verified: true, checks: 2, checkAt: FAR },
     { verified: false, checks: 4, checkAt: FAR },
   ]);
-}, 60_000);
+});

@@ -1,19 +1,28 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { format } from "prettier";
 import * as z from "zod";
+import {
+  ownCompilation,
+  ownContracts,
+  permit2Compilation,
+  PERMIT2,
+  publishedPermit2,
+  type Compilation,
+} from "./compilation";
+import { FINGERPRINT, fingerprintOf } from "./fingerprint";
 
 /**
- * Compiles the local chain's contracts and writes one artifact per contract: `tsx build.ts [directory]`. Without a
- * directory it renews the committed ones. To be run as a process of its own: the compilers leave handlers behind.
+ * Compiles the local chain's contracts, which takes most of a minute, and renews the committed artifacts: one per
+ * contract, and their fingerprint. With `--check` it writes nothing, and fails when they are not what it would write.
+ * To be run as a process of its own: the compilers leave handlers behind.
  */
 
-const here = import.meta.dirname;
+const committed = path.join(import.meta.dirname, "artifacts");
+
 const require = createRequire(import.meta.url);
-/** Imports from here are found from the one package that holds both. */
-const PERMIT2 = "lib/permit2/src/Permit2.sol";
-const permit2Root = path.dirname(require.resolve("@uniswap/v4-periphery/package.json"));
 
 type Compiler = { compile(input: string): string };
 
@@ -41,12 +50,9 @@ const outputShape = z.object({
   contracts: z.record(z.string(), z.record(z.string(), contractShape)).default({}),
 });
 
-/** A source file: the name the compiler knows it by, and its place on the disk. */
-type Source = { name: string; file: string };
-
 async function buildAll(directory: string): Promise<void> {
-  const own = (await readdir(path.join(here, "contracts"))).filter((name) => name.endsWith(".sol")).sort();
-  const compiled = await compileOwn(own);
+  const own = await ownContracts();
+  const compiled = run(await ownCompilation());
   const contracts = new Map(own.map((name) => [path.parse(name).name, contractIn(compiled, name)]));
   contracts.set("Permit2", await compilePermit2());
 
@@ -56,33 +62,13 @@ async function buildAll(directory: string): Promise<void> {
     const text = await format(artifact, { parser: "json", printWidth: 110 });
     await writeFile(path.join(directory, `${name}.json`), text);
   }
+  const fingerprint = `${JSON.stringify(await fingerprintOf(directory), null, 2)}\n`;
+  await writeFile(path.join(directory, FINGERPRINT), fingerprint);
 }
 
-async function compileOwn(names: string[]): Promise<z.infer<typeof outputShape>> {
-  const roots = names.map((name) => ({ name, file: path.join(here, "contracts", name) }));
-  const sources = await withImports(roots, (name) => ({ name, file: require.resolve(name) }));
-  return run("solc", sources, {
-    evmVersion: "cancun",
-    optimizer: { enabled: true, runs: 200 },
-    metadata: { appendCBOR: false, bytecodeHash: "none" },
-  });
-}
-
-/** Uniswap's own sources, with the settings of their deployment. @throws Error when the code is not theirs. */
+/** @throws Error when the code is not Uniswap's. */
 async function compilePermit2(): Promise<Contract> {
-  const solmate = "lib/permit2/lib/solmate/";
-  const place = (name: string) => path.join(permit2Root, name.replace(/^solmate\//, solmate));
-  const sources = await withImports([{ name: PERMIT2, file: place(PERMIT2) }], (name) => {
-    const mapped = name.replace(/^solmate\//, solmate);
-    return { name: mapped, file: place(mapped) };
-  });
-  const compiled = run("solc-0817", sources, {
-    viaIR: true,
-    optimizer: { enabled: true, runs: 1_000_000 },
-    metadata: { bytecodeHash: "none" },
-    remappings: [`solmate/=${solmate}`],
-  });
-  const contract = contractIn(compiled, PERMIT2);
+  const contract = contractIn(run(await permit2Compilation()), PERMIT2);
   const { object, immutableReferences } = contract.evm.deployedBytecode;
   const published = Buffer.from(await publishedPermit2(), "hex");
   for (const { start, length } of Object.values(immutableReferences).flat()) {
@@ -94,41 +80,7 @@ async function compilePermit2(): Promise<Contract> {
   return contract;
 }
 
-/** The runtime code that Uniswap's package holds precompiled. */
-async function publishedPermit2(): Promise<string> {
-  const text = await readFile(path.join(permit2Root, "lib/permit2/test/utils/DeployPermit2.sol"), "utf8");
-  const code = /hex"([0-9a-f]+)"/.exec(text)?.[1];
-  if (code === undefined) throw new Error("Uniswap's package holds no precompiled Permit2");
-  return code;
-}
-
-/**
- * All sources that `roots` need, in the order of their names: with the code generator of Permit2's compiler the layout
- * of the code depends on that order, and on all of them being given up front.
- */
-async function withImports(
-  roots: Source[],
-  locate: (name: string) => Source,
-): Promise<Record<string, { content: string }>> {
-  const found = new Map<string, { content: string }>();
-  const queue = [...roots];
-  for (let source = queue.pop(); source !== undefined; source = queue.pop()) {
-    if (found.has(source.name)) continue;
-    const content = await readFile(source.file, "utf8");
-    found.set(source.name, { content });
-    for (const [, imported = ""] of content.matchAll(/^\s*import\s(?:[^"';]*\sfrom\s*)?["']([^"']+)["']/gm)) {
-      const relative = imported.startsWith(".");
-      queue.push(locate(relative ? path.posix.join(path.posix.dirname(source.name), imported) : imported));
-    }
-  }
-  return Object.fromEntries([...found].sort(([one], [other]) => (one < other ? -1 : 1)));
-}
-
-function run(
-  compiler: "solc" | "solc-0817",
-  sources: Record<string, { content: string }>,
-  settings: Record<string, unknown>,
-): z.infer<typeof outputShape> {
+function run({ compiler, sources, settings }: Compilation): z.infer<typeof outputShape> {
   const loaded: unknown = require(compiler);
   const outputSelection = { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode"] } };
   const input = { language: "Solidity", sources, settings: { ...settings, outputSelection } };
@@ -146,4 +98,29 @@ function contractIn(output: z.infer<typeof outputShape>, file: string): Contract
   return contract;
 }
 
-await buildAll(path.resolve(process.argv[2] ?? path.join(here, "artifacts")));
+/** The artifacts that are not what the sources compile to. */
+async function outdated(): Promise<string[]> {
+  const directory = await mkdtemp(path.join(tmpdir(), "artifacts-"));
+  try {
+    await buildAll(directory);
+    const names = [...new Set([...(await readdir(directory)), ...(await readdir(committed))])];
+    const textIn = (folder: string, name: string) =>
+      readFile(path.join(folder, name), "utf8").catch(() => null);
+    const same = await Promise.all(
+      names.map(async (name) => (await textIn(directory, name)) === (await textIn(committed, name))),
+    );
+    return names.filter((_, index) => same[index] === false);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+if (process.argv.includes("--check")) {
+  const names = await outdated();
+  if (names.length > 0) {
+    console.error(`Not what the contracts compile to: ${names.join(", ")}`);
+    process.exitCode = 1;
+  }
+} else {
+  await buildAll(committed);
+}

@@ -23,7 +23,7 @@ export type Chain = {
   url: string;
   /** @throws RpcError for a refusal of the node's. */
   rpc(method: string, params?: readonly unknown[]): Promise<unknown>;
-  miner: Pick<Miner, "mine" | "pause" | "resume" | "paused">;
+  miner: Pick<Miner, "mine" | "look" | "pause" | "resume" | "paused">;
   feeds: Pick<Feeds, "tick" | "set" | "pause" | "resume">;
   /** The node's ten accounts, of `DEV_MNEMONIC`. */
   accounts: readonly Address[];

@@ -10,6 +10,8 @@ import { hexShape, type Rpc } from "./rpc";
 export type Miner = {
   /** Mines one block now, even when paused. */
   mine(): Promise<void>;
+  /** Does at once what the miner would do a moment later: mines a block if anything is pending, unless paused. */
+  look(): Promise<void>;
   /** From when this resolves, nothing is mined on its own, and what is sent stays pending. */
   pause(): Promise<void>;
   resume(): void;
@@ -86,6 +88,7 @@ export function startMiner(options: {
 
   return {
     mine: () => inTurn(mineNow),
+    look: () => inTurn(look),
     pause: () => {
       paused = true;
       return inTurn(() => Promise.resolve());

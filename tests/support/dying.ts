@@ -1,0 +1,39 @@
+import { vi } from "vitest";
+import { real } from "../../scripts/stack/real";
+
+/** The service dies at one of its calls to the outside, and what happens after that. */
+
+export type Moment = "before" | "after";
+
+/** So many looks are taken between two visits of the crons. */
+const LOOKS = 10;
+const LOOK_MS = 5;
+
+/**
+ * From the n-th outside call on nothing answers: the process is gone. It dies before the call leaves, or after its
+ * effect.
+ */
+export function dieAt(n: number, moment: Moment): { dead: Promise<true>; revive: () => void } {
+  const inner = globalThis.fetch;
+  let calls = 0;
+  let die = (_: true) => {};
+  const dead = new Promise<true>((resolve) => (die = resolve));
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    const call = ++calls;
+    if (call === n && moment === "after") await inner(input, init);
+    if (call === n) die(true);
+    return call >= n ? new Promise<Response>(() => undefined) : inner(input, init);
+  });
+  return { dead, revive: () => vi.stubGlobal("fetch", inner) };
+}
+
+/** Has the crons come by, again and again, until all has ended. */
+export async function cronsComeBy(crons: () => Promise<void>, ended: () => Promise<boolean>): Promise<void> {
+  for (;;) {
+    await crons();
+    for (let look = 0; look < LOOKS; look++) {
+      if (await ended()) return;
+      await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
+    }
+  }
+}
