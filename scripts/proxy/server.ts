@@ -60,5 +60,5 @@ function parsed<Shape extends z.ZodMiniType>(shape: Shape, params: unknown): z.o
   const result = shape.safeParse(params);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  throw new RpcError(INVALID_PARAMS, `Invalid parameters: ${issue?.path.join(".")} ${issue?.message}`);
+  throw new RpcError(INVALID_PARAMS, `Invalid parameters: ${issue?.path.join(".")} is missing or wrong`);
 }
