@@ -166,7 +166,7 @@ const recap: MountedEndpoint = endpoint({
       ethWins: 0,
       ethLosses: 1,
       ethWinrate: 0,
-      ethBestPnl: -1.1,
+      ethBestPnl: 0,
       ethWorstPnl: -1.1,
       totalWinrate: 50,
       avgPnl: -0.06,
@@ -210,7 +210,7 @@ const recap: MountedEndpoint = endpoint({
       totalWinrate: both.winrate,
       avgPnl: both.avgPnl,
       aiReview:
-        review ?? (signals.length === 0 ? "No signal was issued yet." : "No review is available yet."),
+        review ?? (signals.length === 0 ? "No signal was issued today yet." : "No review is available yet."),
     };
   },
 });
