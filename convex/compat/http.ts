@@ -75,6 +75,8 @@ const history: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/history",
   summary: "Signals of the last days, newest first; now /mcp/signals/history.",
+  description:
+    "A window of whole days back from now, to the moment. `isWin` is null while a signal is open, and when it expired.",
   needs: [],
   example: {
     input: { token: "BTC", days: 7 },
@@ -120,6 +122,8 @@ const whales: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/whales/latest",
   summary: "Whale alerts of the last hours, newest first, at most 500; now /mcp/whale-alerts.",
+  description:
+    "`significance` is HIGH from 10 million USD; `implication` is one fixed sentence per kind of movement.",
   needs: [],
   example: {
     input: { hours: 24 },
