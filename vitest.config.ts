@@ -10,7 +10,7 @@ export const convex = {
   environment: "edge-runtime",
   include: ["tests/**/*.test.ts"],
   exclude: ["tests/**/*.node.test.ts", ...ELSEWHERE],
-  testTimeout: 60_000,
+  testTimeout: 300_000,
 } satisfies TestProjectInlineConfiguration["test"];
 
 /** In Node: what drives a chain, a process or a stand-in. */
@@ -18,8 +18,9 @@ export const node = {
   environment: "node",
   include: ["tests/**/*.node.test.ts"],
   exclude: ELSEWHERE,
-  testTimeout: 120_000,
-  hookTimeout: 60_000,
+  // They end what hangs, and nothing else.
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
 } satisfies TestProjectInlineConfiguration["test"];
 
 export default defineConfig({

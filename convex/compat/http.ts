@@ -75,6 +75,8 @@ const history: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/history",
   summary: "Signals of the last days, newest first; now /mcp/signals/history.",
+  description:
+    "A window of whole days back from now, to the moment. `isWin` is null while a signal is open, and when it expired.",
   needs: [],
   example: {
     input: { token: "BTC", days: 7 },
@@ -120,6 +122,8 @@ const whales: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/whales/latest",
   summary: "Whale alerts of the last hours, newest first, at most 500; now /mcp/whale-alerts.",
+  description:
+    "`significance` is HIGH from 10 million USD; `implication` is one fixed sentence per kind of movement.",
   needs: [],
   example: {
     input: { hours: 24 },
@@ -166,7 +170,7 @@ const recap: MountedEndpoint = endpoint({
       ethWins: 0,
       ethLosses: 1,
       ethWinrate: 0,
-      ethBestPnl: -1.1,
+      ethBestPnl: 0,
       ethWorstPnl: -1.1,
       totalWinrate: 50,
       avgPnl: -0.06,
@@ -210,7 +214,7 @@ const recap: MountedEndpoint = endpoint({
       totalWinrate: both.winrate,
       avgPnl: both.avgPnl,
       aiReview:
-        review ?? (signals.length === 0 ? "No signal was issued yet." : "No review is available yet."),
+        review ?? (signals.length === 0 ? "No signal was issued today yet." : "No review is available yet."),
     };
   },
 });

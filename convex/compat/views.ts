@@ -60,7 +60,7 @@ export const trackRecord = z.object({
   losses: z.int(),
   winrate: z.number().describe("wins / (wins + losses), 0 to 100; 0 when there are none"),
   avgPnl: z.number().describe("Percent, over all that closed at a price; 0 when there are none"),
-  bestPnl: z.number().describe("Percent; 0 when there are none"),
+  bestPnl: z.number().describe("Percent; 0 when none gained: earlier clients put a + before it"),
   worstPnl: z.number().describe("Percent; 0 when there are none"),
 });
 
@@ -75,7 +75,7 @@ export function trackRecordView(signals: readonly Signal[]): z.output<typeof tra
     losses,
     winrate: figure(winrate),
     avgPnl: figure(average),
-    bestPnl: figure(Math.max(...results)),
+    bestPnl: figure(Math.max(0, ...results)),
     worstPnl: figure(Math.min(...results)),
   };
 }

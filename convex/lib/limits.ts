@@ -43,8 +43,6 @@ const limits = {
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
   cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },
   cardAddress: { kind: "token bucket", rate: 600, period: HOUR, capacity: 600 },
-  // Cards that users without a chat of their own ask for: all of them arrive in the service's one.
-  sharedCardOverall: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
 } as const;
 
 const rateLimiter = new RateLimiter(components.rateLimiter, limits);
@@ -94,12 +92,6 @@ export async function charge(
 /** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
 export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link" | "botLink"): Promise<void> {
   await take(ctx, `${name}Overall`, "everybody", 1);
-}
-
-/** Counts one card for the service's own chat against what all callers together may. @returns Whether there was one left. */
-export async function sharedChatHasLeft(ctx: MutationCtx): Promise<boolean> {
-  const { ok } = await rateLimiter.limit(ctx, "sharedCardOverall", { key: sha256Hex("everybody") });
-  return ok;
 }
 
 /** Counts one use against a messenger chat's limit. @returns Whether there was one left. */

@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod";
 import { AppError } from "./errors";
 
 /** The largest accepted request body, in bytes. */
@@ -56,19 +56,24 @@ export function parseInput<Shape extends z.ZodType>(
   shape: Shape,
   raw: Record<string, unknown>,
 ): z.output<Shape> {
-  const parsed = shape.safeParse(raw);
+  const parsed = shape.safeParse(raw, { reportInput: true });
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const field = issue?.path.join(".") ?? "";
-  if (issue === undefined || field === "") throw new AppError("invalid_request", "The input is malformed");
-  const missing = valueAt(raw, issue.path) === undefined || valueAt(raw, issue.path) === null;
-  const problem = missing ? "is required" : issue.message;
+  const [name, ...inner] = issue?.path ?? [];
+  if (issue === undefined || name === undefined) {
+    throw new AppError("invalid_request", "The input is malformed");
+  }
+  const field = [nameSent(shape, raw, String(name)), ...inner].join(".");
+  const problem = issue.input === undefined || issue.input === null ? "is required" : issue.message;
   throw new AppError("invalid_request", `${field} ${problem}`);
 }
 
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (inner, key) => (typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined),
-    value,
-  );
+const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
+
+/** The name under which a field came: its own, or the alias that was read for it. */
+function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
+  if (raw[name] !== undefined) return name;
+  const meta = aliased.safeParse(shape.meta());
+  const aliases = Object.entries(meta.success ? meta.data.aliases : {});
+  return aliases.find(([alias, of]) => of === name && raw[alias] !== undefined)?.[0] ?? name;
 }

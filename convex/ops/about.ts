@@ -10,6 +10,7 @@ export const about = {
       "Amounts of tokens are strings of digits in the token's smallest unit (wei for ETH). Prices and values are numbers in USD, changes are percent, `Bps` are hundredths of a percent. Moments are ISO 8601 in UTC, or epoch milliseconds (ms) where the field says so.",
       'A failure is `{"error": "what was wrong"}` with the status that fits. An unknown path is 404; another method is 405, with the allowed ones in `Allow`. Every answer comes within 28 seconds and has its own `X-Request-Id`: tell it when something went wrong.',
     ].join("\n\n"),
+    license: { name: "All rights reserved", identifier: "LicenseRef-UNLICENSED" },
   },
   /** By the tag's name, in the list of domains. */
   tags: {

@@ -30,7 +30,13 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
   }
   return {
     openapi: "3.1.1",
-    info: { ...about.info, version: VERSION },
+    info: {
+      ...about.info,
+      version: VERSION,
+      contact: { name: "The operator of this deployment", url: `${server}/docs` },
+    },
+    // None is needed: who has a token to send is told at each operation that reads it.
+    security: [{}],
     servers: [{ url: server, description: "This deployment" }],
     tags: Object.keys(domains).map((name) => ({ name, description: about.tags[name] ?? name })),
     paths,

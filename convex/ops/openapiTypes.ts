@@ -36,7 +36,16 @@ export type Method = "get" | "post";
 
 export type OpenApi = {
   openapi: "3.1.1";
-  info: { title: string; version: string; summary: string; description: string };
+  info: {
+    title: string;
+    version: string;
+    summary: string;
+    description: string;
+    contact: { name: string; url: string };
+    license: { name: string; identifier: string };
+  };
+  /** Of an operation that says nothing of its own. */
+  security: Record<string, string[]>[];
   servers: { url: string; description: string }[];
   tags: { name: string; description: string }[];
   paths: Record<string, { [One in Method]?: Operation }>;

@@ -12,6 +12,8 @@ const document: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/openapi.json",
   summary: "This interface as an OpenAPI 3.1 document.",
+  description:
+    "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address.",
   needs: [],
   answerHeaders: { "Cache-Control": "For how long it may be kept." },
   example: { input: {}, output: { openapi: "3.1.1" } },
@@ -27,6 +29,7 @@ const reference: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/docs",
   summary: "This reference, as a page to read.",
+  description: "The same as `/openapi.json`, for people; without scripts.",
   needs: [],
   answerHeaders: {
     "Cache-Control": "For how long it may be kept.",

@@ -197,6 +197,8 @@ const status: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/status",
   summary: "The user's newest active shift and latest three reports.",
+  description:
+    "`activeJob` is null when no shift is active. `elapsedMinutes` and `remainingMinutes` are whole minutes of its 8 hours.",
   needs: [],
   example: {
     input: { userId: EXAMPLE_USER },
@@ -268,6 +270,8 @@ const report: MountedEndpoint = endpoint({
   path: "/mcp/research/report",
   summary:
     "The latest shift report on a token, whoever's shift it comes from; its user appears under a pseudonym.",
+  description:
+    "Interim reports come 2.5 and 5 hours into a shift, the final one after 8; this is whichever was written last.",
   needs: [],
   errors: { not_found: "There is no report on this token yet." },
   example: {

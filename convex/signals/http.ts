@@ -24,7 +24,9 @@ const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the car
 const messengerSent = z
   .boolean()
   .optional()
-  .describe("With `userId`: whether the card arrived while the caller waited.");
+  .describe(
+    "With `userId`: whether the card arrived while the caller waited; false for a user who has neither set a chat nor confirmed a link.",
+  );
 
 /** What a card that somebody asked for is counted against. */
 const tooManyCards = "With `userId`: too many cards were asked for.";

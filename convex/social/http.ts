@@ -12,6 +12,7 @@ const challenge: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: PATH,
   summary: "The social network's challenge (CRC): proves that this webhook knows the secret.",
+  description: "Asked by the network when the webhook is registered, and again from time to time.",
   needs: ["SOCIAL_WEBHOOK_SECRET"],
   example: {
     input: { crc_token: "Zm9vYmFyLTE3Njc2MDU0MDA" },

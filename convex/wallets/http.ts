@@ -42,6 +42,7 @@ const balance: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/wallet/balance",
   summary: "ETH and USDC of the user's basic wallet, else of the custody wallet, as exact decimals.",
+  description: "Read from the chain at every call. `address` says which of the two wallets it is about.",
   needs: [],
   limit: "chain",
   errors: { not_found: "The user has no wallet: connect first.", upstream: CHAIN_FAILED },
@@ -95,6 +96,8 @@ const portfolio: MountedEndpoint = endpoint({
   path: "/mcp/defi/portfolio",
   summary:
     "Balances of all tokens of the custody wallet with live prices; the wallet is created when there is none.",
+  description:
+    "A token without a live price has `priceUsd: null` and is left out of `totalValueUsd`; `priceSource` says where a price is from.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   limit: "chain",
   errors: { upstream: CHAIN_FAILED },

@@ -144,6 +144,8 @@ const transaction: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/defi/transaction",
   summary: "Where one of the user's transactions stands.",
+  description:
+    "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
   needs: [],
   errors: { not_found: "This user has no transaction with this hash." },
   example: {

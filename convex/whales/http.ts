@@ -58,7 +58,12 @@ const whaleAlerts: MountedEndpoint = endpoint({
     hours: z.int(),
     count: z.int(),
     alerts: z.array(whaleAlert),
-    messengerSent: z.boolean().optional().describe("With `userId`: whether the card has arrived by now."),
+    messengerSent: z
+      .boolean()
+      .optional()
+      .describe(
+        "With `userId`: whether the card has arrived by now; false for a user who has neither set a chat nor confirmed a link.",
+      ),
   }),
   handler: async (ctx, { hours, userId }, { caller }) => {
     const since = Date.now() - hours * HOUR;

@@ -1,4 +1,5 @@
-import { execFile, fork, type ChildProcess } from "node:child_process";
+import { execFile, fork, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,12 +12,12 @@ import { bundle } from "../proxy/bundle";
 import type { Progress } from "./progress";
 import { figure, median, quantile, type Table } from "./table";
 
-/** Tool calls through the stdio proxy against the same HTTP calls, one after another, in turn. */
-export const question = "What does the stdio proxy add to a call?";
+/** How long an assistant waits for the stdio proxy to start, and tool calls against the same HTTP calls, in turn. */
+export const question = "How soon is the stdio proxy there, and what does it add to a call?";
 
 const CALLS = 300;
 const WARM_UP = 50;
-const STARTS = 7;
+const STARTS = 15;
 const START_MS = 120_000;
 
 /** Served from what is stored, so that the calls themselves are short; and one that changes a row. */
@@ -36,9 +37,9 @@ export async function run(progress: Progress): Promise<Table> {
   try {
     await bundle(file);
     const url = await urlOf(server);
-    const starts: number[] = [];
+    const starts: Start[] = [];
     progress(`${STARTS} starts`);
-    for (let start = 0; start < STARTS; start++) starts.push(await timeToFirstAnswer(file, url));
+    for (let start = 0; start < STARTS; start++) starts.push(await started(file, url));
     const { client, pid } = await connect(file, url);
     const fresh = await residentMb(pid);
     const rows: string[][] = [];
@@ -47,6 +48,7 @@ export async function run(progress: Progress): Promise<Table> {
       rows.push(...(await compared(subject, client, url)));
     }
     const used = await residentMb(pid);
+    const bytes = Buffer.byteLength(JSON.stringify(await toolCall(client, subjects[0])));
     await client.close();
     return {
       inputs: [
@@ -56,7 +58,19 @@ export async function run(progress: Progress): Promise<Table> {
       columns: ["", "p50", "p95", "p99"],
       rows,
       notes: [
-        `Start to first answer (process, handshake, get_market_data): ${figure(median(starts))} ms, median of ${STARTS}; ${figure(Math.min(...starts))} to ${figure(Math.max(...starts))} ms.`,
+        told(
+          "Bare Node, start to end",
+          starts.map(({ bare }) => bare),
+        ),
+        told(
+          "The proxy, start to connected",
+          starts.map(({ connected }) => connected),
+        ),
+        told(
+          "The proxy, start to the first get_market_data",
+          starts.map(({ answered }) => answered),
+        ),
+        `An answer of get_market_data has ${figure(bytes)} bytes.`,
         `Resident memory of the proxy: ${figure(fresh)} MB when connected, ${figure(used)} MB after ${figure(2 * (CALLS + WARM_UP))} calls.`,
       ],
     };
@@ -75,13 +89,25 @@ async function connect(file: string, url: string): Promise<Connected> {
   return { client, pid: transport.pid };
 }
 
-async function timeToFirstAnswer(file: string, url: string): Promise<number> {
+/** Milliseconds from the start of a process. */
+type Start = { bare: number; connected: number; answered: number };
+
+/** One start of Node with nothing to do, for comparison, and one of the proxy. */
+async function started(file: string, url: string): Promise<Start> {
+  const bare = await timed(async () => {
+    await once(spawn(process.execPath, ["-e", "0"], { stdio: "ignore" }), "close");
+  });
   const startedAt = performance.now();
   const { client } = await connect(file, url);
+  const connected = performance.now() - startedAt;
   await toolCall(client, subjects[0]);
-  const ms = performance.now() - startedAt;
+  const answered = performance.now() - startedAt;
   await client.close();
-  return ms;
+  return { bare, connected, answered };
+}
+
+function told(what: string, ms: readonly number[]): string {
+  return `${what}: ${figure(median(ms))} ms, median of ${ms.length}; ${figure(Math.min(...ms))} to ${figure(Math.max(...ms))} ms.`;
 }
 
 async function compared(
@@ -111,7 +137,7 @@ async function compared(
   ];
 }
 
-async function timed(work: () => Promise<void>): Promise<number> {
+async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();
   return performance.now() - startedAt;
@@ -124,12 +150,13 @@ async function httpCall(url: string, { path, input }: (typeof subjects)[number])
   if (!response.ok) throw new Error(`${path} answered ${response.status}`);
 }
 
-async function toolCall(client: Client, { tool, input }: (typeof subjects)[number]): Promise<void> {
-  const { isError } = await client.callTool({
+async function toolCall(client: Client, { tool, input }: (typeof subjects)[number]) {
+  const result = await client.callTool({
     name: tool,
     ...(input === undefined ? {} : { arguments: input }),
   });
-  if (isError === true) throw new Error(`${tool} failed`);
+  if (result.isError === true) throw new Error(`${tool} failed`);
+  return result;
 }
 
 async function residentMb(pid: number): Promise<number> {

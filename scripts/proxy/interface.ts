@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the build takes from the service's endpoints and from `package.json`, and puts into the bundle as data. */
+/** What the build takes from the service's endpoints and from `package.json`, and puts into the bundle. */
 
 /** JSON Schema of an object, as tools declare it. */
 export const objectSchema = z.looseObject({
@@ -11,15 +11,10 @@ export const objectSchema = z.looseObject({
 
 export type ObjectSchema = z.output<typeof objectSchema>;
 
-/** Input and output schema of one tool. */
-export type Operation = { input: ObjectSchema; output: ObjectSchema };
-
 export type BuiltIn = {
   version: string;
   /** The service's address where the setting is not set. */
   serviceUrl: string;
-  /** By tool name. */
-  operations: Readonly<Record<string, Operation>>;
 };
 
 declare global {

@@ -1,7 +1,6 @@
-import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { createServer } from "./server";
+import { serve } from "./rpc";
+import { methodsOf } from "./server";
 import { serviceUrlOf, SettingsError } from "./settings";
-import { tools } from "./tools";
 
 /** The stdio proxy: speaks the protocol on stdin and stdout, forwards tool calls to the service, and listens nowhere. */
 
@@ -10,12 +9,15 @@ const GRACE_MS = 5_000;
 
 try {
   const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
-  const server = createServer(BUILT_IN, serviceUrl, tools);
   process.stdin.once("end", () => setTimeout(() => process.exit(0), GRACE_MS).unref());
   process.stdout.once("error", () => process.exit(0));
-  await server.connect(new StdioServerTransport());
+  serve(process.stdin, process.stdout, methodsOf(BUILT_IN, serviceUrl), () => fail("A message does not end"));
 } catch (error) {
   if (!(error instanceof SettingsError)) throw error;
-  console.error(error.message);
+  fail(error.message);
+}
+
+function fail(message: string): never {
+  console.error(message);
   process.exit(1);
 }

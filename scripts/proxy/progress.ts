@@ -1,21 +1,19 @@
-import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
-import type { ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
+import type { Request } from "./rpc";
 
-/** What the SDK tells of a request besides its parameters. */
-export type RequestExtra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+/** How a client that wants to hear of a call's progress is told. */
+export type Listener = Pick<Request, "notify"> & { progressToken: string | number | undefined };
 
 const INTERVAL_MS = 2_000;
 
 /** Tells the client, when it has asked for it, every two seconds that `work` is still under way. */
-export async function withProgress<Result>(extra: RequestExtra, work: Promise<Result>): Promise<Result> {
-  const progressToken = extra._meta?.progressToken;
+export async function withProgress<Result>(
+  { notify, progressToken }: Listener,
+  work: Promise<Result>,
+): Promise<Result> {
   if (progressToken === undefined) return work;
   const startedAt = performance.now();
-  const tell = (message: string, seconds: number) => {
-    const params = { progressToken, progress: seconds, message };
-    // A client that is gone hears nothing more; the call itself finds that out.
-    extra.sendNotification({ method: "notifications/progress", params }).catch(() => {});
-  };
+  const tell = (message: string, progress: number) =>
+    notify("notifications/progress", { progressToken, progress, message });
   tell("Asking the service", 0);
   const timer = setInterval(() => {
     const seconds = Math.round((performance.now() - startedAt) / 1_000);

@@ -1,18 +1,12 @@
-import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import {
-  CallToolRequestSchema,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError,
-  type CallToolResult,
-} from "@modelcontextprotocol/sdk/types.js";
-import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
-import type { JsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
-import { asksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
-import type { BuiltIn, ObjectSchema } from "./interface";
-import { withProgress, type RequestExtra } from "./progress";
-import { callService, ServiceError } from "./service";
-import type { Tool } from "./tool";
+import type { InitializeResult, ListToolsResult } from "@modelcontextprotocol/sdk/types.js";
+import * as z from "zod/mini";
+import type { BuiltIn } from "./interface";
+import { INVALID_PARAMS, RpcError, type Methods, type Request } from "./rpc";
+
+/**
+ * The Model Context Protocol as far as a server of tools speaks it. What the first answer does not need is loaded
+ * behind it: while the client reads that, the rest gets ready.
+ */
 
 const INSTRUCTIONS = [
   "Crypto market data, research, trading signals, whale alerts and wallets on Base.",
@@ -22,120 +16,49 @@ const INSTRUCTIONS = [
   "Private keys and seed phrases are never shown by any tool.",
 ].join("\n");
 
-type Input = Record<string, unknown>;
+/** Newest first. Tools without tasks look the same in all of them. */
+const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
 
-/** The tools over the protocol. Its input is forwarded as it is: the service alone judges it. */
-export function createServer(builtIn: BuiltIn, serviceUrl: string, tools: readonly Tool[]): McpServer {
-  const validator = new AjvJsonSchemaValidator();
-  const server = new McpServer(
-    {
-      name: "market-research-signals-wallets",
-      title: "Market research, signals and wallets",
-      version: builtIn.version,
-    },
-    {
+const initializeParams = z.object({ protocolVersion: z.string() });
+
+const callParams = z.object({
+  name: z.string(),
+  arguments: z.optional(z.record(z.string(), z.unknown())),
+  _meta: z.optional(z.looseObject({ progressToken: z.optional(z.union([z.string(), z.number()])) })),
+});
+
+export function methodsOf({ version }: BuiltIn, serviceUrl: string): Methods {
+  const initialize = (protocolVersion: string): InitializeResult => {
+    setImmediate(() => void import("./calls"));
+    return {
+      protocolVersion: VERSIONS.find((one) => one === protocolVersion) ?? VERSIONS[0],
+      capabilities: { tools: {} },
+      serverInfo: {
+        name: "market-research-signals-wallets",
+        title: "Market research, signals and wallets",
+        version,
+      },
       instructions: INSTRUCTIONS,
-      jsonSchemaValidator: validator,
-    },
-  );
-  const operationOf = ({ name }: Tool) => {
-    const operation = builtIn.operations[name];
-    if (operation === undefined) throw new Error(`The build left ${name} out`);
-    return operation;
+    };
   };
-  const listed = tools.map((tool) => {
-    const { name, title, description, hints } = tool;
-    const { input, output } = operationOf(tool);
-    return { name, title, description, inputSchema: input, outputSchema: output, annotations: hints };
-  });
-  const checks = new Map<string, JsonSchemaValidator<Input>>();
-  const checkOf = (tool: Tool) => {
-    const check = checks.get(tool.name) ?? validatorOf(validator, operationOf(tool).output);
-    checks.set(tool.name, check);
-    return check;
+  const list = async (): Promise<ListToolsResult> => (await import("built:listing")).listing;
+  const call = async ({ params, signal, notify }: Request) => {
+    const { name, arguments: input = {}, _meta } = parsed(callParams, params);
+    const { callTool } = await import("./calls");
+    return callTool(name, input, { serviceUrl, signal, notify, progressToken: _meta?.progressToken });
   };
-  server.server.registerCapabilities({ tools: {} });
-  server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }));
-  server.server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
-    const tool = tools.find(({ name }) => name === params.name);
-    if (tool === undefined)
-      throw new McpError(ErrorCode.InvalidParams, `There is no tool named ${params.name}`);
-    const input = params.arguments ?? {};
-    if (textsOf(input).some(asksForKey)) return declined(tool, input);
-    return answered(tool, input, { serviceUrl, extra, check: checkOf(tool) });
-  });
-  return server;
+  return new Map<string, (request: Request) => object | Promise<object>>([
+    ["initialize", ({ params }) => initialize(parsed(initializeParams, params).protocolVersion)],
+    ["ping", () => ({})],
+    ["tools/list", list],
+    ["tools/call", call],
+  ]);
 }
 
-function validatorOf(validator: AjvJsonSchemaValidator, schema: ObjectSchema): JsonSchemaValidator<Input> {
-  return validator.getValidator<Input>(schema);
-}
-
-type Surroundings = { serviceUrl: string; extra: RequestExtra; check: JsonSchemaValidator<Input> };
-
-async function answered(
-  tool: Tool,
-  input: Input,
-  { serviceUrl, extra, check }: Surroundings,
-): Promise<CallToolResult> {
-  const key = tool.repeats === "keyed" ? keyOf(input) : null;
-  const call = callService({
-    serviceUrl,
-    ...tool.endpoint,
-    input,
-    idempotencyKey: key,
-    repeatable: tool.repeats !== "unlessDelivered" || !isGiven(input.userId),
-    timeoutMs: tool.timeoutMs,
-    signal: extra.signal,
-  });
-  try {
-    const answer = check(await withProgress(extra, call));
-    if (!answer.valid) {
-      throw new ServiceError(
-        `The service's answer has an unexpected form: ${answer.errorMessage}.`,
-        true,
-        false,
-      );
-    }
-    return { content: [{ type: "text", text: tool.text(answer.data) }], structuredContent: answer.data };
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    const doubt = error.inDoubt && key !== null ? ` ${inDoubt(key)}` : "";
-    return failed(error.message + doubt);
-  }
-}
-
-/** Of this call alone, unless the caller repeats an earlier one. */
-function keyOf({ idempotencyKey }: Input): string {
-  return typeof idempotencyKey === "string" && idempotencyKey.trim() !== ""
-    ? idempotencyKey.trim()
-    : crypto.randomUUID();
-}
-
-function inDoubt(key: string): string {
-  return (
-    "Whether it was carried out is not known. To find out, call again with the same input and " +
-    `idempotencyKey "${key}": that returns the first outcome and never does it twice.`
-  );
-}
-
-function declined(tool: Tool, input: Input): CallToolResult {
-  const structuredContent = tool.declined?.(input);
-  if (structuredContent === undefined) return failed(SECURITY_MESSAGE);
-  return { content: [{ type: "text", text: SECURITY_MESSAGE }], structuredContent };
-}
-
-function failed(text: string): CallToolResult {
-  return { isError: true, content: [{ type: "text", text }] };
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== "";
-}
-
-/** Every text in the input, however deep. */
-function textsOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(textsOf);
+/** @throws RpcError naming the parameter that is wrong. */
+function parsed<Shape extends z.ZodMiniType>(shape: Shape, params: unknown): z.output<Shape> {
+  const result = shape.safeParse(params);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new RpcError(INVALID_PARAMS, `Invalid parameters: ${issue?.path.join(".")} is missing or wrong`);
 }

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 
 /** One tool as data: which endpoint it is, what clients and models are told of it, and how its answer reads. */
 export type Tool = {
@@ -9,13 +9,26 @@ export type Tool = {
   endpoint: Endpoint;
   hints: Hints;
   repeats: Repeats;
+  /**
+   * Whether the answer also goes to the client as data, for what a program would take from it: hashes, ids, exact
+   * amounts. Where the text says it all, that would only say it twice, and a model pays for each.
+   */
+  structured: boolean;
+  /** Whether a call gives its `userId` a wallet. */
+  opensWallet?: boolean;
   /** How long one request may take. */
   timeoutMs: number;
-  /** The answer as a person reads it in a chat. @throws ZodError for an answer of another shape. */
-  text: (answer: unknown) => string;
+  /** The answer to such input as a person reads it in a chat. @throws UnexpectedAnswer */
+  text: (answer: unknown, input: Input) => string;
   /** The structured answer to a request for a private key, where the tool's answers have room for the message. */
-  declined?: (input: Record<string, unknown>) => Record<string, unknown>;
+  declined?: (input: Input) => Record<string, unknown>;
 };
+
+/** What the tool was called with: it has been held against nothing. */
+type Input = Record<string, unknown>;
+
+/** An answer of another shape; the message says what is wrong with it. */
+export class UnexpectedAnswer extends Error {}
 
 type Endpoint = { method: "GET" | "POST"; path: `/${string}` };
 
@@ -46,13 +59,20 @@ export const reads = (live: "live" | "stored"): Hints => ({
   openWorldHint: live === "live",
 });
 
-/**
- * Declares a tool. `view` is what its text needs of the answer; the whole answer has been held against the
- * endpoint's own schema before.
- */
-export function tool<View extends z.ZodType>(
-  definition: Omit<Tool, "text"> & { view: View; text: (answer: z.output<View>) => string },
+/** Declares a tool. `view` is what its text needs of the answer. */
+export function tool<View extends z.ZodMiniType>(
+  definition: Omit<Tool, "text"> & { view: View; text: (answer: z.output<View>, input: Input) => string },
 ): Tool {
   const { view, text, ...rest } = definition;
-  return { ...rest, text: (answer) => text(view.parse(answer)) };
+  const read = (answer: unknown): z.output<View> => {
+    const result = view.safeParse(answer);
+    if (result.success) return result.data;
+    throw new UnexpectedAnswer(result.error.issues.map(problemOf).join(", "));
+  };
+  return { ...rest, text: (answer, input) => text(read(answer), input) };
+}
+
+/** `token.price must be number`. */
+function problemOf(issue: z.core.$ZodIssue): string {
+  return `${issue.path.join(".")} must be ${issue.code === "invalid_type" ? issue.expected : "another"}`;
 }

@@ -25,8 +25,49 @@ describe("POST /user/telegram", () => {
     expect(JSON.stringify(both)).not.toContain(OWN_BOT);
     await app.post("/user/telegram", { userId: USER, telegramBotToken: "" });
     expect((await app.rows("messengerConfigs"))[0]).not.toHaveProperty("sealedBotToken");
-    const bad = await app.post("/user/telegram", { userId: USER, telegramChatId: "no chat" });
-    expect([bad.status, bad.body.error]).toEqual([400, expect.stringContaining("messengerChatId")]);
+  });
+});
+
+describe("a field that is wrong", () => {
+  test.each([
+    [
+      "/user/telegram",
+      { telegramBotToken: "garbage" },
+      "telegramBotToken must be 20 to 128 printable characters",
+    ],
+    [
+      "/user/telegram",
+      { telegramChatId: "abc" },
+      "telegramChatId must be a numeric chat id or @channel, or empty",
+    ],
+    [
+      "/user/messenger",
+      { messengerBotToken: "garbage" },
+      "messengerBotToken must be 20 to 128 printable characters",
+    ],
+    [
+      "/mcp/research/start",
+      { telegramChatId: "abc" },
+      "telegramChatId must be a numeric chat id or @channel",
+    ],
+    [
+      "/mcp/research/start",
+      { messengerChatId: "abc", telegramChatId: "1" },
+      "messengerChatId must be a numeric chat id or @channel",
+    ],
+  ])("is named as it was sent: %s %j", async (path, fields, error) => {
+    const app = createApp();
+    const { status, body } = await app.post(path, { userId: USER, ...fields });
+    expect([status, body]).toEqual([400, { error }]);
+  });
+
+  test("is required when it is missing, whatever else was sent", async () => {
+    const app = createApp();
+    const { status, body } = await app.post("/user/telegram", { telegramChatId: "1" });
+    expect([status, body]).toEqual([400, { error: "userId is required" }]);
+    expect((await app.post("/user/telegram", { userId: null })).body).toEqual({
+      error: "userId is required",
+    });
   });
 });
 

@@ -183,17 +183,18 @@ describe("GET /recap/today", () => {
       ...prefixed("eth", zero),
       totalWinrate: 0,
       avgPnl: 0,
-      aiReview: "No signal was issued yet.",
+      aiReview: "No signal was issued today yet.",
     });
   });
 
+  // They put a plus before the best result, and a loss is none.
   test("tells the day's results per token and together, with the review", async () => {
     const app = createApp({ now: EIGHT });
     await decided(app);
     expect((await app.get("/recap/today")).body).toEqual({
       date: "2026-01-05",
       ...prefixed("btc", { Wins: 1, Losses: 0, Winrate: 100, BestPnl: 1, WorstPnl: 1 }),
-      ...prefixed("eth", { Wins: 0, Losses: 1, Winrate: 0, BestPnl: -2, WorstPnl: -2 }),
+      ...prefixed("eth", { Wins: 0, Losses: 1, Winrate: 0, BestPnl: 0, WorstPnl: -2 }),
       totalWinrate: 50,
       avgPnl: -0.5,
       aiReview: expect.stringContaining("1 won, 1 lost and 0 expired"),

@@ -48,6 +48,23 @@ describe("the API document", () => {
     expect(document.tags.filter(({ name, description }) => name === description)).toEqual([]);
   });
 
+  test("says of every operation what it does, and of all whether a token is needed", () => {
+    const silent = operations.filter(({ operation }) => (operation.description ?? "").length < 40);
+    expect(silent.map(({ path, method }) => `${method} ${path}`)).toEqual([]);
+    expect(document.security).toEqual([{}]);
+    expect(operations.flatMap(({ operation }) => operation.security ?? [])).toEqual(
+      expect.arrayContaining([{}, { userToken: [] }]),
+    );
+  });
+
+  test("says whom to ask and what is licensed", () => {
+    const [server] = document.servers;
+    expect(document.info).toMatchObject({
+      contact: { name: expect.any(String), url: `${server?.url}/docs` },
+      license: { name: expect.any(String), identifier: expect.stringMatching(/^LicenseRef-/) },
+    });
+  });
+
   test("has the version of package.json, as /health has", async () => {
     expect(document.info.version).toBe(packageFile.version);
     expect((await createApp().get("/health")).body.version).toBe(packageFile.version);

@@ -78,6 +78,22 @@ const EXPECTED: Record<string, [endpoint: string, required: string, fields: stri
   ],
 };
 
+/** Of these a program needs hashes, ids and exact amounts; what the others answer is in their text. */
+const STRUCTURED = new Set([
+  "get_token_data",
+  "get_latest_signal",
+  "start_research",
+  "stop_research",
+  "get_research_status",
+  "connect_wallet",
+  "swap_tokens",
+  "send_token",
+  "get_portfolio",
+  "create_wallet",
+  "get_wallet_balance",
+  "set_telegram",
+]);
+
 const words = (names: Iterable<string>) => [...names].toSorted().join(" ");
 
 describe("the list of tools", () => {
@@ -105,6 +121,7 @@ describe("the list of tools", () => {
     for (const { name, title, description, inputSchema, outputSchema } of listed.tools) {
       expect([name, title]).toEqual([name, expect.stringMatching(/\S/)]);
       expect(description?.length).toBeGreaterThan(40);
+      expect([name, outputSchema !== undefined]).toEqual([name, STRUCTURED.has(name)]);
       expect(outputSchema?.properties).not.toEqual({});
       const text = JSON.stringify(inputSchema);
       expect([name, text]).not.toEqual([name, expect.stringMatching(/anyOf|allOf|\$ref|\\p\{/)]);
@@ -138,7 +155,7 @@ describe("the endpoints' documented examples", () => {
     service.answers(json(200, documented.output));
     const result = await proxy.call(name, input);
     expect(result.isError).not.toBe(true);
-    expect(result.structuredContent).toEqual(documented.output);
+    expect(result.structuredContent).toEqual(STRUCTURED.has(name) ? documented.output : undefined);
     expect(textOf(result)).toMatchSnapshot();
   });
 

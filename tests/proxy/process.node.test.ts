@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, readdir, readlink } from "node:fs/promises";
 import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { JSONRPCMessageSchema, LATEST_PROTOCOL_VERSION } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildProxy, fakeService, hang, json, type Built, type FakeService } from "./support";
 
@@ -72,6 +72,77 @@ describe("the setting", () => {
       expect([code, stderr]).toEqual([0, ""]);
     },
   );
+});
+
+describe("the protocol", () => {
+  const answersOf = (stdout: string) =>
+    stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSONRPCMessageSchema.parse(JSON.parse(line)));
+  const hello = (protocolVersion: string) => ({ ...HELLO, params: { ...HELLO.params, protocolVersion } });
+
+  test.each([
+    ["2024-11-05", "2024-11-05"],
+    [LATEST_PROTOCOL_VERSION, LATEST_PROTOCOL_VERSION],
+    ["2199-01-01", LATEST_PROTOCOL_VERSION],
+  ])("asked for version %s agrees on %s", async (asked, agreed) => {
+    const { stdout } = await run({}, hello(asked));
+    expect(answersOf(stdout)).toEqual([
+      expect.objectContaining({ id: 0, result: expect.objectContaining({ protocolVersion: agreed }) }),
+    ]);
+  });
+
+  test("answers a ping, and tells what it does not know or cannot read", async () => {
+    const { stdout } = await run(
+      {},
+      HELLO,
+      { jsonrpc: "2.0", id: "p", method: "ping" },
+      { jsonrpc: "2.0", id: 2, method: "resources/list" },
+      { jsonrpc: "2.0", id: 3, method: "constructor" },
+      { jsonrpc: "2.0", id: 4, method: "tools/call", params: { arguments: {} } },
+      { jsonrpc: "2.0", method: "notifications/of-nothing" },
+      { jsonrpc: "2.0", id: 9, result: {} },
+    );
+    expect(answersOf(stdout)).toEqual(
+      expect.arrayContaining([
+        { jsonrpc: "2.0", id: "p", result: {} },
+        { jsonrpc: "2.0", id: 2, error: { code: -32601, message: "There is no method resources/list" } },
+        { jsonrpc: "2.0", id: 3, error: { code: -32601, message: "There is no method constructor" } },
+        {
+          jsonrpc: "2.0",
+          id: 4,
+          error: { code: -32602, message: "Invalid parameters: name is missing or wrong" },
+        },
+      ]),
+    );
+    expect(answersOf(stdout)).toHaveLength(5);
+  });
+
+  test("takes messages in pieces, cut inside a character too", async () => {
+    service.answers(json(200, { success: true, stopped: 1 }));
+    const { child, out, ended } = start({ NOELCLAW_CONVEX_URL: service.url });
+    const bytes = Buffer.from(`${JSON.stringify(call(1, "stop_research", { userId: "ü" }))}\r\n`);
+    const inside = bytes.indexOf("ü") + 1;
+    child.stdin.write(bytes.subarray(0, inside));
+    await new Promise((resolve) => setImmediate(resolve));
+    child.stdin.write(bytes.subarray(inside));
+    await expect.poll(() => out.stdout, { timeout: 30_000 }).toContain('"stopped":1');
+    expect(service.received[0]?.body).toBe('{"userId":"ü"}');
+    child.stdin.end();
+    await ended;
+  });
+
+  test("ends over a message that does not", async () => {
+    const { child, ended } = start({});
+    child.stdin.on("error", () => {});
+    child.stdin.write("x".repeat(11_000_000));
+    expect(await ended).toMatchObject({ code: 1, stdout: "", stderr: "A message does not end\n" });
+  });
+
+  test("needs so little code that Node has read it at once", async () => {
+    expect((await readFile(built.file)).byteLength).toBeLessThan(200_000);
+  });
 });
 
 describe("the process", () => {

@@ -193,7 +193,7 @@ describe("a failure", () => {
     expect(result).toMatchObject({ isError: true });
     expect(textOf(result)).toBe("No wallet was found for this user: connect first");
     service.answers(json(429, { error: "Too many requests" }, { "Retry-After": "12" }));
-    expect(textOf(await proxy.call("get_portfolio", { userId: "u" }))).toBe(
+    expect(textOf(await proxy.call("get_research_status", { userId: "u" }))).toBe(
       "Too many requests (try again in 12 s)",
     );
   });
@@ -207,7 +207,15 @@ describe("a failure", () => {
     service.answers(json(200, { answer: 5 }));
     const odd = await proxy.call("ask_noel", { question: "Hm?" });
     expect(odd).toMatchObject({ isError: true });
-    expect(textOf(odd)).toMatch(/^The service's answer has an unexpected form: .*answer must be string/);
+    expect(textOf(odd)).toBe("The service's answer has an unexpected form: answer must be string.");
+    service.answers(json(200, { success: true, stopped: "two" }));
+    expect(textOf(await proxy.call("stop_research", { userId: "u" }))).toBe(
+      "The service's answer has an unexpected form: stopped must be number.",
+    );
+    service.answers(json(200, { stopped: 2 }));
+    expect(textOf(await proxy.call("stop_research", { userId: "u" }))).toMatch(
+      /unexpected form: .*must have required property 'success'/,
+    );
   });
 
   test("to answer in time is one, and is not repeated", async () => {
@@ -249,11 +257,10 @@ describe("a request for a private key", () => {
   test.each(tools.map(({ name }) => name))(
     "gets the security message from %s, and sends nothing",
     async (name) => {
-      const deep = { userId: "u", messages: [{ role: "user", content: "Please show me my private key" }] };
       for (const input of [
         { question: "Export my seed phrase" },
         { userId: "reveal my private key" },
-        deep,
+        { userId: "u", notes: [{ text: "Please show me my private key" }] },
       ]) {
         const result = await proxy.call(name, input);
         expect(textOf(result)).toBe(SECURITY_MESSAGE);
@@ -262,17 +269,26 @@ describe("a request for a private key", () => {
     },
   );
 
+  test("that was answered earlier in the conversation does not end it", async () => {
+    service.answers(json(200, { answer: "It is above $97,000.", agentId: "a", model: "m" }));
+    const asked = await proxy.call("ask_noel", {
+      question: "And what does Bitcoin cost?",
+      messages: [
+        { role: "user", content: "Please show me my private key" },
+        { role: "assistant", content: SECURITY_MESSAGE },
+      ],
+    });
+    expect(textOf(asked)).toBe("It is above $97,000.");
+    expect(service.received).toHaveLength(1);
+  });
+
   test("has the normal shape where the tool answers in words", async () => {
     const asked = await proxy.call("ask_noel", {
       question: "Give me my private key",
       agentId: "news-default",
     });
     expect(asked.isError).not.toBe(true);
-    expect(asked.structuredContent).toEqual({
-      answer: SECURITY_MESSAGE,
-      agentId: "news-default",
-      model: "none",
-    });
+    expect(asked).toEqual({ content: [{ type: "text", text: SECURITY_MESSAGE }] });
     const token = await proxy.call("get_token_data", { question: "What is my private key?" });
     expect(token.structuredContent).toMatchObject({ answer: SECURITY_MESSAGE, token: null, model: "none" });
     expect(await proxy.call("get_portfolio", { userId: "show my private key" })).toMatchObject({

@@ -39,10 +39,12 @@ async function refusal(name: string, input?: Record<string, unknown>) {
 
 describe("market and chat", () => {
   test("get_market_data tells prices, and a focus token's when asked", async () => {
-    const { text, answer } = await good("get_market_data", { token: "sol" });
-    expect(text).toMatch(/^Crypto market, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n.*\(SOL\): \$/);
+    const { text } = await good("get_market_data", { token: "sol" });
+    expect(text).toMatch(
+      /^Crypto market, \d{4}-\d\d-\d\d \d\d:\d\d UTC\nHeld against the prices of .*\n.*\(SOL\): \$/,
+    );
     expect(text).toMatch(/BTC \$[\d,]+\.\d\d \([+-]?\d+\.\d\d%\) · ETH/);
-    expect(answer).toMatchObject({ focus: { symbol: "SOL" }, top20: { length: 20 } });
+    expect(text).toMatch(/\n20\. .*\$.*$/);
     expect(await refusal("get_market_data", { token: "not a token!" })).toMatch(
       /^token must be a token symbol/,
     );
@@ -56,11 +58,10 @@ describe("market and chat", () => {
   });
 
   test("ask_noel answers, and refuses an unknown agent", async () => {
-    const { text, answer } = await good("ask_noel", {
+    const { text } = await good("ask_noel", {
       question: "And Ethereum?",
       messages: [{ role: "user", content: "How is Bitcoin?" }],
     });
-    expect(answer).toMatchObject({ agentId: "primary-default", answer: text });
     expect(text).not.toBe("");
     expect(await refusal("ask_noel", { question: "Hello", agentId: "nobody" })).toBe(
       "There is no agent named nobody",
@@ -88,8 +89,8 @@ describe("signals and whales", () => {
   test("get_whale_alerts tells what was found", async () => {
     await stack.application.runMutation("whales/watches:begin", {});
     await expect
-      .poll(async () => (await good("get_whale_alerts")).answer.count, { timeout: 100_000, interval: 1_000 })
-      .toBeGreaterThan(0);
+      .poll(async () => (await good("get_whale_alerts")).text, { timeout: 100_000, interval: 1_000 })
+      .toMatch(/^\d+ whale/);
     const { text } = await good("get_whale_alerts", { hours: 12 });
     expect(text).toMatch(/^\d+ whale alerts? in the last 12 h:\n[🟢🔴🟡] \w+, .*\$\d/u);
     expect(await refusal("get_whale_alerts", { hours: 0 })).toMatch(/^hours must be/);
@@ -100,9 +101,9 @@ describe("research", () => {
   const userId = crypto.randomUUID();
 
   test("run_research brings summary, impacts and analysis", async () => {
-    const { text, answer } = await good("run_research", { token: "BTC" });
+    const { text } = await good("run_research", { token: "BTC" });
     expect(text).toMatch(/^Research of .*UTC\n[🟢🔴🟡].*\nOutlook: [🟢🔴🟡] \w+\n\n- .*confidence \d+%/u);
-    expect(answer).toMatchObject({ success: true, result: { fullAnalysis: expect.any(String) } });
+    expect(text.length).toBeGreaterThan(1_000);
     expect(await refusal("run_research", { token: 7 })).toMatch(/^token must be a string/);
   });
 
@@ -146,7 +147,7 @@ describe("wallets", () => {
     expect(again.text).toContain(`is there already: ${String(first.answer.address)}`);
     await stack.chain?.fund(addressOf(first.answer), { ETH: 25n * 10n ** 16n });
     const { text } = await good("get_wallet_balance", { userId });
-    expect(text).toBe(`${String(first.answer.address)} on base holds 0.25 ETH and 0 USDC.`);
+    expect(text).toBe(`${String(first.answer.address)} on Base holds 0.25 ETH and 0 USDC.`);
     expect(await refusal("create_wallet")).toMatch(/^userId/);
   });
 
@@ -167,7 +168,7 @@ describe("wallets", () => {
     });
     expect(swap.answer).toMatchObject({ success: true, sellAmount: "100000000" });
     expect(swap.text).toMatch(
-      /^Swap of 100 USDC for about 0\.\d+ WETH \(at least 0\.\d+ WETH\): (?:confirmed|submitted)/,
+      /^Swap of 100 USDC for 0\.\d+ WETH as quoted \(at least 0\.\d+ WETH\): (?:confirmed|submitted)/,
     );
 
     const order = { userId, token: "USDC", toAddress: RECIPIENT, amount: "25000000" };

@@ -73,6 +73,7 @@ describe("/mcp/signals/latest", () => {
 
   test("says that nothing was sent: no signal yet, no bot, a messenger that refuses", async () => {
     const app = createApp({ now: EIGHT });
+    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     const ask = async () => (await app.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent;
     expect(await ask()).toBe(false);
     await issued(app, buy);
@@ -80,6 +81,7 @@ describe("/mcp/signals/latest", () => {
     expect(await ask()).toBe(false);
     closeApp();
     const silent = createApp({ now: EIGHT, env: { MESSENGER_BOT_TOKEN: "" } });
+    await silent.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     await issued(silent, buy);
     expect(await silent.rows("signals")).toHaveLength(2);
     const { status, body } = await silent.post("/mcp/signals/latest", { userId: ALICE });
@@ -98,26 +100,44 @@ describe("/mcp/signals/latest", () => {
 });
 
 describe("a card for a caller without a chat of their own", () => {
-  test("goes to the service's chat, as far as all of them together may", async () => {
+  test("is not sent, and said not to be; the service's own chat is not for it", async () => {
     const app = createApp({ now: EIGHT });
     await issued(app, buy);
-    const stranger = async (n: number) =>
-      (await app.get(`/mcp/signals/latest?userId=stranger-000-${n}`)).body.messengerSent;
-    expect(await stranger(0)).toBe(true);
-    expect(app.cards().at(-1)?.chatId).toBe(app.cards()[0]?.chatId);
-    for (let n = 1; n < 60; n++) expect(await stranger(n)).toBe(true);
-    const sent = app.cards().length;
-    for (const path of ["signals/latest", "signals/recap", "whale-alerts"]) {
-      const { status, body } = await app.get(`/mcp/${path}?userId=stranger-000-60`);
-      expect([status, body.messengerSent]).toEqual([200, false]);
+    const before = app.cards().length;
+    await app.post("/user/messenger", {
+      userId: "own-bot-alone-1",
+      messengerBotToken: `77:${"a".repeat(33)}`,
+    });
+    for (const userId of ["stranger-000-1", "own-bot-alone-1"]) {
+      for (const path of ["signals/latest", "signals/recap", "whale-alerts"]) {
+        const { status, body } = await app.get(`/mcp/${path}?userId=${userId}`);
+        expect([path, status, body.messengerSent]).toEqual([path, 200, false]);
+      }
     }
-    expect(app.cards()).toHaveLength(sent);
-    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
-    expect((await app.get(`/mcp/signals/latest?userId=${ALICE}`)).body.messengerSent).toBe(true);
-    expect(app.cards().at(-1)?.chatId).toBe("11");
-    await wait(app, HOUR);
-    expect(await stranger(60)).toBe(true);
-  }, 60_000);
+    expect(app.cards()).toHaveLength(before);
+    expect((await app.rows("messages")).filter(({ userId }) => userId !== "")).toEqual([]);
+  });
+
+  test("goes to the account of a link once it is confirmed", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const linked = (confirmed: object) =>
+      app.t.run((ctx) =>
+        ctx.db.insert("messengerLinks", {
+          userId: ALICE,
+          messengerId: "42",
+          linkedAt: Date.now(),
+          ...confirmed,
+        }),
+      );
+    const ask = async () => (await app.get(`/mcp/signals/latest?userId=${ALICE}`)).body.messengerSent;
+    const link = await linked({});
+    expect(await ask()).toBe(false);
+    await app.t.run((ctx) => ctx.db.delete("messengerLinks", link));
+    await linked({ confirmedAt: Date.now() });
+    expect(await ask()).toBe(true);
+    expect(app.cards().at(-1)?.chatId).toBe("42");
+  });
 });
 
 describe("/mcp/signals/history", () => {
@@ -261,6 +281,7 @@ describe("/mcp/signals/recap", () => {
   test("keeps time for the card, and for what both waits run over", async () => {
     const app = createApp({ now: EIGHT });
     await decided(app);
+    await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     deadlines.delivery = 2_000;
     deadlines.caller = 4_000;
     app.standins.fail("llm", { mode: "slow", ms: 300 });

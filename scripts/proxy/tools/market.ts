@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { DEFAULT_AGENT } from "../../../convex/chat/agents";
 import { SECURITY_MESSAGE } from "../../../convex/lib/keyRequests";
 import { largeUsd, lines, percent, time, usd } from "../format";
@@ -9,8 +9,8 @@ const figures = z.object({
   name: z.string(),
   price: z.number(),
   change24h: z.number(),
-  marketCap: z.number().nullable(),
-  volume24h: z.number().nullable(),
+  marketCap: z.nullable(z.number()),
+  volume24h: z.nullable(z.number()),
 });
 
 function figuresLine({
@@ -38,6 +38,7 @@ const getMarketData = tool({
   endpoint: { method: "GET", path: "/mcp/market" },
   hints: reads("live"),
   repeats: "freely",
+  structured: false,
   timeoutMs: SLOW_MS,
   view: z.object({
     fetchedAt: z.string(),
@@ -53,13 +54,17 @@ const getMarketData = tool({
         marketCap: z.number(),
       }),
     ),
-    focus: figures.nullable().optional(),
+    focus: z.optional(z.nullable(figures)),
+    sources: z.array(z.object({ name: z.string() })),
   }),
-  text: ({ fetchedAt, keyPrices, trending, top20, focus }) => {
+  text: ({ fetchedAt, keyPrices, trending, top20, focus, sources }) => {
     const key = (symbol: string, one: z.output<typeof keyPrice>) =>
       `${symbol} ${usd(one.usd)} (${percent(one.usd_24h_change)})`;
     return lines(
       `Crypto market, ${time(fetchedAt)}`,
+      sources.length === 0
+        ? "No live price source was within reach: these are a model's figures."
+        : `Held against the prices of ${sources.map(({ name }) => name).join(", ")}.`,
       focus === undefined
         ? null
         : focus === null
@@ -84,12 +89,13 @@ const getTokenData = tool({
   name: "get_token_data",
   title: "Token figures",
   description:
-    "Live figures of one token and an answer to a question about it. question is a token name or ticker (SOL), or a question that names one. Prices, market cap and volume are in USD, the change is percent over 24 hours.",
+    "Live figures of one token and an answer to a question about it. question is a token name or ticker (SOL), or a question that names one; several tokens take a call each. Prices, market cap and volume are in USD, the change is percent over 24 hours.",
   endpoint: { method: "POST", path: "/mcp/token" },
   hints: reads("live"),
   repeats: "freely",
+  structured: true,
   timeoutMs: SLOW_MS,
-  view: z.object({ token: figures.nullable(), answer: z.string(), fetchedAt: z.string() }),
+  view: z.object({ token: z.nullable(figures), answer: z.string(), fetchedAt: z.string() }),
   text: ({ token, answer, fetchedAt }) =>
     lines(
       token === null ? null : `${figuresLine(token)} (${time(fetchedAt)})`,
@@ -113,6 +119,7 @@ const askNoel = tool({
   endpoint: { method: "POST", path: "/mcp/chat" },
   hints: reads("live"),
   repeats: "freely",
+  structured: false,
   timeoutMs: SLOW_MS,
   view: z.object({ answer: z.string() }),
   text: ({ answer }) => answer,

@@ -1,5 +1,7 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { QUICK_MS, tool, type Tool } from "../tool";
+
+const SETTINGS = ["messengerBotToken", "messengerChatId", "telegramBotToken", "telegramChatId"];
 
 const setTelegram = tool({
   name: "set_telegram",
@@ -9,9 +11,13 @@ const setTelegram = tool({
   endpoint: { method: "POST", path: "/user/messenger" },
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   repeats: "freely",
+  structured: true,
   timeoutMs: QUICK_MS,
   view: z.object({ success: z.literal(true) }),
-  text: () => "The messenger settings are saved.",
+  text: (_answer, input) =>
+    SETTINGS.some((name) => input[name] !== undefined && input[name] !== null)
+      ? "The messenger settings are saved."
+      : "Nothing was changed: neither a bot token nor a chat was given.",
 });
 
 export const messengerTools: Tool[] = [setTelegram];

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { lines, outlook, time } from "../format";
 import { QUICK_MS, reads, SLOW_MS, tool, type Tool } from "../tool";
 
@@ -30,8 +30,9 @@ const runResearch = tool({
   endpoint: { method: "POST", path: "/mcp/research" },
   hints: reads("live"),
   repeats: "freely",
+  structured: false,
   timeoutMs: SLOW_MS,
-  view: z.object({ result: result.extend({ generatedAt: z.string() }) }),
+  view: z.object({ result: z.extend(result, { generatedAt: z.string() }) }),
   text: ({ result }) => lines(`Research of ${time(result.generatedAt)}`, ...resultLines(result)),
 });
 
@@ -39,10 +40,11 @@ const startResearch = tool({
   name: "start_research",
   title: "Start a research shift",
   description:
-    "Starts an autonomous research shift of 8 hours, on the whole market or on the token given: data every 30 minutes, reports after 2.5, 5 and 8 hours, delivered to the user's messenger. Every call starts another shift, at most 10 at a time. userId is the person's secret id: use the one they already have. startedAt and stopsAt are epoch milliseconds.",
+    "Starts an autonomous research shift of 8 hours, on the whole market or on the token given: data every 30 minutes, reports after 2.5, 5 and 8 hours, delivered to the user's messenger where they have set one. Every call starts another shift, at most 10 at a time. userId is the person's secret id: use the one they already have. startedAt and stopsAt are epoch milliseconds.",
   endpoint: { method: "POST", path: "/mcp/research/start" },
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   repeats: "keyed",
+  structured: true,
   timeoutMs: QUICK_MS,
   view: z.object({ jobId: z.string(), startedAt: z.number(), stopsAt: z.number() }),
   text: ({ jobId, startedAt, stopsAt }) =>
@@ -61,6 +63,7 @@ const stopResearch = tool({
   endpoint: { method: "POST", path: "/mcp/research/stop" },
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   repeats: "freely",
+  structured: true,
   timeoutMs: QUICK_MS,
   view: z.object({ stopped: z.number() }),
   text: ({ stopped }) => {
@@ -77,17 +80,18 @@ const getResearchStatus = tool({
   endpoint: { method: "GET", path: "/mcp/research/status" },
   hints: reads("stored"),
   repeats: "freely",
+  structured: true,
   timeoutMs: QUICK_MS,
   view: z.object({
-    activeJob: z
-      .object({
+    activeJob: z.nullable(
+      z.object({
         jobId: z.string(),
         stopsAt: z.string(),
         elapsedMinutes: z.number(),
         remainingMinutes: z.number(),
         interimReportsCount: z.number(),
-      })
-      .nullable(),
+      }),
+    ),
     recentReports: z.array(
       z.object({
         type: z.string(),
@@ -119,15 +123,16 @@ const getResearchReport = tool({
   name: "get_research_report",
   title: "Latest research report",
   description:
-    "The latest report that a research shift wrote on the token, whoever's shift it was; the user appears under a pseudonym. generatedAt and jobStartedAt are epoch milliseconds, confidence is 0 to 1.",
+    "The latest report that a research shift wrote on the token, whoever's shift it was; with jobId (from start_research or get_research_status) that shift's latest, which is the way to reports on the whole market.",
   endpoint: { method: "GET", path: "/mcp/research/report" },
   hints: reads("stored"),
   repeats: "freely",
+  structured: false,
   timeoutMs: QUICK_MS,
-  view: z.object({ type: z.string(), generatedAt: z.number(), jobToken: z.string(), result }),
+  view: z.object({ type: z.string(), generatedAt: z.number(), jobToken: z.optional(z.string()), result }),
   text: ({ type, generatedAt, jobToken, result }) =>
     lines(
-      `${type === "final" ? "Final" : "Interim"} report on ${jobToken}, ${time(generatedAt)}`,
+      `${type === "final" ? "Final" : "Interim"} report on ${jobToken ? jobToken : "the whole market"}, ${time(generatedAt)}`,
       ...resultLines(result),
     ),
 });

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { largeUsd, lines, percent, time, usd } from "../format";
 import { QUICK_MS, reads, SLOW_MS, tool, type Hints, type Tool } from "../tool";
 
@@ -16,14 +16,14 @@ const signal = z.object({
   token: z.string(),
   signal: z.string(),
   entry: z.number(),
-  tp1: z.number().nullable(),
-  tp2: z.number().nullable(),
-  sl: z.number().nullable(),
+  tp1: z.nullable(z.number()),
+  tp2: z.nullable(z.number()),
+  sl: z.nullable(z.number()),
   confidence: z.number(),
   reasoning: z.string(),
   status: z.string(),
   generatedAt: z.string(),
-  pnlPercent: z.number().nullable().optional(),
+  pnlPercent: z.optional(z.nullable(z.number())),
 });
 
 function signalLine(one: z.output<typeof signal>): string {
@@ -38,11 +38,13 @@ function signalLine(one: z.output<typeof signal>): string {
   return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100, ${one.status}${result}, ${time(one.generatedAt)}`;
 }
 
-const delivery = z.boolean().optional();
+const delivery = z.optional(z.boolean());
 
 function deliveryLine(messengerSent: z.output<typeof delivery>): string | null {
   if (messengerSent === undefined) return null;
-  return messengerSent ? "Sent to the messenger." : "Not delivered to the messenger so far.";
+  return messengerSent
+    ? "Sent to the messenger."
+    : "No card has arrived in the messenger so far; set_telegram says where a person's cards go.";
 }
 
 const getLatestSignal = tool({
@@ -52,14 +54,16 @@ const getLatestSignal = tool({
   endpoint: { method: "POST", path: "/mcp/signals/latest" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
+  structured: true,
   timeoutMs: SLOW_MS,
-  view: z.object({ signals: z.record(z.string(), signal.nullable()), messengerSent: delivery }),
+  view: z.object({ signals: z.record(z.string(), z.nullable(signal)), messengerSent: delivery }),
   text: ({ signals, messengerSent }) =>
     lines(
       ...Object.entries(signals).flatMap(([token, one]) =>
         one === null ? [`${token}: no signal yet.`] : [signalLine(one), one.reasoning, ""],
       ),
-      deliveryLine(messengerSent),
+      // Where there is no signal there is no card either.
+      Object.values(signals).some((one) => one !== null) ? deliveryLine(messengerSent) : null,
     ),
 });
 
@@ -71,6 +75,7 @@ const getSignalHistory = tool({
   endpoint: { method: "GET", path: "/mcp/signals/history" },
   hints: reads("stored"),
   repeats: "freely",
+  structured: false,
   timeoutMs: QUICK_MS,
   view: z.object({
     signals: z.array(signal),
@@ -78,7 +83,7 @@ const getSignalHistory = tool({
       wins: z.number(),
       losses: z.number(),
       expired: z.number(),
-      winrate: z.number().nullable(),
+      winrate: z.nullable(z.number()),
       totalPnlPercent: z.number(),
     }),
   }),
@@ -109,7 +114,7 @@ const record = z.object({
   losses: z.number(),
   expired: z.number(),
   pending: z.number(),
-  winrate: z.number().nullable(),
+  winrate: z.nullable(z.number()),
   totalPnlPercent: z.number(),
 });
 
@@ -120,11 +125,12 @@ const getDailyRecap = tool({
   endpoint: { method: "POST", path: "/mcp/signals/recap" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
+  structured: false,
   timeoutMs: SLOW_MS,
-  view: record.extend({
+  view: z.extend(record, {
     date: z.string(),
     byToken: z.object({ BTC: record, ETH: record }),
-    review: z.string().nullable(),
+    review: z.nullable(z.string()),
     messengerSent: delivery,
   }),
   text: ({ date, byToken, review, messengerSent, ...day }) =>
@@ -137,40 +143,53 @@ const getDailyRecap = tool({
     ),
 });
 
+/** A day has some hundreds; what matters is on top. */
+const SHOWN = 30;
+
+const whaleAlert = z.object({
+  token: z.string(),
+  alertType: z.string(),
+  amount: z.number(),
+  direction: z.string(),
+  description: z.string(),
+  detectedAt: z.number(),
+  txHash: z.optional(z.string()),
+  verified: z.boolean(),
+});
+
+function whaleLine(alert: z.output<typeof whaleAlert>): string {
+  const { token, alertType, amount, direction, description, detectedAt, txHash, verified } = alert;
+  const proof = txHash === undefined ? "" : ` (${verified ? "verified" : "not verified"}, ${txHash})`;
+  const mark = DIRECTION_MARKS[direction] ?? "-";
+  return `${mark} ${token}, ${alertType.replaceAll("_", " ")}, ${largeUsd(amount)}, ${time(detectedAt)}: ${description}${proof}`;
+}
+
 const DIRECTION_MARKS: Record<string, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
 const getWhaleAlerts = tool({
   name: "get_whale_alerts",
   title: "Whale alerts",
-  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), newest first: exchange inflows and outflows, large transfers, smart money. Amounts are in USD, detectedAt is epoch milliseconds. ${CARD}`,
+  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers, smart money. Amounts are in USD; verified says that the chain has a successful transaction with this hash. ${CARD}`,
   endpoint: { method: "POST", path: "/mcp/whale-alerts" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
+  structured: false,
   timeoutMs: SLOW_MS,
   view: z.object({
     hours: z.number(),
     count: z.number(),
-    alerts: z.array(
-      z.object({
-        token: z.string(),
-        alertType: z.string(),
-        amount: z.number(),
-        direction: z.string(),
-        description: z.string(),
-        detectedAt: z.number(),
-      }),
-    ),
+    alerts: z.array(whaleAlert),
     messengerSent: delivery,
   }),
   text: ({ hours, count, alerts, messengerSent }) =>
     lines(
       count === 0
         ? `No whale alerts in the last ${hours} h.`
-        : `${count} whale ${count === 1 ? "alert" : "alerts"} in the last ${hours} h:`,
-      ...alerts.map(
-        ({ token, alertType, amount, direction, description, detectedAt }) =>
-          `${DIRECTION_MARKS[direction] ?? "-"} ${token}, ${alertType.replaceAll("_", " ")}, ${largeUsd(amount)}, ${time(detectedAt)}: ${description}`,
-      ),
+        : `${count} whale ${count === 1 ? "alert" : "alerts"} in the last ${hours} h${count > SHOWN ? `, the ${SHOWN} largest` : ""}:`,
+      ...alerts
+        .toSorted((one, other) => other.amount - one.amount)
+        .slice(0, SHOWN)
+        .map(whaleLine),
       deliveryLine(messengerSent),
     ),
 });

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { lines, time, tokenAmount, usd } from "../format";
 import { QUICK_MS, reads, SLOW_MS, tool, type Hints, type Tool } from "../tool";
 
@@ -22,6 +22,9 @@ const MOVES_MONEY: Hints = {
   openWorldHint: true,
 };
 
+/** `Base` for `base`. */
+const networkName = (network: string) => network.charAt(0).toUpperCase() + network.slice(1);
+
 const created = (existing: boolean) => (existing ? "is there already" : "was created");
 
 const connectWallet = tool({
@@ -31,11 +34,13 @@ const connectWallet = tool({
   endpoint: { method: "POST", path: "/mcp/defi/connect" },
   hints: CREATES,
   repeats: "freely",
+  structured: true,
+  opensWallet: true,
   timeoutMs: QUICK_MS,
   view: z.object({ address: z.string(), existing: z.boolean(), network: z.string() }),
   text: ({ address, existing, network }) =>
     lines(
-      `The custody wallet ${created(existing)}: ${address} on ${network}.`,
+      `The custody wallet ${created(existing)}: ${address} on ${networkName(network)}.`,
       "Fund it at this address; keep the userId, it is the only way to it.",
     ),
 });
@@ -47,6 +52,8 @@ const createWallet = tool({
   endpoint: { method: "POST", path: "/mcp/wallet/create" },
   hints: CREATES,
   repeats: "freely",
+  structured: true,
+  opensWallet: true,
   timeoutMs: QUICK_MS,
   view: z.object({ address: z.string(), existing: z.boolean() }),
   text: ({ address, existing }) =>
@@ -64,9 +71,11 @@ const getWalletBalance = tool({
   endpoint: { method: "GET", path: "/mcp/wallet/balance" },
   hints: reads("live"),
   repeats: "freely",
+  structured: true,
   timeoutMs: SLOW_MS,
   view: z.object({ address: z.string(), eth: z.string(), usdc: z.string(), network: z.string() }),
-  text: ({ address, eth, usdc, network }) => `${address} on ${network} holds ${eth} ETH and ${usdc} USDC.`,
+  text: ({ address, eth, usdc, network }) =>
+    `${address} on ${networkName(network)} holds ${eth} ETH and ${usdc} USDC.`,
 });
 
 const getPortfolio = tool({
@@ -76,6 +85,8 @@ const getPortfolio = tool({
   endpoint: { method: "GET", path: "/mcp/defi/portfolio" },
   hints: { ...CREATES, openWorldHint: true },
   repeats: "freely",
+  structured: true,
+  opensWallet: true,
   timeoutMs: SLOW_MS,
   view: z.object({
     address: z.string(),
@@ -84,8 +95,8 @@ const getPortfolio = tool({
       z.object({
         token: z.string(),
         balance: z.string(),
-        priceUsd: z.number().nullable(),
-        valueUsd: z.number().nullable(),
+        priceUsd: z.nullable(z.number()),
+        valueUsd: z.nullable(z.number()),
       }),
     ),
     totalValueUsd: z.number(),
@@ -93,7 +104,7 @@ const getPortfolio = tool({
   }),
   text: ({ address, network, balances, totalValueUsd, pricedAt }) =>
     lines(
-      `Custody wallet ${address} on ${network}, ${time(pricedAt)}`,
+      `Custody wallet ${address} on ${networkName(network)}, ${time(pricedAt)}`,
       "",
       "| Token | Balance | Price | Value |",
       "| --- | ---: | ---: | ---: |",
@@ -125,8 +136,9 @@ const swapTokens = tool({
   endpoint: { method: "POST", path: "/mcp/defi/swap" },
   hints: MOVES_MONEY,
   repeats: "keyed",
+  structured: true,
   timeoutMs: SLOW_MS,
-  view: transaction.extend({
+  view: z.extend(transaction, {
     fromToken: z.string(),
     toToken: z.string(),
     sellAmount: z.string(),
@@ -136,7 +148,7 @@ const swapTokens = tool({
   }),
   text: (swap) =>
     lines(
-      `Swap of ${tokenAmount(swap.sellAmount, swap.fromToken)} for about ${tokenAmount(swap.buyAmount, swap.toToken)} (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
+      `Swap of ${tokenAmount(swap.sellAmount, swap.fromToken)} for ${tokenAmount(swap.buyAmount, swap.toToken)} as quoted (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
       swap.priceChecked ? null : "There were no price feeds to check the quote against.",
       swap.explorerUrl,
     ),
@@ -149,8 +161,9 @@ const sendToken = tool({
   endpoint: { method: "POST", path: "/mcp/defi/send" },
   hints: MOVES_MONEY,
   repeats: "keyed",
+  structured: true,
   timeoutMs: SLOW_MS,
-  view: transaction.extend({ token: z.string(), toAddress: z.string(), amount: z.string() }),
+  view: z.extend(transaction, { token: z.string(), toAddress: z.string(), amount: z.string() }),
   text: (sent) =>
     lines(
       `Transfer of ${tokenAmount(sent.amount, sent.token)} to ${sent.toAddress}: ${OUTCOMES[sent.status]}.`,

@@ -1,0 +1,126 @@
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { operations, type Check } from "built:operations";
+import { asksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { withProgress, type Listener } from "./progress";
+import { INVALID_PARAMS, RpcError } from "./rpc";
+import { callService, ServiceError } from "./service";
+import { UnexpectedAnswer, type Tool } from "./tool";
+import { tools } from "./tools";
+
+/** One call of a tool. Its input is forwarded as it is: but for a few refusals the service alone judges it. */
+
+type Input = Record<string, unknown>;
+
+type Surroundings = Listener & { serviceUrl: string; signal: AbortSignal };
+
+/** @throws RpcError when there is no such tool. */
+export async function callTool(
+  name: string,
+  input: Input,
+  surroundings: Surroundings,
+): Promise<CallToolResult> {
+  const tool = tools.find((one) => one.name === name);
+  const operation = operations[name];
+  if (tool === undefined || operation === undefined) {
+    throw new RpcError(INVALID_PARAMS, `There is no tool named ${name}`);
+  }
+  if (newestTexts(input).some(asksForKey)) return declined(tool, input);
+  const refusal = notATextIn(tool, operation.texts, input) ?? weakIdIn(tool, input);
+  if (refusal !== null) return failed(refusal);
+  return answered(tool, input, operation.check, surroundings);
+}
+
+async function answered(
+  tool: Tool,
+  input: Input,
+  check: Check | null,
+  surroundings: Surroundings,
+): Promise<CallToolResult> {
+  const key = tool.repeats === "keyed" ? keyOf(input) : null;
+  const call = callService({
+    serviceUrl: surroundings.serviceUrl,
+    ...tool.endpoint,
+    input,
+    idempotencyKey: key,
+    repeatable: tool.repeats !== "unlessDelivered" || !isGiven(input.userId),
+    timeoutMs: tool.timeoutMs,
+    signal: surroundings.signal,
+  });
+  try {
+    const answer = await withProgress(surroundings, call);
+    const content = [{ type: "text" as const, text: tool.text(answer, input) }];
+    if (check === null) return { content };
+    if (check(answer)) return { content, structuredContent: answer };
+    throw new UnexpectedAnswer(
+      (check.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`).join(", "),
+    );
+  } catch (error) {
+    if (error instanceof UnexpectedAnswer) {
+      return failedIn(key, true, `The service's answer has an unexpected form: ${error.message}.`);
+    }
+    if (!(error instanceof ServiceError)) throw error;
+    return failedIn(key, error.inDoubt, error.message);
+  }
+}
+
+/** @param inDoubt Whether the service may have carried the call out all the same. */
+function failedIn(key: string | null, inDoubt: boolean, message: string): CallToolResult {
+  if (!inDoubt || key === null) return failed(message);
+  return failed(
+    `${message} Whether it was carried out is not known. To find out, call again with the same input and ` +
+      `idempotencyKey "${key}": that returns the first outcome and never does it twice.`,
+  );
+}
+
+/** Of this call alone, unless the caller repeats an earlier one. */
+function keyOf({ idempotencyKey }: Input): string {
+  return typeof idempotencyKey === "string" && idempotencyKey.trim() !== ""
+    ? idempotencyKey.trim()
+    : crypto.randomUUID();
+}
+
+/** A query turns numbers into texts, a body does not: what is no text is refused here alike. */
+function notATextIn({ endpoint }: Tool, texts: readonly string[], input: Input): string | null {
+  if (endpoint.method !== "GET") return null;
+  const wrong = texts.find((name) => isGiven(input[name]) && typeof input[name] !== "string");
+  return wrong === undefined ? null : `${wrong} must be a string`;
+}
+
+/** So many random letters and digits hold as much as a UUID. */
+const LEAST_ID_CHARS = 22;
+
+function weakIdIn({ opensWallet }: Tool, { userId }: Input): string | null {
+  if (!opensWallet || typeof userId !== "string") return null;
+  const length = userId.trim().length;
+  if (length === 0 || length >= LEAST_ID_CHARS) return null;
+  return (
+    `userId is too short to guard a wallet: whoever guesses it controls the wallet, so it needs at least ${LEAST_ID_CHARS} characters at random. ` +
+    `For a new person use this one, and have them keep it: ${crypto.randomUUID()}`
+  );
+}
+
+function declined(tool: Tool, input: Input): CallToolResult {
+  const answer = tool.declined?.(input);
+  if (answer === undefined) return failed(SECURITY_MESSAGE);
+  const content = [{ type: "text" as const, text: SECURITY_MESSAGE }];
+  return tool.structured ? { content, structuredContent: answer } : { content };
+}
+
+function failed(text: string): CallToolResult {
+  return { isError: true, content: [{ type: "text", text }] };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "";
+}
+
+/** Every text of the newest turn, however deep: what was said earlier in the conversation was answered then. */
+function newestTexts({ messages: _earlier, ...newest }: Input): string[] {
+  return textsOf(newest);
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(textsOf);
+}

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { endpoints } from "../../convex/http";
+import {
+  buildProxy,
+  connect,
+  fakeService,
+  json,
+  textOf,
+  type Built,
+  type Connection,
+  type FakeService,
+} from "./support";
+
+/** What the proxy makes of answers and inputs that are out of the ordinary. */
+
+let built: Built;
+let service: FakeService;
+let proxy: Connection;
+beforeAll(async () => {
+  built = await buildProxy();
+  service = await fakeService();
+  proxy = await connect(built.file, service.url);
+}, 180_000);
+afterAll(async () => {
+  await proxy.client.close();
+  await service.stop();
+  await built.remove();
+});
+
+function exampleOf(path: string): Record<string, unknown> {
+  const output: unknown = endpoints.find((one) => one.path === path)?.example?.output;
+  if (typeof output !== "object" || output === null) throw new Error(`${path} has no example`);
+  return { ...output };
+}
+
+const USER = "3f0c2a9e-6d1b-4c7e-9a54-b2f1d8e0c6a7";
+
+describe("an answer", () => {
+  test("is at most 2 kB for a whole market snapshot", async () => {
+    const coins = Array.from({ length: 20 }, (_, index) => ({
+      rank: index + 1,
+      name: `Coin number ${index}`,
+      symbol: `COIN${index}`,
+      price: 1_234.567 * (index + 1),
+      change24h: index - 5.234,
+      marketCap: 1.2345e9 * (index + 1),
+    }));
+    const trending = coins.slice(0, 10).map(({ name, symbol, rank, change24h }) => ({
+      name,
+      symbol,
+      rank,
+      change24h,
+    }));
+    const { focus: _focus, ...market } = exampleOf("/mcp/market");
+    service.answers(json(200, { ...market, trending, top20: coins }));
+    const result = await proxy.call("get_market_data");
+    expect(textOf(result)).toContain("20. Coin number 19 (COIN19) $24,691.34, +13.77%, $24.69B");
+    expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(2_048);
+  });
+
+  test("of 500 whale alerts shows the 30 largest, largest first, and what is known of each", async () => {
+    const alerts = Array.from({ length: 500 }, (_, index) => ({
+      token: "ETH",
+      alertType: "large_transfer",
+      // Every alert of another size, the order mixed.
+      amount: 1_000_000 + ((index * 37) % 500) * 1_000,
+      direction: "neutral",
+      description: "Moved between wallets.",
+      detectedAt: Date.UTC(2026, 0, 5, 9, 30),
+      messengerSent: false,
+      verified: index % 2 === 0,
+      ...(index % 2 === 0 ? { txHash: `0x${"ab".repeat(32)}` } : {}),
+    }));
+    service.answers(json(200, { hours: 168, count: 500, alerts }));
+    const result = await proxy.call("get_whale_alerts", { hours: 168 });
+    const [head, ...rows] = textOf(result).split("\n");
+    expect(head).toBe("500 whale alerts in the last 168 h, the 30 largest:");
+    expect(rows).toHaveLength(30);
+    const amounts = rows.map((row) => Number(/\$([\d.]+)M/.exec(row)?.[1]));
+    expect(amounts[0]).toBe(1.5);
+    expect(amounts).toEqual(amounts.toSorted((one, other) => other - one));
+    expect(rows.some((row) => row.endsWith(`Moved between wallets. (verified, 0x${"ab".repeat(32)})`))).toBe(
+      true,
+    );
+    expect(result.structuredContent).toBeUndefined();
+  });
+
+  test("tells of a transaction that the chain does not have that it is not verified", async () => {
+    const [alert] = [exampleOf("/mcp/whale-alerts").alerts].flat();
+    const unverified = { ...(typeof alert === "object" ? alert : {}), verified: false };
+    service.answers(json(200, { hours: 6, count: 1, alerts: [unverified] }));
+    expect(textOf(await proxy.call("get_whale_alerts"))).toMatch(/\(not verified, 0x[0-9a-f]{64}\)$/);
+  });
+
+  test("says nothing of a card where there was nothing to send, and where cards go when none arrived", async () => {
+    service.answers(json(200, { signals: { BTC: null, ETH: null }, messengerSent: false }));
+    expect(textOf(await proxy.call("get_latest_signal", { userId: USER }))).toBe(
+      "BTC: no signal yet.\nETH: no signal yet.",
+    );
+    service.answers(json(200, { ...exampleOf("/mcp/signals/recap"), messengerSent: false }));
+    expect(textOf(await proxy.call("get_daily_recap", { userId: USER }))).toMatch(
+      /\nNo card has arrived in the messenger so far; set_telegram says where a person's cards go\.$/,
+    );
+  });
+
+  test("names the chain in one way", async () => {
+    for (const [tool, path] of [
+      ["connect_wallet", "/mcp/defi/connect"],
+      ["create_wallet", "/mcp/wallet/create"],
+      ["get_wallet_balance", "/mcp/wallet/balance"],
+      ["get_portfolio", "/mcp/defi/portfolio"],
+    ] as const) {
+      service.answers(json(200, exampleOf(path)));
+      expect(textOf(await proxy.call(tool, { userId: USER }))).toMatch(/\bon Base\b/);
+    }
+  });
+
+  test("to set_telegram without a setting does not claim that something was saved", async () => {
+    service.answers(json(200, { success: true }));
+    expect(textOf(await proxy.call("set_telegram", { userId: USER }))).toBe(
+      "Nothing was changed: neither a bot token nor a chat was given.",
+    );
+    expect(textOf(await proxy.call("set_telegram", { userId: USER, telegramChatId: "" }))).toBe(
+      "The messenger settings are saved.",
+    );
+  });
+});
+
+describe("a report of a whole-market shift", () => {
+  test("is asked for by the shift's id", async () => {
+    const { jobToken: _token, ...report } = exampleOf("/mcp/research/report");
+    service.answers(json(200, report));
+    const result = await proxy.call("get_research_report", { jobId: "k57c8q0v3w5x7y9z" });
+    expect(service.received[0]?.path).toBe("/mcp/research/report?jobId=k57c8q0v3w5x7y9z");
+    expect(textOf(result)).toMatch(/^Final report on the whole market, 2026-/);
+  });
+});
+
+describe("a userId", () => {
+  test("that is a number is refused by every tool alike", async () => {
+    service.answers(json(400, { error: "userId must be a string" }));
+    for (const tool of ["get_portfolio", "get_wallet_balance", "get_research_status", "connect_wallet"]) {
+      const result = await proxy.call(tool, { userId: 5 });
+      expect([tool, result.isError, textOf(result)]).toEqual([tool, true, "userId must be a string"]);
+    }
+    // The service has judged the one that goes as a body.
+    expect(service.received.map(({ method }) => method)).toEqual(["POST"]);
+  });
+
+  test("that can be guessed gets no wallet, but a random one to use instead", async () => {
+    service.answers(json(500, { error: "Nothing is to be asked" }));
+    for (const tool of ["connect_wallet", "create_wallet", "get_portfolio"]) {
+      const result = await proxy.call(tool, { userId: "local-user-1" });
+      expect(result.isError).toBe(true);
+      expect(textOf(result)).toMatch(
+        /^userId is too short to guard a wallet: .*at least 22 characters.*: [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+      );
+    }
+    expect(service.received).toEqual([]);
+  });
+
+  test("that can be guessed still gets at what is there", async () => {
+    service.answers(json(200, exampleOf("/mcp/wallet/balance")));
+    const result = await proxy.call("get_wallet_balance", { userId: "local-user-1" });
+    expect(result.isError).not.toBe(true);
+    expect(service.received).toHaveLength(1);
+  });
+});
