@@ -86,7 +86,8 @@ export const work = internalAction({
   handler: async (ctx, { runId, userId, agentId, question }): Promise<null> => {
     try {
       const caller = { userId, address: null };
-      const reply = await ctx.runAction(internal.chat.replies.answer, {
+      const { answer } = await import("./replies");
+      const reply = await answer(ctx, {
         agentId,
         question,
         messages: [],
