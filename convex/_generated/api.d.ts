@@ -43,6 +43,7 @@ import type * as http from "../http.js";
 import type * as lib_addresses from "../lib/addresses.js";
 import type * as lib_audit from "../lib/audit.js";
 import type * as lib_auth from "../lib/auth.js";
+import type * as lib_callerAddress from "../lib/callerAddress.js";
 import type * as lib_cronRuns from "../lib/cronRuns.js";
 import type * as lib_crypto from "../lib/crypto.js";
 import type * as lib_deadlines from "../lib/deadlines.js";
@@ -305,6 +306,7 @@ declare const fullApi: ApiFromModules<{
   "lib/addresses": typeof lib_addresses;
   "lib/audit": typeof lib_audit;
   "lib/auth": typeof lib_auth;
+  "lib/callerAddress": typeof lib_callerAddress;
   "lib/cronRuns": typeof lib_cronRuns;
   "lib/crypto": typeof lib_crypto;
   "lib/deadlines": typeof lib_deadlines;
