@@ -132,7 +132,7 @@ function readFunctions(path: string, { exports }: Evaluation, functions: Functio
     if (registered === null) continue;
     const { kinds, isPublic, missing } = registered;
     functions[isPublic ? "public" : "internal"]++;
-    if (kinds.length > 1) functions.faults.push(`${path}:${name} is a ${kinds.join(" and a ")} at once`);
+    if (kinds.length > 1) functions.faults.push(`${path}:${name} is ${kinds.join(" and ")} at once`);
     if (name.length > 64) functions.faults.push(`${path}:${name} has a name of more than 64 characters`);
     for (const one of missing) functions.faults.push(`${path}:${name} has no ${one} validator`);
     if (!kinds.includes("query")) functions.callable.add(`${path.slice(0, -".js".length)}:${name}`);
