@@ -48,8 +48,8 @@ function options(root: string, entry: string) {
 /** A definition names the components it uses; their own are pushed apart from it. */
 const referencedComponents: Plugin = {
   name: "components are named",
-  setup: ({ onLoad }) => {
-    onLoad({ filter: COMPONENT }, ({ path }) => {
+  setup: (building) => {
+    building.onLoad({ filter: COMPONENT }, ({ path }) => {
       const reference = { componentDefinitionPath: path, defaultName: path };
       return { contents: `export default ${JSON.stringify(reference)};` };
     });
