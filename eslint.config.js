@@ -33,6 +33,21 @@ export default tseslint.config(
     },
   },
   {
+    // An action inside an action takes a second of the deployment's 64 places while its caller keeps the first: so many
+    // requests at once would wait for one another. Work on the schedule, of which few run at once, may.
+    files: ["convex/**/*.ts"],
+    ignores: ["convex/wallets/driver.ts", "convex/signals/{issuing,outcomes}.ts", "convex/bot/work.ts"],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: "MemberExpression[property.name='runAction']",
+          message: "Call a plain function, loaded by `await import(...)` where it is heavy.",
+        },
+      ],
+    },
+  },
+  {
     // Vitest's asymmetric matchers are typed `any`.
     files: ["tests/**/*.ts"],
     rules: { "@typescript-eslint/no-unsafe-assignment": "off" },

@@ -32,6 +32,7 @@ const app = defineApp({
     DAILY_TRANSFER_LIMIT_USD: v.optional(v.string()),
     MAX_PRICE_IMPACT_BPS: v.optional(v.string()),
     TRADING_PAUSED: v.optional(v.string()),
+    TRUSTED_PROXY_HOPS: v.optional(v.string()),
     PLATFORM_WALLET_ADDRESS: v.optional(v.string()),
     CONFIRMATIONS: v.optional(v.string()),
     CREDITS_PER_USDC: v.optional(v.string()),

@@ -1,5 +1,6 @@
 import { httpRouter } from "convex/server";
 import { botEndpoints } from "./bot/http";
+import { linkingEndpoints } from "./bot/linkingHttp";
 import { chatEndpoints } from "./chat/http";
 import { compatEndpoints } from "./compat/http";
 import { compatMessengerEndpoints } from "./compat/messengerHttp";
@@ -25,11 +26,11 @@ export const domains: Record<string, MountedEndpoint[]> = {
   signals: signalEndpoints,
   whales: whaleEndpoints,
   payments: [...paidReportEndpoints, ...depositEndpoints],
-  messenger: [...messengerEndpoints, ...botEndpoints],
+  messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints],
   social: socialEndpoints,
   compat: [...compatEndpoints, ...compatMessengerEndpoints],
-  service: [...opsEndpoints, ...referenceEndpoints],
+  service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
 };
 
 export const endpoints = Object.values(domains).flat();

@@ -53,6 +53,7 @@ type Env = {
   readonly DAILY_TRANSFER_LIMIT_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
+  readonly TRUSTED_PROXY_HOPS: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;
   readonly CONFIRMATIONS: string | undefined;
   readonly CREDITS_PER_USDC: string | undefined;

@@ -5,6 +5,7 @@ import { equalBytes, sha256Hex } from "../lib/crypto";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
+import { cut } from "../lib/text";
 import type { Sender } from "./tables";
 
 /** The longest text a message can have. */
@@ -80,10 +81,10 @@ function writtenMessage(message: unknown): { sender: Sender; text: string; forwa
     chatId: String(chat.id),
     alone: chat.type === "private" && chat.id === from.id,
     messengerId: String(from.id),
-    ...(from.username === undefined ? {} : { messengerUsername: from.username.slice(0, 64) }),
+    ...(from.username === undefined ? {} : { messengerUsername: cut(from.username, 64) }),
   };
   const forwarded = forward_origin !== undefined || forward_date !== undefined;
-  return { sender, text: text.slice(0, TEXT_LIMIT), forwarded };
+  return { sender, text: cut(text, TEXT_LIMIT), forwarded };
 }
 
 export const botEndpoints: MountedEndpoint[] = [webhook];

@@ -1,16 +1,19 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DEFAULT_AGENT } from "../chat/agents";
+import { answer as answerQuestion } from "../chat/replies";
 import { required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
 import { MINUTE } from "../lib/time";
 import type { Ticket } from "../lib/refreshes";
 import type { Paragraph, Span } from "../messenger/format";
-import { connectAccount } from "../messenger/links";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
+import { portfolioOf } from "../wallets/accounts";
+import { ensureWallet } from "../wallets/wallets";
 import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
+import { connectAccount } from "./linking";
 import type { Sender, Work } from "./tables";
 
 /** The work behind a notice, for actions. Every step can be taken twice. */
@@ -45,7 +48,7 @@ export async function carryOut(ctx: ActionCtx, { sender, userId, work }: Job): P
     case "ask": {
       required("LLM_GATEWAY_API_KEY");
       await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
-      const reply = await ctx.runAction(internal.chat.replies.answer, {
+      const reply = await answerQuestion(ctx, {
         agentId: DEFAULT_AGENT,
         question: work.question,
         messages: [],
@@ -77,10 +80,8 @@ async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promis
 
 async function portfolio(ctx: ActionCtx, userId: string): Promise<readonly Paragraph[]> {
   const owned = { userId, kind: "custody" as const };
-  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
-  const { address } = present ?? (await ctx.runAction(internal.wallets.wallets.create, owned));
-  const held = await ctx.runAction(internal.wallets.accounts.portfolio, { address });
-  return portfolioCard({ address, ...held });
+  const { address } = await ensureWallet(ctx, owned);
+  return portfolioCard({ address, ...(await portfolioOf(ctx, address)) });
 }
 
 /** Setting the same again is the same alert, so a try that was cut off does no harm. */

@@ -59,7 +59,8 @@ const chat: MountedEndpoint = endpoint({
     const agent = agentNamed(agentId);
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
-    const { answer, model } = await ctx.runAction(internal.chat.replies.answer, {
+    const { answer: reply } = await import("./replies");
+    const { answer, model } = await reply(ctx, {
       agentId: agent,
       question,
       messages: lastTurns(messages),

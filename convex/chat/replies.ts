@@ -3,8 +3,8 @@ import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
-import { vCaller, type Caller } from "../lib/limits";
-import { providerAction } from "../lib/providerCalls";
+import type { Caller } from "../lib/limits";
+import { counted } from "../lib/providerCalls";
 import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { describeMarket, latestSnapshot } from "../market/model";
@@ -16,24 +16,20 @@ import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 /** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
 
-const vTurn = v.object({ role: v.union(v.literal("user"), v.literal("assistant")), content: v.string() });
+export type Question = {
+  agentId: string;
+  question: string;
+  /** Earlier turns, oldest first. */
+  messages: readonly { role: "user" | "assistant"; content: string }[];
+  caller: Caller;
+  /** Whether the user's own research may be told: the caller is that user. */
+  personal: boolean;
+};
+export type Reply = { answer: string; model: string; tokensUsed: number };
 
-/** Answers one question of a conversation with live context. */
-export const answer = providerAction({
-  args: {
-    agentId: v.string(),
-    question: v.string(),
-    /** Earlier turns, oldest first. */
-    messages: v.array(vTurn),
-    caller: vCaller,
-    /** Whether the user's own research may be told: the caller is that user. */
-    personal: v.boolean(),
-  },
-  returns: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
-  handler: async (
-    ctx,
-    { agentId, question, messages, caller, personal },
-  ): Promise<{ answer: string; model: string; tokensUsed: number }> => {
+/** Answers one question of a conversation with live context. For actions. */
+export const answer = counted(
+  async (ctx, { agentId, question, messages, caller, personal }: Question): Promise<Reply> => {
     if (!isAgent(agentId)) throw new Error("The caller checks the agent's id");
     const startedAt = performance.now();
     await freshenMarket(ctx, caller);
@@ -57,7 +53,7 @@ export const answer = providerAction({
     const { text, model, tokensUsed } = completion;
     return { answer: text.trim(), model, tokensUsed };
   },
-});
+);
 
 /** What an answer is grounded in: the market as last stored, and the user's own research. */
 export const context = internalQuery({

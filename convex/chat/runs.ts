@@ -10,6 +10,7 @@ import { AppError, failureOf } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { charge } from "../lib/limits";
 import { log } from "../lib/log";
+import { cutTo } from "../lib/shapes";
 import { MINUTE } from "../lib/time";
 import { endRun, lostRuns, recordRun, startedWith } from "../runs/model";
 import { requireUser } from "../users/model";
@@ -61,7 +62,7 @@ export const start = mutation({
     const runId = await recordRun(ctx, {
       userId,
       agentId,
-      title: question.length > TITLE_LENGTH ? `${question.slice(0, TITLE_LENGTH - 1)}…` : question,
+      title: cutTo(TITLE_LENGTH)(question),
       status: "running",
       startedAt: Date.now(),
       question,
@@ -86,7 +87,8 @@ export const work = internalAction({
   handler: async (ctx, { runId, userId, agentId, question }): Promise<null> => {
     try {
       const caller = { userId, address: null };
-      const reply = await ctx.runAction(internal.chat.replies.answer, {
+      const { answer } = await import("./replies");
+      const reply = await answer(ctx, {
         agentId,
         question,
         messages: [],

@@ -47,6 +47,7 @@ const shapes = {
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
   MAX_PRICE_IMPACT_BPS: z.string().regex(/^\d{1,5}$/, "must be basis points such as 300"),
   TRADING_PAUSED: flag,
+  TRUSTED_PROXY_HOPS: z.string().regex(/^\d$/, "must be a number of proxies from 0 to 9"),
   PLATFORM_WALLET_ADDRESS: z
     .string()
     .regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
@@ -79,6 +80,7 @@ const defaults = {
   CREDITS_PER_USDC: "100",
   TOKENS_PER_CREDIT: "1000",
   BARE_HASH_PROOFS: "on",
+  TRUSTED_PROXY_HOPS: "0",
 } as const satisfies Partial<Record<Variable, string>>;
 
 /** The names of all variables that the service reads. */

@@ -15,6 +15,7 @@ export const STATUS = {
   not_configured: 500,
   upstream: 502,
   paused: 503,
+  overloaded: 503,
 } as const;
 
 export type ErrorCode = keyof typeof STATUS;
@@ -62,6 +63,31 @@ export function failureOf(error: unknown): ErrorData | null {
     ...(isRecord(body, isValue) ? { body } : {}),
     ...(isRecord(headers, isText) ? { headers } : {}),
   };
+}
+
+/** How long callers are asked to stay away from a service that is busy, in ms. */
+const BUSY_MS = 3_000;
+
+/**
+ * The platform's own words for "not now": a mutation that lost against others in every try, and a deployment whose places
+ * or queues are full. They come as plain errors with a code and a message. Sources: get-convex/convex-backend
+ * (`crates/errors`), and the codes at which Convex's own client backs off (`browser/sync/web_socket_manager`).
+ */
+const BUSY = new RegExp(
+  [
+    "OptimisticConcurrencyControlFailure",
+    "changed while (?:it|this mutation) was being run",
+    "TooManyConcurrentRequests|Too many concurrent requests",
+    "ExpiredInQueue|CommitterFullError|ExecuteFullError|SubscriptionsWorkerFullError|SystemTimeoutError",
+    "TooManyWritesInTimePeriod|Too many (?:writes|insert / update / delete operations)",
+  ].join("|"),
+);
+
+/** The failure to tell of when the platform had no room for a request, or none for its writes; `null` for others. */
+export function overloadOf(error: unknown): ErrorData | null {
+  const message = error instanceof Error ? error.message : "";
+  if (!BUSY.test(message)) return null;
+  return { code: "overloaded", message: "The service is busy: try again shortly", retryAfterMs: BUSY_MS };
 }
 
 /** What to write on a row or in a log line about any failure; an unexpected one keeps only its first line. */

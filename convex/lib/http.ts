@@ -1,8 +1,9 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import * as z from "zod";
 import { httpAction, type ActionCtx } from "../_generated/server";
-import { required, type Variable } from "./env";
-import { AppError, failureOf, messageOf, STATUS, type ErrorCode } from "./errors";
+import { required, setting, type Variable } from "./env";
+import { callerAddress } from "./callerAddress";
+import { AppError, failureOf, messageOf, overloadOf, STATUS, type ErrorCode } from "./errors";
 import { charge, type Caller, type LimitName } from "./limits";
 import { log } from "./log";
 import { parseInput, rawInput, readBody } from "./request";
@@ -106,7 +107,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       guard?.(head, body);
       const parsed = parseInput(input, rawInput(request, body));
-      const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx), requestId };
+      const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx, request), requestId };
       const idempotencyKey = idempotencyKeyOf(request);
       if (limit !== undefined) await charge(ctx, limit, caller);
       for (const name of needs) required(name);
@@ -177,11 +178,12 @@ async function answer(
 }
 
 function failureResponse(error: unknown, requestId: string): Response {
-  const failure = failureOf(error);
+  const failure = failureOf(error) ?? overloadOf(error);
   if (failure === null) {
     log.error("http.unexpected", { requestId, message: messageOf(error) });
     return json(500, { error: "Internal error" }, requestId);
   }
+  if (failure.code === "overloaded") log.warn("http.overloaded", { requestId, message: messageOf(error) });
   const headers: Record<string, string> = { ...failure.headers };
   if (failure.retryAfterMs !== undefined) {
     headers["Retry-After"] = String(Math.max(1, Math.ceil(failure.retryAfterMs / 1000)));
@@ -251,8 +253,11 @@ function userIdOf(input: unknown): { userId?: string } {
   return typeof input.userId === "string" ? { userId: input.userId } : {};
 }
 
-/** Callers whose address the platform does not know count as one. */
-async function addressOf(ctx: ActionCtx): Promise<string> {
+async function addressOf(ctx: ActionCtx, request: Request): Promise<string> {
   const { ip } = await ctx.meta.getRequestMetadata();
-  return ip ?? "unknown";
+  return callerAddress({
+    told: ip,
+    forwardedFor: request.headers.get("x-forwarded-for"),
+    hops: Number(setting("TRUSTED_PROXY_HOPS")),
+  });
 }

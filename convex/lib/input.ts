@@ -21,9 +21,12 @@ export function text(max: number) {
   return atMost(max).trim().min(1, "is required");
 }
 
-/** 1 to 128 printable characters: the caller's only credential, never logged. */
+/**
+ * 1 to 128 printable characters: the caller's only credential, never logged. None of them stands for one that was lost on
+ * the way: two ids must not become one.
+ */
 export const userId = text(128)
-  .regex(/^[^\p{C}]+$/u, "must consist of printable characters")
+  .regex(/^[^\p{C}\uFFFD]+$/u, "must consist of printable characters")
   .describe(
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
   );
@@ -119,6 +122,8 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
 }
 
 /** The body's alternative to the Idempotency-Key header. */
-export const idempotencyKey = absentWhenEmpty(text(200)).describe(
+export const idempotencyKey = absentWhenEmpty(
+  text(200).regex(/^[^\uFFFD]+$/, "must consist of whole characters"),
+).describe(
   "Repeating a call with the same key returns its first outcome; the Idempotency-Key header does the same, and wins.",
 );

@@ -1,3 +1,17 @@
+/** One escape of a JSON text: a whole surrogate pair, half of one, or any other. */
+const ESCAPE =
+  /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|[^])/g;
+const HALF = /^\\u[dD][89a-fA-F][0-9a-fA-F]{2}$/;
+
+/**
+ * `JSON.parse` whose strings and keys can all be stored: an escape may stand for half a surrogate pair, which becomes the
+ * replacement character. Every text from outside is read by this.
+ * @throws SyntaxError
+ */
+export function parseJson(text: string): unknown {
+  return JSON.parse(text.replace(ESCAPE, (escape) => (HALF.test(escape) ? "\\uFFFD" : escape)));
+}
+
 /** How many opening brackets are tried: prose full of them is no answer worth finding. */
 const MAX_CANDIDATES = 50;
 
@@ -45,7 +59,7 @@ function endOfValue(text: string, start: number): number {
 
 function tryParse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
     return undefined;

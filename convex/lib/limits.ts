@@ -6,39 +6,46 @@ import { sha256Hex } from "./crypto";
 import { AppError } from "./errors";
 
 /**
+ * How many rows share the count of a limit that many requests a second may be counted against. Each count reads two of
+ * them and writes one, so that two which overlap conflict in one of eight cases. An even part of the limit is each row's:
+ * a caller near the limit may be refused a little early.
+ */
+const SHARDS = 16;
+
+/**
  * What a caller may cost the service. Each name guards something that costs an upstream call, a message or a guess,
  * once per user and once per network address; generous, because an address may be an office or a proxy.
  */
 const limits = {
   chatUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  chatAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  chatAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
   refreshUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  refreshAddress: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 240 },
+  refreshAddress: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 240, shards: SHARDS },
   shiftUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
-  shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000 },
+  shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000, shards: SHARDS },
   settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
   chainUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 120 },
-  chainAddress: { kind: "token bucket", rate: 480, period: MINUTE, capacity: 960 },
+  chainAddress: { kind: "token bucket", rate: 480, period: MINUTE, capacity: 960, shards: SHARDS },
   transferUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
   runUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  runAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  runAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
   gameUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
-  gameAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000 },
+  gameAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000, shards: SHARDS },
   claimUser: { kind: "token bucket", rate: 20, period: HOUR, capacity: 20 },
   claimAddress: { kind: "token bucket", rate: 200, period: HOUR, capacity: 200 },
-  transferAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  transferAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
   depositUser: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
-  depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200 },
+  depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200, shards: SHARDS },
   newDepositUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 600 },
   newDepositAddress: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 600 },
   paymentUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
-  paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
+  paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
   linkUser: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
   linkAddress: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
   // A million guesses at 40-bit codes take a day by both ways together, and each code lives for 10 minutes.
-  linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600 },
-  botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600 },
+  linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
+  botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
   cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },

@@ -13,8 +13,8 @@ import { vProvider } from "./tables";
 import { HOUR, MINUTE } from "./time";
 
 /**
- * How the outside services answer, for the operator. `providers/` notes every exchange, `providerAction` stores what an
- * action noted in one mutation at its end; an action that asked nobody writes nothing.
+ * How the outside services answer, for the operator. `providers/` notes every exchange; `counted` work stores what it
+ * noted in one mutation at its end, and what asked nobody writes nothing.
  */
 
 export type Provider = Infer<typeof vProvider>;
@@ -39,7 +39,24 @@ export function noteCall(provider: Provider, failed: boolean): void {
   });
 }
 
-/** An internal action that asks a provider: what it asked is counted, also when it throws. Declared like any other. */
+/**
+ * Work that asks a provider, for whichever action or HTTP handler calls it: what it asked is counted, also when it throws.
+ * A handler calls this as a plain function: an action of its own would wait for one of the deployment's places while its
+ * caller holds another.
+ */
+export function counted<Given extends unknown[], Value>(
+  work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
+): (ctx: ActionCtx, ...given: Given) => Promise<Value> {
+  return async (ctx, ...given) => {
+    try {
+      return await work(ctx, ...given);
+    } finally {
+      await store(ctx);
+    }
+  };
+}
+
+/** An internal action that asks a provider, counted. Declared like any other. */
 export function providerAction<
   Args extends PropertyValidators | GenericValidator,
   Returns extends GenericValidator,
@@ -56,17 +73,7 @@ export function providerAction(definition: {
   handler: (ctx: ActionCtx, given: Record<string, unknown>) => unknown;
 }) {
   const { args, returns, handler } = definition;
-  return internalAction({
-    args,
-    returns,
-    handler: async (ctx, given: Record<string, unknown>) => {
-      try {
-        return await handler(ctx, given);
-      } finally {
-        await store(ctx);
-      }
-    },
-  });
+  return internalAction({ args, returns, handler: counted(handler) });
 }
 
 async function store(ctx: ActionCtx): Promise<void> {

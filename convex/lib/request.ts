@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { AppError } from "./errors";
+import { parseJson } from "./json";
 
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -30,7 +31,7 @@ export async function readBody(request: Request): Promise<string> {
 
 /**
  * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (nothing sent is `{}`), whatever the
- * content type says.
+ * content type says. Half characters, as clients make them who cut texts anywhere, become the replacement character.
  * @throws AppError `invalid_request` when the body is no JSON object.
  */
 export function rawInput(request: Request, body: string): Record<string, unknown> {
@@ -38,7 +39,7 @@ export function rawInput(request: Request, body: string): Record<string, unknown
   if (body.trim() === "") return {};
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body);
+    parsed = parseJson(body);
   } catch {
     throw new AppError("invalid_request", "The request body is not valid JSON");
   }

@@ -34,7 +34,7 @@ export const line = (max: number) =>
     .transform(cutTo(max));
 
 /** Cuts to a length without cutting through a character. */
-function cutTo(max: number): (value: string) => string {
+export function cutTo(max: number): (value: string) => string {
   return (value) => {
     if (value.length <= max) return value;
     const end = /\p{Surrogate}/u.test(value.slice(0, max - 1)) ? max - 2 : max - 1;

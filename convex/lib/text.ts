@@ -1,4 +1,16 @@
-/** Work on the ends of texts that regular expressions would do in quadratic time. */
+/** Texts as they may be stored and sent on, and work on their ends that regular expressions would do in quadratic time. */
+
+/** Half a surrogate pair is no character, and the platform refuses to store it: it becomes the replacement character. */
+export function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, "\uFFFD");
+}
+
+/** The beginning of a text, at most `max` long, without half a character at its end. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
+}
 
 /** The text without any of these characters at its end. */
 export function withoutTrailing(text: string, characters: string): string {

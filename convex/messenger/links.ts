@@ -1,9 +1,7 @@
 import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { charge, chargeOverall } from "../lib/limits";
 import { ownerOf } from "../users/model";
 import { codeByHash, linkOf, linkOfAccount } from "./model";
 
@@ -22,41 +20,12 @@ const vAccount = {
   by: vBy,
 };
 
-type Account = {
+export type Account = {
   codeHash: string;
   messengerId: string;
   messengerUsername?: string | undefined;
   by: Infer<typeof vBy>;
 };
-
-/**
- * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
- * guess, of the account's, of the network address's and of everybody's; those in the bot are counted apart, so that
- * nobody outside can use them up.
- * @returns The address of the user's custody wallet, which is created when there is none.
- * @throws AppError `not_found` when the code is unknown, expired or used; `conflict` when the account is linked already
- * (to whomever) or the user has another account linked; `rate_limited`, `not_configured`.
- */
-export async function connectAccount(
-  ctx: ActionCtx,
-  { codeHash, messengerId, messengerUsername, by }: Account,
-  address: string | null,
-): Promise<{ walletAddress: string }> {
-  const guesser = by === "account" ? "messenger" : "messenger over HTTP";
-  await charge(ctx, "link", { userId: `${guesser}:${messengerId}`, address });
-  await chargeOverall(ctx, by === "account" ? "botLink" : "link");
-  // The wallet comes first: a linked account always has one, wherever this is cut off.
-  const account = { codeHash, messengerId, by };
-  const userId = await ctx.runQuery(internal.messenger.links.codeOwner, { ...account, now: Date.now() });
-  const owned = { userId, kind: "custody" as const };
-  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
-  const wallet = present ?? (await ctx.runAction(internal.wallets.wallets.create, owned));
-  await ctx.runMutation(internal.messenger.links.link, {
-    ...account,
-    ...(messengerUsername === undefined ? {} : { messengerUsername }),
-  });
-  return { walletAddress: wallet.address };
-}
 
 /** Whose code it is, as far as the account could be linked with it. @throws as `link` does. */
 export const codeOwner = internalQuery({

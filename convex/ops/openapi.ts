@@ -202,6 +202,7 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
     ],
     ["too_large", "The request body is larger than 1 MiB."],
     ["internal", "Internal error."],
+    ["overloaded", "The service is busy: try again shortly."],
   ];
   if (one.limit !== undefined) said.push(["rate_limited", "Too many requests."]);
   if (one.needs.length > 0) said.push(["not_configured", `${one.needs.join(" or ")} is not configured.`]);
@@ -238,7 +239,12 @@ function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
     headers = {},
     example,
   }: Failure = typeof failure === "string" ? { when: failure } : failure;
-  const retry = code === "rate_limited" ? { "Retry-After": RETRY_AFTER } : {};
+  const retry: Record<string, Header> =
+    code === "rate_limited"
+      ? { "Retry-After": RETRY_AFTER }
+      : code === "overloaded"
+        ? { "Retry-After": { ...RETRY_AFTER, required: false } }
+        : {};
   return {
     description: when,
     headers: { ...answerHeaders(headers), ...retry },

@@ -1,49 +1,57 @@
 import * as z from "zod";
-import { internal } from "../_generated/api";
+import { siteUrl } from "../lib/env";
 import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
 
-/** The reference: one document, for programs and for people. */
+/**
+ * The reference: one document, for programs and for people. It is made when it is asked for, by modules that no other
+ * request evaluates.
+ */
 
 const CACHED = { "Cache-Control": "public, max-age=60" };
 
 const openApiDocument = z.looseObject({ openapi: z.literal("3.1.1") });
 
-const document: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/openapi.json",
-  summary: "This interface as an OpenAPI 3.1 document.",
-  description:
-    "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address.",
-  needs: [],
-  answerHeaders: { "Cache-Control": "For how long it may be kept." },
-  example: { input: {}, output: { openapi: "3.1.1" } },
-  input: z.object({}),
-  returns: openApiDocument,
-  handler: async (ctx) => {
-    const json = await ctx.runAction(internal.reference.document, {});
-    return new Reply(openApiDocument.parse(JSON.parse(json)), CACHED);
-  },
-});
+/** @param domains All endpoints by tag, these included: read when the document is made. */
+export function referenceEndpoints(
+  domains: () => Record<string, readonly MountedEndpoint[]>,
+): MountedEndpoint[] {
+  const document: MountedEndpoint = endpoint({
+    methods: ["GET"],
+    path: "/openapi.json",
+    summary: "This interface as an OpenAPI 3.1 document.",
+    needs: [],
+    answerHeaders: { "Cache-Control": "For how long it may be kept." },
+    example: { input: {}, output: { openapi: "3.1.1" } },
+    input: z.object({}),
+    returns: openApiDocument,
+    handler: async () => {
+      const { openApi } = await import("./openapi");
+      const told: unknown = JSON.parse(JSON.stringify(openApi(domains(), siteUrl())));
+      return new Reply(openApiDocument.parse(told), CACHED);
+    },
+  });
 
-const reference: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/docs",
-  summary: "This reference, as a page to read.",
-  description: "The same as `/openapi.json`, for people; without scripts.",
-  needs: [],
-  answerHeaders: {
-    "Cache-Control": "For how long it may be kept.",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "Nothing is loaded from anywhere, and nothing runs.",
-  },
-  media: "text/html",
-  input: z.object({}),
-  returns: z.string(),
-  handler: async (ctx) => {
-    const { html, headers } = await ctx.runAction(internal.reference.html, {});
-    return new Reply(html, { ...CACHED, ...headers });
-  },
-});
+  const reference: MountedEndpoint = endpoint({
+    methods: ["GET"],
+    path: "/docs",
+    summary: "This reference, as a page to read.",
+    needs: [],
+    answerHeaders: {
+      "Cache-Control": "For how long it may be kept.",
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+      "Content-Security-Policy": "Nothing is loaded from anywhere, and nothing runs.",
+    },
+    media: "text/html",
+    input: z.object({}),
+    returns: z.string(),
+    handler: async () => {
+      const { openApi } = await import("./openapi");
+      const { page } = await import("./referencePage");
+      const { html, headers } = page(openApi(domains(), siteUrl()));
+      return new Reply(html, { ...CACHED, ...headers });
+    },
+  });
 
-export const referenceEndpoints: MountedEndpoint[] = [document, reference];
+  return [document, reference];
+}

@@ -1,4 +1,4 @@
-import { getAddress } from "viem";
+import { checksummed } from "../lib/addresses";
 import { optional, required, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import {
@@ -80,9 +80,10 @@ export function requirementOne(resource: string) {
 const DESCRIBED = { description: DESCRIPTION, mimeType: "application/json" };
 
 function commonTerms() {
+  const platformWallet = required("PLATFORM_WALLET_ADDRESS");
   return {
     asset: USDC,
-    payTo: getAddress(required("PLATFORM_WALLET_ADDRESS").toLowerCase()),
+    payTo: checksummed(platformWallet) ?? platformWallet,
     maxTimeoutSeconds: TIMEOUT_SECONDS,
     extra: { name: "USD Coin", version: "2" },
   };

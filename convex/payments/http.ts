@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { internal } from "../_generated/api";
 import { sha256Hex } from "../lib/crypto";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -67,7 +66,8 @@ const report: MountedEndpoint = endpoint({
     const focus = token ?? "";
     const bodyHash = sha256Hex(JSON.stringify([userId ?? "", focus]));
     const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
-    const redeemed = await ctx.runAction(internal.payments.redemption.redeem, { proof, order });
+    const { redeem } = await import("./redemption");
+    const redeemed = await redeem(ctx, proof, order);
     if (redeemed.kind === "refused") throw paymentRequired(redeemed);
     const headers =
       redeemed.receipt === null

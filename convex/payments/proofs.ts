@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { sha256Hex } from "../lib/crypto";
+import { parseJson } from "../lib/json";
 import { refusal, type Refusal } from "./terms";
 
 /** Proofs of payment as callers write them. Pure. */
@@ -117,7 +118,7 @@ function readJson(text: string): Proof | Refusal | null {
   if (!text.trim().startsWith("{")) return null;
   let fields: Record<string, unknown>;
   try {
-    fields = z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+    fields = z.record(z.string(), z.unknown()).parse(parseJson(text));
   } catch {
     return unreadable("it is not valid JSON");
   }
@@ -162,7 +163,9 @@ function decodeBase64(text: string): string | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(standard)) return null;
   try {
     const bytes = Uint8Array.from(atob(standard), (char) => char.charCodeAt(0));
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // The platform's decoder answers `undefined` where the standard's throws.
+    const decoded: unknown = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return typeof decoded === "string" ? decoded : null;
   } catch {
     return null;
   }

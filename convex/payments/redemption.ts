@@ -1,22 +1,22 @@
-import { v, type Infer } from "convex/values";
+import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { type ActionCtx } from "../_generated/server";
+import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { providerAction } from "../lib/providerCalls";
+import { counted } from "../lib/providerCalls";
 import { SECOND, sleep } from "../lib/time";
 import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain";
 import { findAuthorizationUse, readPayment } from "../providers/usdc";
 import { asHex } from "../wallets/addresses";
-import { vResult } from "../research/tables";
+import type { vResult } from "../research/tables";
 import { refusalOfTerms, signedAuthorization, tryAuthorization } from "./authorizations";
 import { settlesAuthorizations } from "./challenge";
-import { vRefusal, type ClaimTicket } from "./claimRows";
+import type { ClaimTicket } from "./claimRows";
 import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
-import { vOrder, vProof, vTroubleCode, type Order } from "./paidTables";
+import type { vTroubleCode, Order } from "./paidTables";
 import { shownProof, type Authorization, type Proof } from "./proofs";
 import { relayerAddress } from "./relayer";
 import { transfersFor } from "./settlement";
@@ -29,32 +29,26 @@ const ROW_PAUSE_MS = 150;
 const BUSY_PAUSE_MS = SECOND;
 const BUSY_RETRY_MS = 5 * SECOND;
 
-const vReceipt = v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null());
+type Receipt = { txHash: string; payer: string } | null;
 
-const vRedeemed = v.union(
-  v.object({ kind: v.literal("delivered"), result: vResult, receipt: vReceipt }),
+export type Redeemed =
+  | { kind: "delivered"; result: Infer<typeof vResult>; receipt: Receipt }
   /** The caller's money is safe: the same proof is to be sent again. */
-  v.object({ kind: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt: vReceipt }),
-  vRefusal,
-);
-export type Redeemed = Infer<typeof vRedeemed>;
+  | { kind: "failed"; code: Infer<typeof vTroubleCode>; message: string; receipt: Receipt }
+  | Refusal;
 
 /**
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
  * @throws AppError `upstream` when the chain cannot be asked, `rate_limited` while the payer's other signed payments may
- * still take what this one needs; nothing is claimed then.
+ * still take what this one needs; nothing is claimed then. For actions.
  */
-export const redeem = providerAction({
-  args: { proof: vProof, order: vOrder },
-  returns: vRedeemed,
-  handler: async (ctx, { proof, order }): Promise<Redeemed> => {
-    const deadline = AbortSignal.timeout(deadlines.caller);
-    const claimed: ClaimTicket | Refusal =
-      (await ctx.runMutation(internal.payments.claims.rejoin, { proof, order })) ??
-      (await beforeDeadline(claim(ctx, proof, order), deadline));
-    if (claimed.kind === "refused") return claimed;
-    return waitFor(ctx, claimed, order, deadline);
-  },
+export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<Redeemed> => {
+  const deadline = AbortSignal.timeout(deadlines.caller);
+  const claimed: ClaimTicket | Refusal =
+    (await ctx.runMutation(internal.payments.claims.rejoin, { proof, order })) ??
+    (await beforeDeadline(claim(ctx, proof, order), deadline));
+  if (claimed.kind === "refused") return claimed;
+  return waitFor(ctx, claimed, order, deadline);
 });
 
 /** A slow chain holds no caller beyond the deadline; a claim made behind it is joined by the next request. */

@@ -1,35 +1,40 @@
-import { v } from "convex/values";
+import { v, type ObjectType } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { internalAction, internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { alertsOf, cancelAlert, fireCrossedPage, openAlert } from "./alertRows";
-import { vAlert, vDirection, vPrice, vPricedToken, type Alert, type Price } from "./tables";
+import { vAlert, vDirection, vPrice, vPricedToken, type Alert } from "./tables";
 
 /** Price alerts of a user whom the caller has already made sure of. */
 
 const MAX_LEVEL_USD = 1_000_000_000;
 
 const wish = { userId: v.string(), token: vPricedToken, direction: vDirection, levelUsd: v.number() };
+type Wish = ObjectType<typeof wish>;
 
 /**
- * Sets an alert against the live price. Setting the same again is the same alert.
+ * Sets an alert against the live price, for actions. Setting the same again is the same alert.
  * @throws AppError `invalid_request` for a level that is no price or is crossed already, naming the live price;
  * `conflict` with ten active alerts; `upstream` when nothing but the model tells a price.
  */
+export async function createAlert(ctx: ActionCtx, wanted: Wish): Promise<Alert> {
+  const { token, levelUsd } = wanted;
+  if (!(levelUsd > 0 && levelUsd <= MAX_LEVEL_USD)) {
+    throw new AppError("invalid_request", "levelUsd must be a price in USD above 0");
+  }
+  const { measuredPrice } = await import("./live");
+  const { priceUsd } = await measuredPrice(ctx, token);
+  return ctx.runMutation(internal.prices.alerts.open, { ...wanted, priceUsd });
+}
+
+/** The same for work on the schedule. @throws AppError as `createAlert` does. */
 export const create = internalAction({
   args: wish,
   returns: vAlert,
-  handler: async (ctx, args): Promise<Alert> => {
-    const { token, levelUsd } = args;
-    if (!(levelUsd > 0 && levelUsd <= MAX_LEVEL_USD)) {
-      throw new AppError("invalid_request", "levelUsd must be a price in USD above 0");
-    }
-    const price: Price = await ctx.runAction(internal.prices.live.measured, { token });
-    return ctx.runMutation(internal.prices.alerts.open, { ...args, priceUsd: price.priceUsd });
-  },
+  handler: createAlert,
 });
 
-/** @throws AppError as `create` does. */
+/** @throws AppError as `createAlert` does. */
 export const open = internalMutation({
   args: { ...wish, priceUsd: v.number() },
   returns: vAlert,

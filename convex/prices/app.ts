@@ -4,6 +4,7 @@ import { action, mutation, query } from "../_generated/server";
 import { charge } from "../lib/limits";
 import { requireUser } from "../users/model";
 import { alertsOf, cancelAlert as cancelOne } from "./alertRows";
+import { createAlert as createOne } from "./alerts";
 import { vAlert, vDirection, vPricedToken, type Alert } from "./tables";
 
 /** Price alerts as the web application sets them. Every function is about the signed-in user alone. */
@@ -20,7 +21,7 @@ export const createAlert = action({
   handler: async (ctx, wish): Promise<Alert> => {
     const userId: string = await ctx.runQuery(internal.users.access.mine, {});
     await charge(ctx, "settings", { userId, address: null });
-    return ctx.runAction(internal.prices.alerts.create, { userId, ...wish });
+    return createOne(ctx, { userId, ...wish });
   },
 });
 

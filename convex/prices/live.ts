@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
+import { counted, providerAction } from "../lib/providerCalls";
 import { modelPrice } from "./modelData";
 import { findPrices } from "./sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "./tables";
@@ -11,44 +11,50 @@ import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } fro
 /**
  * The live price of a token in USD: the newest sample when it was taken at most 60 s ago; else from Chainlink's feeds,
  * the public tickers (Coinbase, Binance, CoinGecko) or, marked `llm`, the model's market data, and stored. Takes 24 s at
- * the very most, when every source hangs.
+ * the very most, when every source hangs. For actions.
  * @throws AppError `upstream` naming what failed when nothing answers.
  */
+export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
+  const { price: best, failures } = await bestPrice(ctx, token, { model: true });
+  if (best !== null) return best;
+  try {
+    const price = await modelPrice(ctx, token, { ask: true });
+    if (price !== null) {
+      return await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
+    }
+    failures.push("The LLM gateway did not answer in time");
+  } catch (error) {
+    failures.push(messageOf(error));
+  }
+  throw new AppError("upstream", `No source gives a live price of ${token}: ${failures.join("; ")}`);
+});
+
+/** The same by hand: `npx convex run prices/live:current '{"token":"ETH"}'`. */
 export const current = providerAction({
   args: { token: vPricedToken },
   returns: vPrice,
-  handler: async (ctx, { token }): Promise<Price> => {
-    const { price: best, failures } = await bestPrice(ctx, token, { model: true });
-    if (best !== null) return best;
-    try {
-      const price = await modelPrice(ctx, token, { ask: true });
-      if (price !== null) {
-        return await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
-      }
-      failures.push("The LLM gateway did not answer in time");
-    } catch (error) {
-      failures.push(messageOf(error));
-    }
-    throw new AppError("upstream", `No source gives a live price of ${token}: ${failures.join("; ")}`);
-  },
+  handler: (ctx, { token }): Promise<Price> => currentPrice(ctx, token),
 });
 
 /**
- * As `current`, but from feeds and tickers alone: for who has no use for the model's word, which is neither asked for nor
- * taken.
+ * As `currentPrice`, but from feeds and tickers alone: for who has no use for the model's word, which is neither asked for
+ * nor taken. For actions.
  * @throws AppError `upstream` naming what failed when none of them answers.
  */
+export const measuredPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
+  const { price, failures } = await bestPrice(ctx, token, { model: false });
+  if (price !== null) return price;
+  throw new AppError(
+    "upstream",
+    `No price feed or ticker tells the price of ${token}: ${failures.join("; ")}`,
+  );
+});
+
+/** The same for work on the schedule. */
 export const measured = providerAction({
   args: { token: vPricedToken },
   returns: vPrice,
-  handler: async (ctx, { token }): Promise<Price> => {
-    const { price, failures } = await bestPrice(ctx, token, { model: false });
-    if (price !== null) return price;
-    throw new AppError(
-      "upstream",
-      `No price feed or ticker tells the price of ${token}: ${failures.join("; ")}`,
-    );
-  },
+  handler: (ctx, { token }): Promise<Price> => measuredPrice(ctx, token),
 });
 
 /**

@@ -1,4 +1,5 @@
 import { AppError } from "../lib/errors";
+import { parseJson } from "../lib/json";
 import { noteCall, type Provider } from "../lib/providerCalls";
 
 /** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
@@ -10,12 +11,14 @@ export type Exchange =
  * @returns The status and the JSON body (`undefined` when the body is no JSON). Never throws for the network's sake.
  */
 export async function exchange(url: string, init: RequestInit, timeoutMs: number): Promise<Exchange> {
+  const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch(url, { ...init, signal });
     const text = await response.text();
     return { kind: "answer", status: response.status, body: parseBody(text) };
-  } catch (error) {
-    return { kind: isAbort(error) ? "timeout" : "unreachable" };
+  } catch {
+    // What an aborted request throws differs between runtimes and their versions.
+    return { kind: signal.aborted ? "timeout" : "unreachable" };
   }
 }
 
@@ -85,7 +88,7 @@ export function isAbort(error: unknown): boolean {
 
 function parseBody(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { extractJson } from "../lib/json";
 import { noteCall } from "../lib/providerCalls";
+import { cut, wellFormed } from "../lib/text";
 import { DAY, SECOND, sleep } from "../lib/time";
 import {
   isAbort,
@@ -93,7 +94,7 @@ export async function completeStructured<Shape extends z.ZodType>(
 
   const messages: Message[] = [
     ...prompt.messages,
-    { role: "assistant", content: first.text.slice(0, 20_000) },
+    { role: "assistant", content: cut(first.text, 20_000) },
     {
       role: "user",
       content: `That answer cannot be used: ${checked.problem}. Send the whole corrected JSON value and nothing else.`,
@@ -167,7 +168,7 @@ async function requestOnce(
   const parsed = completionShape.safeParse(answer);
   if (!parsed.success) throw unusableFailure(UPSTREAM);
   const { model, choices, usage } = parsed.data;
-  return { text: choices[0]?.message.content ?? "", model, tokensUsed: usage?.total_tokens ?? 0 };
+  return { text: wellFormed(choices[0]?.message.content ?? ""), model, tokensUsed: usage?.total_tokens ?? 0 };
 }
 
 /** Deadlines and retries are ours (`signal`, `attempts`), so the client's own are put out of the way. */

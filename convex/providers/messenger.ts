@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
+import { cut } from "../lib/text";
 import { SECOND } from "../lib/time";
 import {
   askProvider,
@@ -69,7 +70,8 @@ export async function sendMessage(
   const parsed = answerShape.safeParse(result.body);
   if (parsed.success && parsed.data.ok) return { kind: "sent" };
   const failure = parsed.success && !parsed.data.ok ? parsed.data : undefined;
-  const reason = failure?.description?.slice(0, 200) ?? `The messenger answered with status ${result.status}`;
+  const told = failure?.description;
+  const reason = told === undefined ? `The messenger answered with status ${result.status}` : cut(told, 200);
   if (result.status === 429) {
     return { kind: "wait", retryAfterMs: (failure?.parameters?.retry_after ?? 5) * SECOND, reason };
   }

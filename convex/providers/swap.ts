@@ -3,6 +3,7 @@ import type { Address, Hex } from "viem";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { cut } from "../lib/text";
 import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
 import { CHAIN_ID } from "./chain";
 
@@ -102,7 +103,7 @@ function refusal(status: number, body: unknown): AppError {
   const parsed = failureShape.safeParse(body);
   const message = parsed.success ? REFUSALS[parsed.data.name] : undefined;
   if (status === 400 && parsed.success && message !== undefined) {
-    const fields = parsed.data.data?.details.map(({ field }) => field.slice(0, 40)).join(", ");
+    const fields = parsed.data.data?.details.map(({ field }) => cut(field, 40)).join(", ");
     return new AppError("invalid_request", fields ? `${message}: ${fields}` : message);
   }
   return statusFailure(UPSTREAM, status);

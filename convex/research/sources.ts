@@ -3,6 +3,7 @@ import { deadlines } from "../lib/deadlines";
 import { iso } from "../lib/time";
 import { extractJson } from "../lib/json";
 import { AppError, messageOf } from "../lib/errors";
+import { cut } from "../lib/text";
 import { askForMarket, describeKeyPrices, signed, type AskedMarket } from "../market/model";
 import { completeStructured } from "../providers/llm";
 import { askSentiment } from "../providers/sentiment";
@@ -64,7 +65,7 @@ function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
     keyPrices: describeKeyPrices(figures),
     focus: focus ? `${focus.name} (${focus.symbol}) $${focus.price} (${signed(focus.change24h)} %)` : null,
     sources,
-    marketDataRaw: raw.slice(0, RAW_LIMIT),
+    marketDataRaw: cut(raw, RAW_LIMIT),
   };
 }
 

@@ -7,7 +7,9 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
 import { completeStructured } from "../providers/llm";
+import { valueOf } from "../wallets/accounts";
 import { TOKENS, type Symbol } from "../wallets/tokens";
+import { settle } from "../wallets/waiting";
 import { endMention } from "./endings";
 import { isUnderWay, vTry, type vWanted } from "./execution";
 import { TRIES, TRY_MS } from "./mentions";
@@ -38,7 +40,7 @@ export const carryOut = providerAction({
       const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
       if (transactionId === null) return null;
       // The trade ends without this as well; its author hears of it sooner with somebody looking.
-      await ctx.runAction(internal.wallets.waiting.settle, { transactionId, waitMs: deadlines.transaction });
+      await settle(ctx, transactionId, deadlines.transaction);
     } catch (error) {
       const failure = failureOf(error);
       log.warn("social.try failed", { ...one, error: messageOf(error) });
@@ -75,11 +77,7 @@ async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
   const { address, fromToken, toToken } = wanted;
   const price = async (token: Symbol): Promise<string> => {
     const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
-    const value: string | null = await ctx.runAction(internal.wallets.accounts.value, {
-      token,
-      amount,
-      address,
-    });
+    const value = await valueOf(ctx, { token, amount, address });
     if (value === null || value === "0") throw new AppError("upstream", `There is no live price of ${token}`);
     return value;
   };

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { jsonSchemaOf } from "../lib/jsonSchema";
+import { cut } from "../lib/text";
 
 /**
  * What the social network says about posts, brought to one form. Three shapes come (developer.x.com): account activity
@@ -185,7 +186,7 @@ type Raw = {
 };
 
 function post({ tweetId, authorId, authorHandle, createdAt, ...raw }: Raw): Post | null {
-  const text = decoded(raw.text ?? "").slice(0, MAX_TEXT);
+  const text = cut(decoded(raw.text ?? ""), MAX_TEXT);
   // Where the payload does not say it, the text does.
   if (text === "" || /^\s*RT @\w/.test(text)) return null;
   const postedAt = Date.parse(createdAt ?? "");

@@ -1,10 +1,9 @@
-import { v } from "convex/values";
-import { internal } from "../_generated/api";
-import { type ActionCtx } from "../_generated/server";
+import type { Infer } from "convex/values";
+import type { ActionCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money";
-import { providerAction } from "../lib/providerCalls";
+import { counted } from "../lib/providerCalls";
 import { readAccount, type Rounds } from "../providers/chain";
 import {
   FEED_DECIMALS,
@@ -14,74 +13,72 @@ import {
   sequencerIsUp,
   type FeedName,
 } from "../prices/feeds";
+import { currentPrice } from "../prices/live";
 import { modelPrice } from "../prices/modelData";
 import { findPrices } from "../prices/sources";
 import type { PriceSource } from "../prices/tables";
 import { asAddress } from "./addresses";
-import { vHolding, vSymbol } from "./tables";
+import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
 
-/** What wallets hold and what that is worth, as the chain says it. */
+/** What wallets hold and what that is worth, as the chain says it. For actions. */
 
 const ERC20S = SYMBOLS.filter((symbol) => TOKENS[symbol].address !== null);
 const VALUE_FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
 /** The basic figures of an address: ETH and USDC as exact decimals. */
-export const balance = providerAction({
-  args: { address: v.string() },
-  returns: v.object({ eth: v.string(), usdc: v.string() }),
-  handler: async (_ctx, { address }) => {
-    const { native, tokens } = await readAccount(asAddress(address), addressesOf(["USDC"]), []);
-    return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
-  },
+export const balanceOf = counted(async (_ctx, address: string) => {
+  const { native, tokens } = await readAccount(asAddress(address), addressesOf(["USDC"]), []);
+  return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
 });
+
+export type Portfolio = {
+  balances: Infer<typeof vHolding>[];
+  totalValueUsd: number;
+  /** Epoch ms. */
+  pricedAt: number;
+};
 
 /**
  * All five tokens of an address with live prices, in one call to the chain. A token whose feed tells no live price has
  * the public tickers' or the model's; the source is told.
  */
-export const portfolio = providerAction({
-  args: { address: v.string() },
-  returns: v.object({ balances: v.array(vHolding), totalValueUsd: v.number(), pricedAt: v.number() }),
-  handler: async (ctx, { address }) => {
-    const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses());
-    const now = Date.now();
-    const prices = await shownPrices(ctx, pricesOf(account.rounds, now));
-    let total = 0n;
-    const balances = SYMBOLS.map((token) => {
-      const { decimals, feed } = TOKENS[token];
-      const held = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
-      const price = prices[feed];
-      const value = price === null ? null : microUsdOf(held, decimals, price.price, FEED_DECIMALS);
-      total += value ?? 0n;
-      return {
-        token,
-        balance: formatUnits(held, decimals),
-        raw: held.toString(),
-        decimals,
-        priceUsd: price === null ? null : Number(formatUnits(price.price, FEED_DECIMALS)),
-        priceSource: price === null ? null : price.source,
-        valueUsd: value === null ? null : usdValue(value),
-      };
-    });
-    return { balances, totalValueUsd: usdValue(total), pricedAt: now };
-  },
+export const portfolioOf = counted(async (ctx, address: string): Promise<Portfolio> => {
+  const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses());
+  const now = Date.now();
+  const prices = await shownPrices(ctx, pricesOf(account.rounds, now));
+  let total = 0n;
+  const balances = SYMBOLS.map((token) => {
+    const { decimals, feed } = TOKENS[token];
+    const held = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
+    const price = prices[feed];
+    const value = price === null ? null : microUsdOf(held, decimals, price.price, FEED_DECIMALS);
+    total += value ?? 0n;
+    return {
+      token,
+      balance: formatUnits(held, decimals),
+      raw: held.toString(),
+      decimals,
+      priceUsd: price === null ? null : Number(formatUnits(price.price, FEED_DECIMALS)),
+      priceSource: price === null ? null : price.source,
+      valueUsd: value === null ? null : usdValue(value),
+    };
+  });
+  return { balances, totalValueUsd: usdValue(total), pricedAt: now };
 });
 
 /**
  * What an amount of a token is worth in micro-USD, as digits; `null` without a live price. For transfer limits: from the
  * feeds or the public tickers, never from the model.
  */
-export const value = providerAction({
-  args: { token: vSymbol, amount: v.string(), address: v.string() },
-  returns: v.union(v.string(), v.null()),
-  handler: async (_ctx, { token, amount, address }) => {
+export const valueOf = counted(
+  async (_ctx, { token, amount, address }: { token: Symbol; amount: string; address: string }) => {
     const { rounds } = await readAccount(asAddress(address), [], feedAddresses());
     const { decimals, feed } = TOKENS[token];
     const price = pricesOf(rounds, Date.now())[feed] ?? (await tickerPrice(feed));
     return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
   },
-});
+);
 
 function addressesOf(symbols: readonly Symbol[]) {
   return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);
@@ -115,7 +112,7 @@ async function shownPrices(
 async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<Shown | null> {
   try {
     if (feed === "ETH") {
-      const { priceUsd, source } = await ctx.runAction(internal.prices.live.current, { token: "ETH" });
+      const { priceUsd, source } = await currentPrice(ctx, "ETH");
       return { price: scaled(priceUsd), source };
     }
     const told = await modelPrice(ctx, feed, { ask: true });

@@ -30,11 +30,12 @@ export const view = action({
   handler: async (ctx, { showDust = false }): Promise<Infer<typeof vWalletView>[]> => {
     const userId: string = await ctx.runQuery(internal.users.access.mine, {});
     await charge(ctx, "chain", { userId, address: null });
+    const { portfolioOf } = await import("./accounts");
     const views = (["custody", "basic"] as const).map(async (kind) => {
       const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
       if (wallet === null) return [];
       const { address } = wallet;
-      const portfolio = await ctx.runAction(internal.wallets.accounts.portfolio, { address });
+      const portfolio = await portfolioOf(ctx, address);
       const held = portfolio.balances.filter(({ raw }) => raw !== "0");
       const balances = held.filter(({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD);
       return [{ ...portfolio, kind, address, balances, hidden: held.length - balances.length }];

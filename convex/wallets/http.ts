@@ -8,6 +8,7 @@ import { userId } from "../lib/input";
 import { charge } from "../lib/limits";
 import { iso } from "../lib/time";
 import { NO_WALLET, type WalletKind } from "./model";
+import { ensureWallet } from "./wallets";
 
 const NETWORK = "base";
 
@@ -33,7 +34,7 @@ const create: MountedEndpoint = endpoint({
     existing: z.boolean().describe("Whether the wallet was there before"),
   }),
   handler: async (ctx, { userId }, { caller }) => {
-    const { address, existing } = await ensureWallet(ctx, userId, "basic", caller);
+    const { address, existing } = await own(ctx, userId, "basic", caller);
     return { address, existing };
   },
 });
@@ -62,8 +63,8 @@ const balance: MountedEndpoint = endpoint({
     const wallet = (await find("basic")) ?? (await find("custody"));
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
     const { address } = wallet;
-    const held = await ctx.runAction(internal.wallets.accounts.balance, { address });
-    return { address, ...held, network: NETWORK };
+    const { balanceOf } = await import("./accounts");
+    return { address, ...(await balanceOf(ctx, address)), network: NETWORK };
   },
 });
 
@@ -86,7 +87,7 @@ const connect: MountedEndpoint = endpoint({
     network,
   }),
   handler: async (ctx, { userId }, { caller }) => {
-    const wallet = await ensureWallet(ctx, userId, "custody", caller);
+    const wallet = await own(ctx, userId, "custody", caller);
     return { ...wallet, network: NETWORK };
   },
 });
@@ -140,19 +141,16 @@ const portfolio: MountedEndpoint = endpoint({
     pricedAt: z.iso.datetime(),
   }),
   handler: async (ctx, { userId }, { caller }) => {
-    const { address } = await ensureWallet(ctx, userId, "custody", caller);
-    const { balances, totalValueUsd, pricedAt } = await ctx.runAction(internal.wallets.accounts.portfolio, {
-      address,
-    });
+    const { address } = await own(ctx, userId, "custody", caller);
+    const { portfolioOf } = await import("./accounts");
+    const { balances, totalValueUsd, pricedAt } = await portfolioOf(ctx, address);
     return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt) };
   },
 });
 
-async function ensureWallet(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
-  const present = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
-  if (present !== null) return { ...present, existing: true };
-  await charge(ctx, "settings", caller);
-  return ctx.runAction(internal.wallets.wallets.create, { userId, kind });
+/** The wallet of a kind; making one counts against the caller's limit. */
+async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
+  return ensureWallet(ctx, { userId, kind }, () => charge(ctx, "settings", caller));
 }
 
 export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio];

@@ -1,5 +1,5 @@
-import { checksumAddress, isAddress, zeroAddress, type Address } from "viem";
 import * as z from "zod";
+import { checksummed } from "../lib/addresses";
 import { absentWhenEmpty, symbolOf } from "../lib/input";
 import { parseUnits } from "../lib/money";
 import { CONTRACTS, SYMBOLS } from "./tokens";
@@ -31,14 +31,14 @@ const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 export const addressInput = z
   .string("must be a string")
   .trim()
-  .refine((value) => isAddress(value, { strict: false }), "must be an address: 0x and 40 hex digits")
+  .refine((value) => checksummed(value) !== null, "must be an address: 0x and 40 hex digits")
   .refine(hasSoundChecksum, "must be checksummed correctly, or all in lower case")
-  .refine((value) => value.toLowerCase() !== zeroAddress, "must not be the zero address")
+  .refine((value) => /[1-9a-f]/i.test(value.slice(2)), "must not be the zero address")
   .refine(
     (value) => !contracts.has(value.toLowerCase()),
     "must not be a token contract: what is sent there is lost",
   )
-  .transform((value): Address => checksumAddress(value.toLowerCase() as Address))
+  .transform((value) => checksummed(value) ?? value)
   .meta({
     description:
       "Recipient: checksummed correctly, or all in one case; neither the zero address nor a token's contract.",
@@ -47,7 +47,7 @@ export const addressInput = z
 
 function hasSoundChecksum(value: string): boolean {
   const digits = value.slice(2);
-  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || isAddress(value);
+  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || checksummed(value) === value;
 }
 
 export const slippageBps = z

@@ -210,7 +210,8 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   });
   log.info("wallets.opened", { requestId: call.requestId, transactionId });
   const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-  const view: View = await ctx.runAction(internal.wallets.waiting.settle, { transactionId, waitMs });
+  const { settle } = await import("./waiting");
+  const view = await settle(ctx, transactionId, waitMs);
   if (view.txHash === undefined) {
     const code = view.errorCode ?? "internal";
     throw new AppError(
@@ -239,7 +240,8 @@ async function valueForLimits(
     if (await ctx.runQuery(isRepeat, { userId, idempotencyKey })) return null;
   }
   const token = request.kind === "send" ? request.token : request.fromToken;
-  return ctx.runAction(internal.wallets.accounts.value, { token, amount: request.amount, address });
+  const { valueOf } = await import("./accounts");
+  return valueOf(ctx, { token, amount: request.amount, address });
 }
 
 function shownStatus(state: View["state"]): "confirmed" | "submitted" | "failed" {

@@ -1,14 +1,14 @@
-import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
+import { counted } from "../lib/providerCalls";
 import { sleep } from "../lib/time";
 import { standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
 import { isOpen, REVERTED } from "./machine";
-import { vView, type View } from "./rows";
+import type { View } from "./rows";
 import { NOT_SENT } from "./transactions";
 
 /** Between two looks at a row, and between two questions to the chain. */
@@ -17,16 +17,11 @@ const RECEIPT_PAUSE_MS = 500;
 
 /**
  * Waits for a transaction on its caller's behalf: for its hash, and a little longer for its receipt. What is not even
- * signed by the deadline is dropped, so that the caller's answer is final.
+ * signed by the deadline is dropped, so that the caller's answer is final. For actions.
+ * @param waitMs What is left of the caller's patience, in ms of real time.
  */
-export const settle = providerAction({
-  args: {
-    transactionId: v.id("transactions"),
-    /** What is left of the caller's patience, in ms of real time. */
-    waitMs: v.number(),
-  },
-  returns: vView,
-  handler: async (ctx, { transactionId, waitMs }): Promise<View> => {
+export const settle = counted(
+  async (ctx, transactionId: Id<"transactions">, waitMs: number): Promise<View> => {
     const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.view, { transactionId });
     let row = await look();
@@ -56,7 +51,7 @@ export const settle = providerAction({
     }
     return row;
   },
-});
+);
 
 /** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
 async function receiptOf({ address, nonce, rawTransaction, _id }: View) {

@@ -1,13 +1,14 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { keepKey } from "./custody/model";
-import { createWallet } from "./custody/signing";
 import { OPEN_STATES } from "./machine";
-import { walletOf } from "./model";
+import { walletOf, type WalletKind } from "./model";
 import { vSymbol, vWalletKind } from "./tables";
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
+/** `existing`: whether it was there before. */
+const vOwnWallet = v.object({ ...vWallet.fields, existing: v.boolean() });
 
 /** A user's wallet of a kind, or `null`. */
 export const find = internalQuery({
@@ -20,17 +21,20 @@ export const find = internalQuery({
 });
 
 /**
- * Creates a user's wallet of a kind, or returns the one there is: however many calls come at once, one key is kept.
- * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
+ * The user's wallet of a kind; made when there is none, and however many calls come at once, one key is kept. For actions.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY where one has to be made.
  */
-export const create = internalAction({
-  args: { userId: v.string(), kind: vWalletKind },
-  returns: v.object({ ...vWallet.fields, existing: v.boolean() }),
-  handler: async (ctx, args): Promise<{ walletId: string; address: string; existing: boolean }> => {
-    const wallet = await createWallet();
-    return ctx.runMutation(internal.wallets.wallets.adopt, { ...args, ...wallet });
-  },
-});
+export async function ensureWallet(
+  ctx: ActionCtx,
+  owned: { userId: string; kind: WalletKind },
+  beforeMaking: () => Promise<void> = () => Promise.resolve(),
+): Promise<Infer<typeof vOwnWallet>> {
+  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
+  if (present !== null) return { ...present, existing: true };
+  await beforeMaking();
+  const { createWallet } = await import("./custody/signing");
+  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
+}
 
 /** Keeps a new wallet, unless the user has one of this kind already: then the new key is forgotten unused. */
 export const adopt = internalMutation({
@@ -41,7 +45,7 @@ export const adopt = internalMutation({
     address: v.string(),
     sealedKey: v.string(),
   },
-  returns: v.object({ ...vWallet.fields, existing: v.boolean() }),
+  returns: vOwnWallet,
   handler: async (ctx, { userId, kind, walletId, address, sealedKey }) => {
     const present = await walletOf(ctx, userId, kind);
     if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };

@@ -1,148 +1,115 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { posix } from "node:path";
 import vm from "node:vm";
 import type { BundledModule } from "./bundle";
-
-/**
- * Globals of Convex's default runtime that a bare V8 context lacks and that reach nothing outside.
- * Source: the runtime's own set-up in get-convex/convex-backend.
- */
-const PROVIDED = [
-  "AbortController",
-  "AbortSignal",
-  "Blob",
-  "DOMException",
-  "Event",
-  "EventTarget",
-  "File",
-  "FormData",
-  "Headers",
-  "ReadableStream",
-  "Request",
-  "Response",
-  "TextDecoder",
-  "TextDecoderStream",
-  "TextEncoder",
-  "TextEncoderStream",
-  "TransformStream",
-  "URL",
-  "URLSearchParams",
-  "WritableStream",
-  "atob",
-  "btoa",
-  "crypto",
-  "performance",
-  "structuredClone",
-] as const satisfies readonly (keyof typeof globalThis)[];
-
-/** What Node has and that runtime has not: using one throws there, asking with `typeof` finds nothing. */
-const LACKING = ["Buffer", "global", "module", "navigator", "queueMicrotask", "require", "setImmediate"];
-const LACKING_TOO = ["CompressionStream", "DecompressionStream", "URLPattern", "WebSocket", "window"];
-
-/** Not to be done while a module is evaluated: the platform refuses it at push. */
-const NOT_AT_IMPORT = ["fetch", "setTimeout", "setInterval"];
+import { LACKING, platformGlobals } from "./globals";
 
 export type Evaluation = {
   /** The module's exports; null when it did not evaluate. */
   exports: Record<string, unknown> | null;
   /** Why it did not evaluate. */
   error: string | null;
-  /** What it touched at import that the runtime lacks; harmless when only asked for with `typeof`. */
-  lacking: string[];
+  /** What it used that ends a function on the platform, also where it caught what was thrown here. */
+  fatal: string[];
   /** Environment variables it read at import. */
   environmentRead: string[];
   /** Everything it made the runtime load, itself included. */
   loaded: string[];
-  /** Time to link and evaluate it and all it imports in a fresh context, in ms. */
-  milliseconds: number;
 };
 
 /**
- * Evaluates a module of the bundle and all that it imports in a context of its own, which has what Convex's default
- * runtime has and nothing of Node. Needs `node --experimental-vm-modules`.
+ * A context that has what Convex's default runtime has and nothing of Node, in which entry points are evaluated one
+ * after another; what they share is evaluated once, and what it does is the first one's doing. Needs
+ * `node --experimental-vm-modules`.
  */
-export async function evaluateBare(modules: readonly BundledModule[], path: string): Promise<Evaluation> {
-  const sources = new Map(modules.map((one) => [one.path, one.source]));
-  const seen = { lacking: new Set<string>(), environment: new Set<string>(), loaded: new Set<string>() };
-  const context = bareContext(seen);
-  const cache = new Map<string, vm.SourceTextModule>();
+export class BareContext {
+  /** What any module asked for that the runtime lacks; harmless when only asked for with `typeof`. */
+  readonly lacking = new Set<string>();
+  #fatal = new Set<string>();
+  #environment = new Set<string>();
+  readonly #sources: ReadonlyMap<string, string>;
+  readonly #modules = new Map<string, vm.SourceTextModule>();
+  readonly #globals: Record<string, unknown>;
+  readonly #context: vm.Context;
 
-  const moduleAt = (at: string): vm.SourceTextModule => {
-    const known = cache.get(at);
-    if (known !== undefined) return known;
-    const source = sources.get(at);
-    if (source === undefined) throw new Error(`${at} is not in the bundle`);
-    const loading = async (specifier: string) => {
-      const target = moduleAt(relative(at, specifier));
-      await target.link(link);
-      await target.evaluate();
-      return target;
-    };
-    const made = new vm.SourceTextModule(source, {
-      context,
-      identifier: at,
-      importModuleDynamically: (specifier) => loading(specifier),
+  constructor(modules: readonly BundledModule[]) {
+    this.#sources = new Map(modules.map((one) => [one.path, one.source]));
+    this.#globals = platformGlobals({
+      lacking: (name) => this.lacking.add(name),
+      fatal: (name) => this.#fatal.add(name),
     });
-    cache.set(at, made);
-    seen.loaded.add(at);
-    return made;
-  };
-  const link = (specifier: string, from: vm.Module) => moduleAt(relative(from.identifier, specifier));
-
-  const startedAt = performance.now();
-  let error: string | null = null;
-  let exports: Record<string, unknown> | null = null;
-  try {
-    const entry = moduleAt(path);
-    await entry.link(link);
-    await entry.evaluate();
-    exports = Object.fromEntries(Object.entries(entry.namespace));
-  } catch (cause) {
-    error = describe(cause);
+    const env = new Proxy<Record<string, string>>(
+      {},
+      {
+        get: (_env, name) => {
+          if (typeof name === "string") this.#environment.add(name);
+          return undefined;
+        },
+      },
+    );
+    this.#globals.process = { env };
+    this.#globals.self = this.#globals;
+    this.#context = vm.createContext(this.#globals, { codeGeneration: { strings: false, wasm: true } });
+    for (const name of LACKING) {
+      const get = () => {
+        this.lacking.add(name);
+        return undefined;
+      };
+      Object.defineProperty(this.#globals, name, { get, configurable: true });
+    }
   }
-  return {
-    exports,
-    error,
-    lacking: [...seen.lacking].sort(),
-    environmentRead: [...seen.environment].sort(),
-    loaded: [...seen.loaded].sort(),
-    milliseconds: performance.now() - startedAt,
-  };
+
+  async evaluate(path: string): Promise<Evaluation> {
+    this.#fatal = new Set();
+    this.#environment = new Set();
+    let error: string | null = null;
+    let exports: Record<string, unknown> | null = null;
+    try {
+      const entry = this.#moduleAt(path);
+      await entry.link(this.#link);
+      await entry.evaluate();
+      exports = Object.fromEntries(Object.entries(entry.namespace));
+    } catch (cause) {
+      error = describe(cause);
+    }
+    return {
+      exports,
+      error,
+      fatal: [...this.#fatal].sort(),
+      environmentRead: [...this.#environment].sort(),
+      loaded: this.#loadedBy(path),
+    };
+  }
+
+  #moduleAt(path: string): vm.SourceTextModule {
+    const known = this.#modules.get(path);
+    if (known !== undefined) return known;
+    const source = this.#sources.get(path);
+    if (source === undefined) throw new Error(`${path} is not in the bundle`);
+    const made = new vm.SourceTextModule(source, { context: this.#context, identifier: path });
+    this.#modules.set(path, made);
+    return made;
+  }
+
+  readonly #link = (specifier: string, from: vm.Module) =>
+    this.#moduleAt(relative(from.identifier, specifier));
+
+  /** What a module's static imports come to. What its functions import is loaded when they are called. */
+  #loadedBy(path: string, seen = new Set<string>()): string[] {
+    if (!seen.has(path)) {
+      seen.add(path);
+      for (const specifier of this.#modules.get(path)?.dependencySpecifiers ?? []) {
+        this.#loadedBy(relative(path, specifier), seen);
+      }
+    }
+    return [...seen];
+  }
 }
 
-function bareContext(seen: { lacking: Set<string>; environment: Set<string> }): vm.Context {
-  const globals: Record<string, unknown> = { AsyncLocalStorage };
-  for (const name of PROVIDED) globals[name] = globalThis[name];
-  const nothing = () => {};
-  globals.console = { debug: nothing, error: nothing, info: nothing, log: nothing, warn: nothing };
-  globals.clearTimeout = nothing;
-  globals.clearInterval = nothing;
-  for (const name of NOT_AT_IMPORT) {
-    globals[name] = () => {
-      throw new Error(`${name}() was called while the module was evaluated`);
-    };
-  }
-  const env = new Proxy<Record<string, string>>(
-    {},
-    {
-      get: (_env, name) => {
-        if (typeof name === "string") seen.environment.add(name);
-        return undefined;
-      },
-    },
-  );
-  globals.process = { env };
-  const context = vm.createContext(globals, { codeGeneration: { strings: false, wasm: true } });
-  Object.assign(globals, { self: globals });
-  for (const name of [...LACKING, ...LACKING_TOO]) {
-    Object.defineProperty(globals, name, {
-      get: () => {
-        seen.lacking.add(name);
-        return undefined;
-      },
-    });
-  }
-  return context;
+/** The time to link and evaluate one entry point and all it imports in a context of its own, in ms. */
+export async function timeAlone(modules: readonly BundledModule[], path: string): Promise<number> {
+  const startedAt = performance.now();
+  await new BareContext(modules).evaluate(path);
+  return performance.now() - startedAt;
 }
 
 function relative(from: string, specifier: string): string {

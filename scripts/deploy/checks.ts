@@ -1,72 +1,192 @@
-import { evaluateBare, type Evaluation } from "./bareContext";
+import * as z from "zod";
+import { BareContext, timeAlone, type Evaluation } from "./bareContext";
 import type { BundledModule } from "./bundle";
+import type { Definitions } from "./definitions";
+import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
 
 /** The isolate half of the bundle without source maps, in bytes. The platform's own limit is 32 MiB. */
 export const SIZE_BUDGET = 2_500_000;
 
+/** Evaluated for every request with all it imports, in bytes: what a few handlers need is loaded by them. */
+export const HTTP_BUDGET = 480_000;
+
+/** The platform gives up the analysis of a push after so long, in ms. */
+export const ANALYSIS_LIMIT_MS = 4_000;
+
 /** The platform takes letters, digits, underscores and periods in the parts of a module's path. */
 const DEPLOYABLE = /^(?:[A-Za-z0-9_.]+\/)*[A-Za-z0-9_.]+\.js$/;
 
-/** Read by the platform at every push, with the deployment's variables in place. */
-const READS_ENVIRONMENT = "auth.config.js";
+/** Read by the platform at every push, with the deployment's variables in place and nothing beside it. */
+const AUTH = "auth.config.js";
+const HTTP = "http.js";
 
-export type Checked = { path: string; bytes: number; evaluation: Evaluation };
+/** How many of the largest modules are timed in a context of their own. */
+const TIMED = 6;
+
+export type Checked = {
+  path: string;
+  /** The module itself, and with all that it imports, in bytes. */
+  bytes: number;
+  total: number;
+  /** To evaluate it alone, in ms; only of the largest. */
+  milliseconds: number | null;
+};
 
 export type DeployReport = {
   /** What would fail at push or at run time, one sentence each; empty when the bundle may be deployed. */
   faults: string[];
-  /** Entry points, evaluated one by one in contexts of their own. */
   entries: Checked[];
   functions: { public: number; internal: number };
+  schema: SchemaCounts;
+  crons: number;
   /** All modules and what they share, in bytes. */
   bytes: number;
+  /** To evaluate everything once, in ms of the processor's time. */
+  analysis: number;
+  /** What is not there and was asked for with `typeof`. */
+  lacking: string[];
 };
 
+type Functions = { faults: string[]; public: number; internal: number; callable: Set<string> };
+
 /** Evaluates every entry point of the bundle as the platform would at push, and reads what it exports. */
-export async function checkBundle(modules: readonly BundledModule[]): Promise<DeployReport> {
+export async function checkBundle(
+  modules: readonly BundledModule[],
+  definitions: Definitions,
+): Promise<DeployReport> {
+  const all = [...modules, ...definitions.modules];
+  const sizes = new Map(all.map(({ path, source }) => [path, Buffer.byteLength(source)]));
+  const sum = (paths: readonly string[]) => paths.reduce((total, path) => total + (sizes.get(path) ?? 0), 0);
+  const context = new BareContext(all);
   const faults: string[] = [];
   const entries: Checked[] = [];
-  const functions = { public: 0, internal: 0 };
-  for (const { path, source } of modules) {
+  const functions: Functions = { faults, public: 0, internal: 0, callable: new Set() };
+  const exported = new Map<string, Record<string, unknown>>();
+  const before = process.cpuUsage();
+  for (const { path, source } of all) {
     if (path.startsWith("_deps/")) continue;
-    const evaluation = await evaluateBare(modules, path);
-    entries.push({ path, bytes: Buffer.byteLength(source), evaluation });
-    if (!DEPLOYABLE.test(path)) faults.push(`${path}: the platform refuses this module name`);
-    if (evaluation.error !== null) faults.push(`${path}: does not evaluate: ${evaluation.error}`);
-    if (path !== READS_ENVIRONMENT && evaluation.environmentRead.length > 0) {
-      faults.push(`${path}: reads ${evaluation.environmentRead.join(", ")} at import`);
-    }
-    for (const [name, value] of Object.entries(evaluation.exports ?? {})) {
-      const registered = registeredFunction(value);
-      if (registered === null) continue;
-      functions[registered.isPublic ? "public" : "internal"]++;
-      for (const missing of registered.missing) faults.push(`${path}:${name} has no ${missing} validator`);
-    }
+    const evaluation = await context.evaluate(path);
+    faults.push(...evaluationFaults(path, source, evaluation));
+    if (evaluation.exports !== null) exported.set(path, evaluation.exports);
+    readFunctions(path, evaluation, functions);
+    if (definitions.modules.some((one) => one.path === path)) continue;
+    entries.push({ path, bytes: sum([path]), total: sum(evaluation.loaded), milliseconds: null });
   }
-  const bytes = modules.reduce((sum, { source }) => sum + Buffer.byteLength(source), 0);
-  if (bytes > SIZE_BUDGET) {
+  const { user, system } = process.cpuUsage(before);
+  const analysis = (user + system) / 1_000;
+  if (analysis > ANALYSIS_LIMIT_MS) {
+    faults.push(`To evaluate all modules took ${Math.round(analysis)} ms, more than ${ANALYSIS_LIMIT_MS}`);
+  }
+
+  const schema = read(exported, "schema.js", exportedSchema, (text) => schemaFaults(text));
+  faults.push(...(schema?.faults ?? []));
+  const crons = exported.get("crons.js")?.default;
+  if (crons !== undefined) faults.push(...cronFaults(crons, functions.callable));
+  faults.push(...(read(exported, "convex.config.js", declaredVariables, variableFaults) ?? []));
+
+  const bytes = sum(modules.map(({ path }) => path));
+  if (bytes > SIZE_BUDGET)
     faults.push(`The bundle has ${bytes} bytes, more than its budget of ${SIZE_BUDGET}`);
+  const http = entries.find(({ path }) => path === HTTP);
+  if (http !== undefined && http.total > HTTP_BUDGET) {
+    faults.push(
+      `${HTTP} evaluates ${http.total} bytes for every request, more than its budget of ${HTTP_BUDGET}`,
+    );
   }
-  return { faults, entries, functions, bytes };
+
+  const largest = entries.toSorted((a, b) => b.total - a.total).slice(0, TIMED);
+  for (const entry of new Set([...(http === undefined ? [] : [http]), ...largest])) {
+    entry.milliseconds = await timeAlone(all, entry.path);
+  }
+  return {
+    faults,
+    entries,
+    functions,
+    schema: schema?.counts ?? { tables: 0, indexes: 0 },
+    crons: countOf(crons),
+    bytes,
+    analysis,
+    lacking: [...context.lacking].sort(),
+  };
+}
+
+function evaluationFaults(path: string, source: string, evaluation: Evaluation): string[] {
+  const { error, environmentRead, fatal } = evaluation;
+  const faults: string[] = [];
+  if (!DEPLOYABLE.test(path)) faults.push(`${path}: the platform refuses this module name`);
+  if (error !== null) faults.push(`${path}: does not evaluate: ${error}`);
+  if (path !== AUTH && environmentRead.length > 0) {
+    faults.push(`${path}: reads ${environmentRead.join(", ")} at import`);
+  }
+  if (path === AUTH && evaluation.loaded.length > 1)
+    faults.push(`${path}: the platform evaluates it alone: it imports`);
+  for (const name of fatal) faults.push(`${path}: uses ${name}, which ends the function on the platform`);
+  if (/\bextends Date\b/.test(source))
+    faults.push(`${path}: extends Date, which the platform's clock does not allow`);
+  return faults;
+}
+
+function readFunctions(path: string, { exports }: Evaluation, functions: Functions): void {
+  for (const [name, value] of Object.entries(exports ?? {})) {
+    const registered = registeredFunction(value);
+    if (registered === null) continue;
+    const { kinds, isPublic, missing } = registered;
+    functions[isPublic ? "public" : "internal"]++;
+    if (kinds.length > 1) functions.faults.push(`${path}:${name} is ${kinds.join(" and ")} at once`);
+    if (name.length > 64) functions.faults.push(`${path}:${name} has a name of more than 64 characters`);
+    for (const one of missing) functions.faults.push(`${path}:${name} has no ${one} validator`);
+    if (!kinds.includes("query")) functions.callable.add(`${path.slice(0, -".js".length)}:${name}`);
+  }
 }
 
 /** Queries, mutations and actions; HTTP actions take a request and have no validators. */
-function registeredFunction(value: unknown): { isPublic: boolean; missing: string[] } | null {
+function registeredFunction(
+  value: unknown,
+): { kinds: string[]; isPublic: boolean; missing: string[] } | null {
   if (typeof value !== "function") return null;
   const is = (flag: string) => Reflect.get(value, flag) === true;
-  if (!is("isQuery") && !is("isMutation") && !is("isAction")) return null;
+  const flags = { query: "isQuery", mutation: "isMutation", action: "isAction" };
+  const kinds = Object.entries(flags).flatMap(([kind, flag]) => (is(flag) ? [kind] : []));
+  if (kinds.length === 0) return null;
   const missing: string[] = [];
   if (!isDeclared(value, "exportArgs")) missing.push("argument");
   if (!isDeclared(value, "exportReturns")) missing.push("return");
-  return { isPublic: is("isPublic"), missing };
+  return { kinds, isPublic: is("isPublic"), missing };
 }
 
 /** What the platform reads at push: JSON of a validator, `{"type":"any"}` or `null` where there is none. */
 function isDeclared(registered: object, exporter: "exportArgs" | "exportReturns"): boolean {
-  const read: unknown = Reflect.get(registered, exporter);
-  if (typeof read !== "function") return false;
-  const exported: unknown = Reflect.apply(read, registered, []);
+  const exporting: unknown = Reflect.get(registered, exporter);
+  if (typeof exporting !== "function") return false;
+  const exported: unknown = Reflect.apply(exporting, registered, []);
   if (typeof exported !== "string") return false;
   const shape: unknown = JSON.parse(exported);
   return typeof shape === "object" && shape !== null && Reflect.get(shape, "type") !== "any";
+}
+
+/** What a definition's default export tells, judged. */
+function read<Told, Judgement>(
+  exported: ReadonlyMap<string, Record<string, unknown>>,
+  path: string,
+  tell: (definition: object) => Told,
+  judge: (told: Told) => Judgement,
+): Judgement | null {
+  const definition = exported.get(path)?.default;
+  return typeof definition === "object" && definition !== null ? judge(tell(definition)) : null;
+}
+
+function exportedSchema(schema: object): string {
+  const exporting: unknown = Reflect.get(schema, "export");
+  if (typeof exporting !== "function") throw new Error("schema.ts: its default export is no defineSchema()");
+  return z.string().parse(Reflect.apply(exporting, schema, []));
+}
+
+function declaredVariables(app: object): string[] {
+  const declared: unknown = Reflect.get(app, "_env");
+  return typeof declared === "object" && declared !== null ? Object.keys(declared) : [];
+}
+
+function countOf(crons: unknown): number {
+  const parsed = z.object({ crons: z.record(z.string(), z.unknown()) }).safeParse(crons);
+  return parsed.success ? Object.keys(parsed.data.crons).length : 0;
 }

@@ -1,7 +1,8 @@
 /**
  * `npm run check:deploy`: bundles the application as `npx convex deploy` would, evaluates every module in a context
- * that has only what Convex's default runtime has, and says what would fail. Its exit code is 1 when something would.
- * An argument names the folder of another application.
+ * that behaves as Convex's default runtime does, holds what it finds against the platform's rules, and says what would
+ * fail. Its exit code is 1 when something would. An argument names the folder of another application; `--routes` tells
+ * besides what each endpoint makes the platform evaluate.
  */
 
 import { join } from "node:path";
@@ -10,22 +11,21 @@ import { parseArgs } from "node:util";
 import { figure, rendered } from "../bench/table";
 import { bold } from "../terminal";
 import { writeBundle } from "./bundle";
-import { checkBundle, SIZE_BUDGET, type DeployReport } from "./checks";
-import { routeCosts, type RouteCost } from "./routes";
+import { ANALYSIS_LIMIT_MS, checkBundle, HTTP_BUDGET, SIZE_BUDGET, type DeployReport } from "./checks";
+import { readDefinitions } from "./definitions";
+import type { RouteCost } from "./routes";
 import { stamp } from "./stamp";
 
-/** How many of the slowest modules are shown. */
-const SHOWN = 8;
-
-const USAGE = `Usage: npm run check:deploy [-- FOLDER]
+const USAGE = `Usage: npm run check:deploy [-- [--routes] FOLDER]
 
 Bundles the application as a deployment would, writes it to .local/bundle and says what would fail.
 
-  FOLDER   of another application; without it, this one`;
+  FOLDER     of another application; without it, this one
+  --routes   also what each route makes the platform evaluate`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { help: { type: "boolean" } },
+  options: { help: { type: "boolean" }, routes: { type: "boolean" } },
 });
 if (values.help === true) {
   console.log(USAGE);
@@ -34,17 +34,19 @@ if (values.help === true) {
 const [other] = positionals;
 const root = other ?? fileURLToPath(new URL("../..", import.meta.url));
 const folder = join(root, ".local/bundle");
-const bundle = await writeBundle(root, folder).catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
-  process.exit(1);
-});
-const report = await checkBundle(bundle.modules);
+const [bundle, definitions] = await Promise.all([writeBundle(root, folder), readDefinitions(root)]).catch(
+  (error: unknown) => {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  },
+);
+const report = await checkBundle(bundle.modules, definitions);
 if (other === undefined) await stamp(root, folder);
 
 console.log(summary(report));
-// Another application has no stack of its own to run on.
-if (other === undefined && report.faults.length === 0) {
-  console.log(`\n${routeTable(await routeCosts(bundle, report.entries))}`);
+if (values.routes === true && report.faults.length === 0) {
+  const { routeCosts } = await import("./routes");
+  console.log(`\n${routeTable(await routeCosts(bundle))}`);
 }
 if (report.faults.length > 0) {
   console.log(`\n${bold("It must not be deployed:")}\n${report.faults.map((one) => `  ${one}`).join("\n")}`);
@@ -54,32 +56,33 @@ if (report.faults.length > 0) {
 // What the stack's application had scheduled would go on for minutes.
 process.exit(report.faults.length > 0 ? 1 : 0);
 
-function summary({ entries, functions, bytes }: DeployReport): string {
-  const slowest = entries
-    .toSorted((a, b) => b.evaluation.milliseconds - a.evaluation.milliseconds)
-    .slice(0, SHOWN);
-  const total = (paths: readonly string[]) => paths.reduce((sum, path) => sum + (sizes.get(path) ?? 0), 0);
-  const sizes = new Map(bundle.modules.map((one) => [one.path, Buffer.byteLength(one.source)]));
-  const http = entries.filter(({ path }) => path === "http.js");
-  const probed = [...new Set(entries.flatMap(({ evaluation }) => evaluation.lacking))].sort();
+function summary({ entries, functions, bytes, schema, crons, analysis, lacking }: DeployReport): string {
+  const shown = entries
+    .filter(({ milliseconds }) => milliseconds !== null)
+    .toSorted((a, b) => Number(b.path === "http.js") - Number(a.path === "http.js") || b.total - a.total);
+  const { commitTimes } = definitions;
   return rendered("What a deployment would be pushed", {
     inputs: [
-      `${figure(entries.length)} modules, ${functions.public} public and ${functions.internal} internal functions`,
-      `${figure(bytes)} bytes without source maps, of ${figure(SIZE_BUDGET)}`,
-      "evaluated one by one, each with all that it imports in a fresh context, in ms",
+      `${figure(entries.length)} modules, ${functions.public} public and ${functions.internal} internal functions, ${crons} crons`,
+      `${schema.tables} tables and ${schema.indexes} indexes`,
+      `${figure(bytes)} bytes without source maps, of ${figure(SIZE_BUDGET)}; http.js may evaluate ${figure(HTTP_BUDGET)}`,
+      `all of it evaluated once in ${figure(analysis)} ms of the processor's time, of ${figure(ANALYSIS_LIMIT_MS)}`,
     ],
-    columns: ["module", "ms", "own bytes", "with imports"],
-    rows: [...http, ...slowest.filter(({ path }) => path !== "http.js")].map(
-      ({ path, bytes: own, evaluation }) => [
-        path,
-        figure(evaluation.milliseconds, 1),
-        figure(own),
-        figure(total(evaluation.loaded)),
-      ],
-    ),
+    columns: ["module", "ms alone", "own bytes", "with imports"],
+    rows: shown.map(({ path, bytes: own, total, milliseconds }) => [
+      path,
+      figure(milliseconds ?? 0, 1),
+      figure(own),
+      figure(total),
+    ]),
     notes: [
-      "http.js is evaluated for every request; the others for the functions that are called in them.",
-      `asked for with typeof, and not there: ${probed.join(", ") || "nothing"}`,
+      "http.js is evaluated for every request; the others, of which the largest are shown, for what is called in them.",
+      `asked for with typeof, and not there: ${lacking.join(", ") || "nothing"}`,
+      ...(commitTimes.length === 0
+        ? []
+        : [
+            `${commitTimes.join(", ")} keep commit times: a backend of one's own has to be of 22 July 2026 or later.`,
+          ]),
     ],
   });
 }
@@ -93,6 +96,9 @@ function routeTable(costs: readonly RouteCost[]): string {
     rows: costs
       .toSorted((a, b) => b.milliseconds - a.milliseconds)
       .map(({ route, runs, milliseconds }) => [route, figure(milliseconds, 1), figure(runs)]),
-    notes: ["An example that is refused (no such wallet, nothing was paid) counts that far."],
+    notes: [
+      "An example that is refused (no such wallet, nothing was paid) counts that far.",
+      "What a handler loads when it is called is not counted.",
+    ],
   });
 }

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { endpoints } from "../../convex/http";
 import { measure } from "../stack/host/usage";
 import { startStack, type Stack } from "../stack/stack";
+import { timeAlone } from "./bareContext";
 import type { Bundle } from "./bundle";
-import type { Checked } from "./checks";
 
 /** What one request makes the platform evaluate. */
 export type RouteCost = {
@@ -20,8 +20,7 @@ export type RouteCost = {
  * Runs the example of every endpoint once against the bundle, on a local stack of its own, and adds up what was
  * evaluated for it. An example that is refused (there is no such wallet, nothing was paid) is counted that far.
  */
-export async function routeCosts(bundle: Bundle, entries: readonly Checked[]): Promise<RouteCost[]> {
-  const cost = new Map(entries.map(({ path, evaluation }) => [path, evaluation.milliseconds]));
+export async function routeCosts(bundle: Bundle): Promise<RouteCost[]> {
   // A deployment gets the schema apart from the modules.
   const schema = fileURLToPath(new URL("../../convex/schema.ts", import.meta.url));
   await writeFile(
@@ -29,12 +28,19 @@ export async function routeCosts(bundle: Bundle, entries: readonly Checked[]): P
     `export { default } from ${JSON.stringify(schema)};\n`,
   );
   const stack = await startStack({ directory: bundle.directory, ephemeral: true });
+  const known = new Map<string, number>();
+  const cost = async (path: string) => {
+    const milliseconds = known.get(path) ?? (await timeAlone(bundle.modules, path));
+    known.set(path, milliseconds);
+    return milliseconds;
+  };
   try {
     const costs: RouteCost[] = [];
     for (const { methods, path, example } of endpoints) {
       const [method = "GET"] = methods;
       const runs = await modulesOf(stack, method, path, example?.input ?? {});
-      const milliseconds = runs.reduce((sum, one) => sum + (cost.get(`${one}.js`) ?? 0), 0);
+      let milliseconds = 0;
+      for (const one of runs) milliseconds += await cost(`${one}.js`);
       costs.push({ route: `${method} ${path}`, runs: runs.length, milliseconds });
     }
     return costs;

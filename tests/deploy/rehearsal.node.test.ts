@@ -61,6 +61,21 @@ test("what the platform would refuse, or do differently, is found and named", as
     "waits.ts": "setTimeout(() => {}, 1);\nexport const waits = true;",
     "settings.ts": "export const key = process.env.SOME_KEY;",
     "strings.ts": 'export const two = new Function("return 2")();',
+    "requests.ts":
+      'export const mode = (() => {\n  try {\n    return new Request("http://a.example").redirect;\n  } catch {\n    return null;\n  }\n})();',
+    "texts.ts":
+      'export const text = new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array([255])).length;',
+    "dates.ts": "export class Moment extends Date {}",
+    "both.ts": `${importing}export const both = Object.assign(query({ args: {}, returns: v.null(), handler: () => null }), { isAction: true });\n`,
+    "crons.ts":
+      'export default { isCrons: true, crons: { "läuft nie": { name: "both:none", schedule: { type: "daily", hourUTC: 24, minuteUTC: 0 }, args: [{}] } } };',
+    "schema.ts": `import { defineSchema, defineTable } from "convex/server";
+import { v } from "convex/values";
+const many = Array.from({ length: 33 }, (_, i) => i);
+const indexed = many.reduce((table, i) => table.index("by_" + i, ["a"]), defineTable({ a: v.string(), "ä": v.string() }));
+export default defineSchema({ indexed, "with space": defineTable({ a: v.string() }).index("_a", ["a"]) });\n`,
+    "convex.config.ts":
+      'import { defineApp } from "convex/server";\nimport { v } from "convex/values";\nimport rateLimiter from "@convex-dev/rate-limiter/convex.config.js";\nconst app = defineApp({ env: { "SOME-KEY": v.optional(v.string()) } });\napp.use(rateLimiter);\nexport default app;',
     "unchecked.ts": `${importing}export const open = query({ handler: () => null });\nexport const half = query({ args: {}, handler: () => null });\n`,
   });
   expect(code).toBe(1);
@@ -74,6 +89,19 @@ test("what the platform would refuse, or do differently, is found and named", as
   expect(faults).toContain("unchecked.js:open has no return validator");
   expect(faults).toContain("unchecked.js:half has no return validator");
   expect(faults).not.toContain("unchecked.js:half has no argument validator");
+  expect(faults).toContain("requests.js: uses Request.redirect, which ends the function on the platform");
+  expect(faults).toMatch(/texts\.js: does not evaluate: .*undefined/);
+  expect(faults).toContain("dates.js: extends Date");
+  expect(faults).toContain("both.js:both is query and action at once");
+  expect(faults).toContain("cron läuft nie: a name is printable ASCII");
+  expect(faults).toContain("cron läuft nie: the platform has no such time");
+  expect(faults).toContain("cron läuft nie: there is no mutation or action both:none");
+  expect(faults).toContain("table indexed has 33 indexes, more than 32");
+  expect(faults).toContain("field indexed.ä: a name is ASCII");
+  expect(faults).toContain("table with space: a name is at most 64");
+  expect(faults).toContain("index with space._a: a name is at most 64");
+  expect(faults).toContain("variable SOME-KEY: a name is at most 40");
+  expect(output).toContain("a backend of one's own has to be of 22 July 2026 or later");
 });
 
 test("a module that needs Node does not bundle", async () => {

@@ -211,13 +211,14 @@ describe("guessing codes", () => {
           .post(
             "/messenger/connect",
             { linkToken: `GUESS${i}`, messengerId: `${i}` },
-            { ip: `198.51.${i}.1` },
+            { ip: `198.51.${Math.floor(i / 200)}.${i % 200}` },
           )
           .then(({ status }) => status),
       ),
     );
     const wrong = statuses.filter((status) => status === 404).length;
-    expect(wrong).toBeGreaterThanOrEqual(600);
+    // Sixteenths of the limit are counted apart, and the last of each may not be found.
+    expect(wrong).toBeGreaterThanOrEqual(580);
     expect(wrong).toBeLessThan(690);
     expect(statuses.filter((status) => status === 429).length).toBe(700 - wrong);
     const { code } = await userWithCode(app, "alice");

@@ -1,0 +1,32 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { charge, chargeOverall } from "../lib/limits";
+import type { Account } from "../messenger/links";
+import { ensureWallet } from "../wallets/wallets";
+
+/**
+ * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
+ * guess, of the account's, of the network address's and of everybody's; those in the bot are counted apart, so that
+ * nobody outside can use them up.
+ * @returns The address of the user's custody wallet, which is created when there is none.
+ * @throws AppError `not_found` when the code is unknown, expired or used; `conflict` when the account is linked already
+ * (to whomever) or the user has another account linked; `rate_limited`, `not_configured`.
+ */
+export async function connectAccount(
+  ctx: ActionCtx,
+  { codeHash, messengerId, messengerUsername, by }: Account,
+  address: string | null,
+): Promise<{ walletAddress: string }> {
+  const guesser = by === "account" ? "messenger" : "messenger over HTTP";
+  await charge(ctx, "link", { userId: `${guesser}:${messengerId}`, address });
+  await chargeOverall(ctx, by === "account" ? "botLink" : "link");
+  // The wallet comes first: a linked account always has one, wherever this is cut off.
+  const account = { codeHash, messengerId, by };
+  const userId = await ctx.runQuery(internal.messenger.links.codeOwner, { ...account, now: Date.now() });
+  const wallet = await ensureWallet(ctx, { userId, kind: "custody" });
+  await ctx.runMutation(internal.messenger.links.link, {
+    ...account,
+    ...(messengerUsername === undefined ? {} : { messengerUsername }),
+  });
+  return { walletAddress: wallet.address };
+}

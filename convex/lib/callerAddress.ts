@@ -1,0 +1,70 @@
+/** What limits by network address count by. */
+
+/** Callers whose address nobody knows count as one. */
+const UNKNOWN = "unknown";
+
+type Told = {
+  /** The platform's word: its own edge's in the cloud; on a backend of one's own the first entry of `X-Forwarded-For`. */
+  told: string | null;
+  /** The header `X-Forwarded-For`. Each proxy adds to its right end who called it; what stands before is the caller's word. */
+  forwardedFor: string | null;
+  /** How many proxies of the operator's own stand before the deployment; 0 where the platform's word is good. */
+  hops: number;
+};
+
+/**
+ * The caller's network address: an IPv4 address as it is, an IPv6 one as its /64 network, since that is what one customer
+ * has.
+ */
+export function callerAddress({ told, forwardedFor, hops }: Told): string {
+  if (hops === 0 || forwardedFor === null) return network(told ?? "");
+  const entries = forwardedFor.split(",");
+  return network(entries[Math.max(0, entries.length - hops)] ?? "");
+}
+
+function network(entry: string): string {
+  const address = bare(entry);
+  if (isIpv4(address)) return address;
+  const groups = groupsOf(address);
+  if (groups === null) return UNKNOWN;
+  const mapped = groups.slice(0, 6).join(":") === "0:0:0:0:0:ffff" ? groups.slice(6) : null;
+  if (mapped === null) return `${groups.slice(0, 4).join(":")}::/64`;
+  return mapped
+    .map((group) => Number.parseInt(group, 16))
+    .flatMap((pair) => [pair >> 8, pair & 0xff])
+    .join(".");
+}
+
+/** Without a port, brackets and a zone: some proxies write `[2001:db8::1]:443` and `192.0.2.1:443`. */
+function bare(entry: string): string {
+  const text = entry.trim().slice(0, 64).toLowerCase();
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);
+  const [address = ""] = (bracketed?.[1] ?? text).split("%");
+  return /^[\d.]+:\d+$/.test(address) ? address.slice(0, address.indexOf(":")) : address;
+}
+
+function isIpv4(text: string): boolean {
+  return /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text);
+}
+
+/** The eight groups of an IPv6 address, in hex digits without leading zeros; `null` for anything else. */
+function groupsOf(text: string): string[] | null {
+  const [head = "", tail, ...more] = expandIpv4(text).split("::");
+  if (more.length > 0) return null;
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const missing = 8 - before.length - after.length;
+  if (tail === undefined ? missing !== 0 : missing < 1) return null;
+  const groups = [...before, ...Array.from({ length: missing }, () => "0"), ...after];
+  if (!groups.every((group) => /^[0-9a-f]{1,4}$/.test(group))) return null;
+  return groups.map((group) => Number.parseInt(group, 16).toString(16));
+}
+
+/** `::ffff:192.0.2.1` as `::ffff:c000:201`. */
+function expandIpv4(text: string): string {
+  const at = text.lastIndexOf(":");
+  const last = text.slice(at + 1);
+  if (at === -1 || !isIpv4(last)) return text;
+  const [a = 0, b = 0, c = 0, d = 0] = last.split(".").map(Number);
+  return `${text.slice(0, at)}:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+}
