@@ -10,7 +10,7 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ["eslint.config.js", "scripts/*.mjs"] },
+        projectService: { allowDefaultProject: ["eslint.config.js", "scripts/*.mjs", "scripts/*.cjs"] },
         tsconfigRootDir: import.meta.dirname,
       },
     },
@@ -32,6 +32,16 @@ export default tseslint.config(
     // Vitest's asymmetric matchers are typed `any`.
     files: ["tests/**/*.ts"],
     rules: { "@typescript-eslint/no-unsafe-assignment": "off" },
+  },
+  {
+    // Read by every Node there is.
+    files: ["scripts/run.cjs"],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: {
+      sourceType: "commonjs",
+      globals: { process: "readonly", console: "readonly", require: "readonly" },
+    },
+    rules: { "@typescript-eslint/no-require-imports": "off", "no-var": "off" },
   },
   {
     files: ["**/*.mjs", "eslint.config.js"],
