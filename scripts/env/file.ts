@@ -19,7 +19,7 @@ const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/;
 /** The problems of a settings file, by line. */
 export function problemsOf(text: string): Problem[] {
   const { settings, problems } = readLines(text.split(/\r?\n/));
-  const values: Record<string, string | undefined> = parseEnv(text);
+  const values = settingsIn(text);
   const seen = new Map<string, number>();
   for (const { line, name } of settings) {
     const before = seen.get(name);
@@ -44,6 +44,13 @@ export function problemsOf(text: string): Problem[] {
   return problems.toSorted((a, b) => a.line - b.line);
 }
 
+/** The variables of a settings file. Lines that are none are left out: Node would take them for a part of the next name. */
+export function settingsIn(text: string): Record<string, string | undefined> {
+  const lines = text.split(/\r?\n/);
+  const { garbage } = readLines(lines);
+  return parseEnv(lines.filter((_line, index) => !garbage.has(index)).join("\n"));
+}
+
 /** The values that variables of the environment itself have wrong. */
 export function problemsOfEnvironment(variables: Record<string, string | undefined>): Problem[] {
   return Object.entries(variables).flatMap(([name, raw = ""]) => {
@@ -66,9 +73,14 @@ function problemOfName(name: string): string | null {
   }
 }
 
-/** Finds the assignments as Node does, which passes over every other line without a word. */
-function readLines(lines: readonly string[]): { settings: Setting[]; problems: Problem[] } {
+/** Finds the assignments, and the lines (by index) that are neither one nor a comment. */
+function readLines(lines: readonly string[]): {
+  settings: Setting[];
+  garbage: Set<number>;
+  problems: Problem[];
+} {
   const settings: Setting[] = [];
+  const garbage = new Set<number>();
   const problems: Problem[] = [];
   for (let index = 0; index < lines.length; index++) {
     const text = lines[index] ?? "";
@@ -76,6 +88,7 @@ function readLines(lines: readonly string[]): { settings: Setting[]; problems: P
     if (/^\s*(?:#|$)/.test(text)) continue;
     const [, name, value = ""] = ASSIGNMENT.exec(text) ?? [];
     if (name === undefined) {
+      garbage.add(index);
       problems.push({
         line,
         level: "odd",
@@ -92,7 +105,7 @@ function readLines(lines: readonly string[]): { settings: Setting[]; problems: P
       problems.push({ line, level: "bad", subject: name, says: "has a quote that is never closed" });
     else index = end;
   }
-  return { settings, problems };
+  return { settings, garbage, problems };
 }
 
 /** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`. */

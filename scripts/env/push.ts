@@ -4,10 +4,9 @@
  */
 
 import { readFile } from "node:fs/promises";
-import { parseEnv } from "node:util";
 import { convexCli } from "../convexCli";
 import { bold, dim } from "../terminal";
-import { problemsOf, told } from "./file";
+import { problemsOf, settingsIn, told } from "./file";
 import { envFile, planPush, type Plan } from "./plan";
 import { targetOf } from "./target";
 
@@ -30,7 +29,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`There is no ${FILE} here: copy .env.local.example and fill in what you have.`);
     return 1;
   }
-  const settings = parseEnv(text);
+  const settings = settingsIn(text);
   const plan = planPush(settings);
   const options = args.filter((one) => one !== "--dry-run");
   const target = targetOf(options, { ...settings, ...fromEnvironment() });

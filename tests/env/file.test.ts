@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { variableNames } from "../../convex/lib/env";
-import { problemsOf, told } from "../../scripts/env/file";
+import { problemsOf, settingsIn, told } from "../../scripts/env/file";
 import { nearestName } from "../../scripts/env/names";
 
 const all = (text: string) => problemsOf(text).map((one) => told(one, ".env.local"));
@@ -45,6 +45,13 @@ describe("a settings file", () => {
     const [name = "", value = ""] = line.split("=");
     expect(problemsOf(line)).toEqual([{ line: 1, level: "bad", subject: name, says }]);
     expect(all(line).join("")).not.toContain(value);
+  });
+
+  test("is read without the lines that are none, which would swallow the next setting", () => {
+    expect(settingsIn("LLM_MODEL=a\ngarbage\nCONFIRMATIONS=2\n")).toEqual({
+      LLM_MODEL: "a",
+      CONFIRMATIONS: "2",
+    });
   });
 
   test("set twice, quoted without an end, or meant for the process, is told", () => {

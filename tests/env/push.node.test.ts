@@ -82,7 +82,11 @@ test.each([
   ],
   [[], "CONVEX_DEPLOYMENT=dev:some-one # team: a\n", "the deployment dev:some-one"],
   [["--deployment", "other"], "CONVEX_DEPLOYMENT=dev:some-one\n", "the deployment other"],
-  [[], "CONVEX_SELF_HOSTED_URL=http://127.0.0.1:3210\n", "the self-hosted deployment at http://127.0.0.1:3210"],
+  [
+    [],
+    "CONVEX_SELF_HOSTED_URL=http://127.0.0.1:3210\n",
+    "the self-hosted deployment at http://127.0.0.1:3210",
+  ],
   [
     [],
     "CONVEX_DEPLOY_KEY=prod:some-one|very-secret\n",
