@@ -39,7 +39,19 @@ describe("a research shift", () => {
         remainingMinutes: 480,
         interimReportsCount: 0,
         finalReportSent: false,
+        token: "SOL",
+        collectionsCount: 1,
+        lastCollection: { at: expect.any(String), failed: [] },
       },
+      activeJobs: [
+        {
+          jobId,
+          token: "SOL",
+          startedAt: new Date(startedAt).toISOString(),
+          stopsAt: new Date(startedAt + 8 * HOUR).toISOString(),
+        },
+      ],
+      deliveryProblem: null,
       recentReports: [],
     });
 

@@ -79,7 +79,7 @@ test.each([
   [["--speed", "fast"], {}, /from 1 to 3000/],
   [["--speed", "-1"], {}, /from 1 to 3000/],
   [["--sped", "2"], {}, /--sped/],
-  [["--speed", "2"], { LLM_GATEWAY_API_KEY: "bk_real" }, /refused.*LLM gateway/],
+  [["--speed", "2"], { LLM_GATEWAY_API_KEY: "bk_real_one" }, /refused.*LLM gateway/],
   [["--speed", "2"], { CHAIN_RPC_URL: "https://rpc.test" }, /refused.*chain/],
   [[], { SWAP_API_KEY: "a-real-swap-key" }, /SWAP_API_KEY.*CHAIN_RPC_URL/],
   [[], { PORT: "http" }, /PORT must be a port number/],
