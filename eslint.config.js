@@ -53,6 +53,16 @@ export default tseslint.config(
     rules: { "@typescript-eslint/no-unsafe-assignment": "off" },
   },
   {
+    // Read by every Node there is.
+    files: ["scripts/run.cjs"],
+    extends: [tseslint.configs.disableTypeChecked],
+    languageOptions: {
+      sourceType: "commonjs",
+      globals: { process: "readonly", console: "readonly", require: "readonly" },
+    },
+    rules: { "@typescript-eslint/no-require-imports": "off", "no-var": "off" },
+  },
+  {
     files: ["**/*.mjs", "eslint.config.js"],
     extends: [tseslint.configs.disableTypeChecked],
     languageOptions: {

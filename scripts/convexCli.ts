@@ -5,11 +5,17 @@ import { dirname, join, resolve } from "node:path";
 /** What the CLI came to. */
 export type CliRun = { code: number; stdout: string; stderr: string };
 
-/** Runs the Convex CLI of this project, as `npx convex` would, with `input` on its standard input. */
-export async function convexCli(args: readonly string[], input = ""): Promise<CliRun> {
+/**
+ * Runs the Convex CLI of this project, as `npx convex` would, with `input` on its standard input.
+ * @param timeoutMs Ends it after so long; its code is 1 then.
+ */
+export async function convexCli(args: readonly string[], input = "", timeoutMs?: number): Promise<CliRun> {
   const require = createRequire(resolve("package.json"));
   const cli = join(dirname(require.resolve("convex/package.json")), "bin/main.js");
-  const child = spawn(process.execPath, [cli, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [cli, ...args], {
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+  });
   const said = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name].setEncoding("utf8").on("data", (chunk: string) => {

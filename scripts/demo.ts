@@ -9,6 +9,10 @@ const demos: Record<string, () => Promise<unknown>> = {
 };
 
 const [wanted = "research"] = process.argv.slice(2);
+if (wanted === "--help") {
+  console.log(`Usage: npm run demo [-- NAME]\n\nThe demos are: ${Object.keys(demos).join(", ")}.`);
+  process.exit(0);
+}
 const demo = demos[wanted];
 if (demo === undefined) {
   console.error(`There is no demo named ${wanted}. The demos are: ${Object.keys(demos).join(", ")}.`);

@@ -175,6 +175,7 @@ import type * as research_result from "../research/result.js";
 import type * as research_shifts from "../research/shifts.js";
 import type * as research_snapshot from "../research/snapshot.js";
 import type * as research_sources from "../research/sources.js";
+import type * as research_statusHttp from "../research/statusHttp.js";
 import type * as research_syntheses from "../research/syntheses.js";
 import type * as research_tables from "../research/tables.js";
 import type * as research_writing from "../research/writing.js";
@@ -438,6 +439,7 @@ declare const fullApi: ApiFromModules<{
   "research/shifts": typeof research_shifts;
   "research/snapshot": typeof research_snapshot;
   "research/sources": typeof research_sources;
+  "research/statusHttp": typeof research_statusHttp;
   "research/syntheses": typeof research_syntheses;
   "research/tables": typeof research_tables;
   "research/writing": typeof research_writing;

@@ -5,6 +5,7 @@ import { MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { dollars } from "../prices/alertRows";
 import type { Alert } from "../prices/tables";
+import type { Collection } from "../research/model";
 import { MARKS } from "../research/result";
 import type { vHolding } from "../wallets/tables";
 
@@ -104,19 +105,44 @@ export function alertLine({
   return `${token} ${direction} ${dollars(levelUsd)}`;
 }
 
-/** A user's newest active shift and latest reports, at `now` (epoch ms). */
+/** A user's active shifts (the newest one in full) and latest reports, at `now` (epoch ms). */
 export function statusCard(
-  { shift, reports }: { shift: Doc<"shifts"> | null; reports: readonly Doc<"reports">[] },
+  {
+    active,
+    collection,
+    reports,
+  }: {
+    active: readonly Doc<"shifts">[];
+    /** What the newest shift's latest collection brought. */
+    collection: Collection | null;
+    reports: readonly Doc<"reports">[];
+  },
   now: number,
 ): Paragraph[] {
+  const [shift, ...others] = active;
   const recent = reports.map(
     ({ type, jobToken, result }) =>
       `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : jobToken}: ${result.shortSummary}`,
   );
   return [
-    shift === null ? ["No research shift is running."] : shiftParagraph(shift, now),
+    shift === undefined ? ["No research shift is running."] : shiftParagraph(shift, now),
+    ...failedSources(collection),
+    ...(others.length === 0
+      ? []
+      : [
+          [
+            `And ${others.length} more: ${others.map(({ token }) => token ?? "Market").join(", ")}. /stop ends all.`,
+          ],
+        ]),
     ...(recent.length === 0 ? [] : [[{ bold: "Latest reports" }, ...recent]]),
   ];
+}
+
+function failedSources(collection: Collection | null): Paragraph[] {
+  const failed = collection?.failed ?? [];
+  return failed.length === 0
+    ? []
+    : [["⚠️ The latest collection lacks: ", failed.map(({ error }) => error).join("; ")]];
 }
 
 function shiftParagraph(shift: Doc<"shifts">, now: number): Paragraph {

@@ -8,7 +8,7 @@ import type { Paragraph } from "../messenger/format";
 import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
 import { alertsOf, cancelAlert } from "../prices/alertRows";
 import type { Alert } from "../prices/tables";
-import { researchOf } from "../research/model";
+import { activeShiftsOf, lastCollectionOf, researchOf } from "../research/model";
 import { latestCard } from "../signals/cards";
 import { signalToken } from "../signals/inputs";
 import { chainHeadOf, latestSignals } from "../signals/model";
@@ -16,7 +16,7 @@ import { TOKENS } from "../signals/rules";
 import { walletOf } from "../wallets/model";
 import { alertCard } from "../whales/cards";
 import { hours } from "../whales/inputs";
-import { alertsSince } from "../whales/model";
+import { alertsSince, hasLooked } from "../whales/model";
 import { alertLine, alertsCard, helpCard, linkedCard, notice, statusCard, walletCard } from "./cards";
 import { unconfirmedLinkOf } from "./model";
 import { parseAlert } from "./parsing";
@@ -161,6 +161,9 @@ export const commands: readonly Command[] = [
       if (!window.success) return { answer: notice("Say how many hours to look back, 1 to 168: /whales 24") };
       const now = Date.now();
       const alerts = await alertsSince(ctx, now - window.data * HOUR);
+      if (alerts.length === 0 && !(await hasLooked(ctx))) {
+        return { answer: notice("I have not looked for whales yet: I do so every hour, on the hour.") };
+      }
       return { answer: alertCard({ hours: window.data, at: now, alerts }) };
     },
   },
@@ -212,7 +215,13 @@ export const commands: readonly Command[] = [
     name: "status",
     summary: "How your research shift is doing",
     access: "linked",
-    run: async (ctx, { userId }) => ({ answer: statusCard(await researchOf(ctx, userId), Date.now()) }),
+    run: async (ctx, { userId }) => {
+      const { reports } = await researchOf(ctx, userId);
+      const active = await activeShiftsOf(ctx, userId);
+      const [newest] = active;
+      const collection = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
+      return { answer: statusCard({ active, collection, reports }, Date.now()) };
+    },
   },
   {
     name: "stop",

@@ -66,7 +66,7 @@ export function settingsEndpoint(named: {
     path: named.path,
     summary: named.summary,
     description:
-      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered.",
+      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered. It is not tried out here: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`.",
     needs: [],
     limit: "settings",
     errors: USER_TOKEN_ERRORS,

@@ -134,6 +134,20 @@ export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCo
     .unique();
 }
 
+/** Looked at for how deliveries go: the start notice of each of ten shifts, and more. */
+const LATEST_CARDS = 12;
+
+/** Why the user's latest card that came to an end did not arrive, in the messenger's words; `null` when it did. */
+export async function deliveryProblemOf(ctx: QueryCtx, userId: string): Promise<string | null> {
+  const latest = await ctx.db
+    .query("messages")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .order("desc")
+    .take(LATEST_CARDS);
+  const ended = latest.find(({ state }) => state === "sent" || state === "failed");
+  return ended?.state === "failed" ? (ended.error ?? "The messenger did not take it") : null;
+}
+
 /** Erases a user's messenger settings, link and some of their cards, sent or not. @returns How many rows went. */
 export async function eraseMessages(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
   const config = await configOf(ctx, userId);

@@ -27,12 +27,12 @@ const vChecks = v.object({
 type Checks = Infer<typeof vChecks>;
 
 /**
- * How the service's own work goes at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 20 crons, 100
+ * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 20 crons, 100
  * cards, 20 rows of each kind of work, 500 counts of providers' calls. Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
-  returns: v.object({ ok: v.boolean(), checks: vChecks }),
+  returns: v.object({ reasons: v.array(v.string()), checks: vChecks }),
   handler: async (ctx, { now }) => {
     const checks: Checks = {
       crons: await cronAges(ctx, now),
@@ -45,7 +45,7 @@ export const read = internalQuery({
         ]),
       ),
     };
-    return { ok: isWell(checks), checks };
+    return { reasons: reasonsOf(checks), checks };
   },
 });
 
@@ -62,11 +62,23 @@ async function cronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
   );
 }
 
-function isWell({ crons, outbox, pending, providers }: Checks): boolean {
+/** A sentence each, for the operator. */
+function reasonsOf({ crons, outbox, pending, providers }: Checks): string[] {
   const late = (seconds: number | null | undefined, ms: number) => (seconds ?? 0) * SECOND > ms;
-  return !(
-    Object.entries(CRON_PERIODS).some(([name, period]) => late(crons[name], 2 * period + CRON_SLACK_MS)) ||
-    [outbox.oldestSeconds, ...Object.values(pending)].some((age) => late(age, LATE_MS)) ||
-    Object.values(providers).some(({ calls, errorRate }) => calls >= MANY_CALLS && errorRate > BAD_RATE)
-  );
+  const minutes = (seconds: number | null | undefined) => Math.round(((seconds ?? 0) * SECOND) / MINUTE);
+  const reasons = Object.entries(CRON_PERIODS)
+    .filter(([name, period]) => late(crons[name], 2 * period + CRON_SLACK_MS))
+    .map(([name]) => `the cron "${name}" last ran ${minutes(crons[name])} minutes ago`);
+  if (late(outbox.oldestSeconds, LATE_MS)) {
+    reasons.push(`a message has waited for ${minutes(outbox.oldestSeconds)} minutes to be delivered`);
+  }
+  for (const [kind, seconds] of Object.entries(pending)) {
+    if (late(seconds, LATE_MS))
+      reasons.push(`unfinished work (${kind}) has waited for ${minutes(seconds)} minutes`);
+  }
+  for (const [name, { calls, failures, errorRate }] of Object.entries(providers)) {
+    if (calls < MANY_CALLS || errorRate <= BAD_RATE) continue;
+    reasons.push(`${failures} of ${calls} calls of ${name} failed within the hour`);
+  }
+  return reasons;
 }

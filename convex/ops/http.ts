@@ -4,6 +4,7 @@ import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { optional, type Variable } from "../lib/env";
 import { iso, SECOND } from "../lib/time";
+import { about } from "./about";
 import { VERSION } from "./version";
 
 /** What the operator may want to know is set; only whether it is, never what it is. */
@@ -24,7 +25,7 @@ const health: MountedEndpoint = endpoint({
   path: "/health",
   summary: "Whether the service answers, and how its own work goes.",
   description:
-    "Always 200 while the service answers at all. `degraded` means that somebody should look: a cron has missed two turns, a card or a piece of work has waited for more than 30 minutes, or more than half of at least 10 calls of a provider failed within the hour. A variable that is not configured does not change the status. Figures are up to 10 seconds old.",
+    "Always 200 while the service answers at all. `degraded` means that somebody should look: a cron has missed two turns, a card or a piece of work has waited for more than 30 minutes, or more than half of at least 10 calls of a provider failed within the hour. `reasons` says which. A variable that is not configured does not change the status. `caller` is who the service takes the caller for, by whom limits are counted: what a caller can choose by a header is no limit. Figures are up to 10 seconds old.",
   needs: [],
   example: {
     input: {},
@@ -32,6 +33,8 @@ const health: MountedEndpoint = endpoint({
       status: "ok",
       version: VERSION,
       time: EXAMPLE_TIME,
+      reasons: [],
+      caller: { address: "198.51.100.7" },
       checks: {
         configured: { LLM_GATEWAY_API_KEY: true, SENTIMENT_API_KEY: true },
         crons: { "collect data for research shifts": 72, "recompute the ledger": null },
@@ -46,6 +49,8 @@ const health: MountedEndpoint = endpoint({
     status: z.enum(["ok", "degraded"]),
     version: z.string(),
     time: z.iso.datetime(),
+    reasons: z.array(z.string()).describe("Why it is degraded, a sentence each; none when it is ok"),
+    caller: z.object({ address: z.string().describe("The address this request is counted under") }),
     checks: z.object({
       configured: z
         .record(z.string(), z.boolean())
@@ -74,14 +79,21 @@ const health: MountedEndpoint = endpoint({
         .describe("Outside services asked in the last hour"),
     }),
   }),
-  handler: async (ctx) => {
+  handler: async (ctx, _input, { caller }) => {
     const now = Date.now();
     const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
-    const { ok, checks } = await ctx.runQuery(internal.ops.health.read, {
+    const { reasons, checks } = await ctx.runQuery(internal.ops.health.read, {
       now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
     });
-    const status = ok ? ("ok" as const) : ("degraded" as const);
-    return { status, version: VERSION, time: iso(now), checks: { configured, ...checks } };
+    const status = reasons.length === 0 ? ("ok" as const) : ("degraded" as const);
+    return {
+      status,
+      version: VERSION,
+      time: iso(now),
+      reasons,
+      caller: { address: caller.address ?? "unknown" },
+      checks: { configured, ...checks },
+    };
   },
 });
 
@@ -94,4 +106,24 @@ function isConfigured(name: Variable): boolean {
   }
 }
 
-export const opsEndpoints: MountedEndpoint[] = [health];
+const LINKS = { reference: "/docs", openapi: "/openapi.json", health: "/health", market: "/mcp/market" };
+
+const index: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/",
+  summary: "What answers here, and where to read on.",
+  needs: [],
+  example: {
+    input: {},
+    output: { service: about.info.title, version: VERSION, links: LINKS },
+  },
+  input: z.object({}),
+  returns: z.object({
+    service: z.string(),
+    version: z.string(),
+    links: z.record(z.string(), z.string()).describe("Paths of this service, by what is there"),
+  }),
+  handler: () => Promise.resolve({ service: about.info.title, version: VERSION, links: LINKS }),
+});
+
+export const opsEndpoints: MountedEndpoint[] = [index, health];

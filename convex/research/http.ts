@@ -18,6 +18,7 @@ import { readThrough } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
+import { researchStatus } from "./statusHttp";
 
 /** On-demand results are cached this long. */
 const CACHE_MS = 15 * MINUTE;
@@ -193,78 +194,6 @@ const stop: MountedEndpoint = endpoint({
   },
 });
 
-const status: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/mcp/research/status",
-  summary: "The user's newest active shift and latest three reports.",
-  description:
-    "`activeJob` is null when no shift is active. `elapsedMinutes` and `remainingMinutes` are whole minutes of its 8 hours.",
-  needs: [],
-  example: {
-    input: { userId: EXAMPLE_USER },
-    output: {
-      activeJob: {
-        jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
-        status: "active",
-        startedAt: EXAMPLE_TIME,
-        stopsAt: "2026-01-05T17:30:00.000Z",
-        elapsedMinutes: 155,
-        remainingMinutes: 325,
-        interimReportsCount: 1,
-        finalReportSent: false,
-      },
-      recentReports: [
-        {
-          type: "interim",
-          generatedAt: "2026-01-05T12:00:20.000Z",
-          outlook: "bullish",
-          summary: resultExample.shortSummary,
-          messengerSent: true,
-        },
-      ],
-    },
-  },
-  input: z.object({ userId }),
-  returns: z.object({
-    activeJob: z
-      .object({
-        jobId: z.string(),
-        status: z.string().describe("active"),
-        startedAt: z.iso.datetime(),
-        stopsAt: z.iso.datetime(),
-        elapsedMinutes: z.int(),
-        remainingMinutes: z.int(),
-        interimReportsCount: z.int().describe("0 to 2"),
-        finalReportSent: z.boolean(),
-      })
-      .nullable()
-      .describe("null when no shift is active"),
-    recentReports: z.array(
-      z.object({
-        type: z.enum(["interim", "final"]),
-        generatedAt: z.iso.datetime(),
-        outlook: z.string().describe("bullish, bearish or neutral"),
-        summary: z.string().describe("The report's shortSummary"),
-        messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
-      }),
-    ),
-  }),
-  handler: async (ctx, { userId }) => {
-    const { activeJob, recentReports } = await ctx.runQuery(internal.research.shifts.status, { userId });
-    const now = Date.now();
-    return {
-      activeJob: activeJob && {
-        ...activeJob,
-        startedAt: iso(activeJob.startedAt),
-        stopsAt: iso(activeJob.stopsAt),
-        elapsedMinutes: Math.floor((now - activeJob.startedAt) / MINUTE),
-        remainingMinutes: Math.max(0, Math.ceil((activeJob.stopsAt - now) / MINUTE)),
-      },
-      recentReports: recentReports.map((report) => ({ ...report, generatedAt: iso(report.generatedAt) })),
-    };
-  },
-});
-
 const report: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/report",
@@ -307,4 +236,4 @@ const report: MountedEndpoint = endpoint({
   },
 });
 
-export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, status, report];
+export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, researchStatus, report];

@@ -25,6 +25,43 @@ export async function researchOf(
   return { shift, reports };
 }
 
+/** So many shifts may a user run at once. */
+export const MAX_ACTIVE = 10;
+
+/** All of a user's active shifts, newest first. */
+export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
+  return ctx.db
+    .query("shifts")
+    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
+    .order("desc")
+    .take(MAX_ACTIVE);
+}
+
+export type Collection = {
+  /** Epoch ms. */
+  at: number;
+  /** The sources that gave nothing, and why. */
+  failed: { source: string; error: string }[];
+};
+
+/** What a shift's latest collection that has come to an end brought; `null` while there is none. */
+export async function lastCollectionOf(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Collection | null> {
+  const latest = await ctx.db
+    .query("dataPoints")
+    .withIndex("by_shiftId", (q) => q.eq("shiftId", shiftId))
+    .order("desc")
+    .take(2);
+  for (const { observationId } of latest) {
+    const observation = await ctx.db.get("observations", observationId);
+    if (observation?.state !== "settled") continue;
+    const failed = Object.entries(observation.sources).flatMap(([source, reading]) =>
+      reading.state === "failed" ? [{ source, error: reading.error }] : [],
+    );
+    return { at: observation.collectedAt ?? observation.requestedAt, failed };
+  }
+  return null;
+}
+
 /** What chat tells the model about a user's research: the running shift and the last reports, in a few lines. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
   const { shift, reports } = await researchOf(ctx, userId);

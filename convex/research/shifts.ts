@@ -5,14 +5,13 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { recordCronRun } from "../lib/cronRuns";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
-import { callOffCards, enqueueCard } from "../messenger/model";
+import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
 import { startCard } from "./cards";
 import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
-import { researchOf, shiftTopic } from "./model";
+import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftTopic } from "./model";
 import { resumeLostCollections, shareObservation } from "./observations";
 import { vOutlook } from "./tables";
 
-const MAX_ACTIVE_PER_USER = 10;
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
 
@@ -34,16 +33,12 @@ export const start = internalMutation({
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
     }
     const now = Date.now();
-    const active = await activeShifts(ctx, userId);
-    if (active.length >= MAX_ACTIVE_PER_USER) {
+    const active = await activeShiftsOf(ctx, userId);
+    if (active.length >= MAX_ACTIVE) {
       const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
-      throw new AppError(
-        "rate_limited",
-        `At most ${MAX_ACTIVE_PER_USER} research shifts can be active at once`,
-        {
-          retryAfterMs: Math.max(0, freeAt - now),
-        },
-      );
+      throw new AppError("rate_limited", `At most ${MAX_ACTIVE} research shifts can be active at once`, {
+        retryAfterMs: Math.max(0, freeAt - now),
+      });
     }
     const jobId = await ctx.db.insert("shifts", {
       userId,
@@ -80,7 +75,7 @@ export const stop = internalMutation({
   args: { userId: v.string() },
   returns: v.number(),
   handler: async (ctx, { userId }) => {
-    const active = await activeShifts(ctx, userId);
+    const active = await activeShiftsOf(ctx, userId);
     for (const shift of active) {
       await dropUnfinishedDataPoint(ctx, shift);
       await callOffCards(ctx, shiftTopic(shift._id));
@@ -116,7 +111,7 @@ export const collectDue = internalMutation({
   },
 });
 
-/** A user's newest active shift and latest reports. */
+/** A user's active shifts, the newest one in full, their latest reports, and how delivery goes. */
 export const status = internalQuery({
   args: { userId: v.string() },
   returns: v.object({
@@ -128,9 +123,27 @@ export const status = internalQuery({
         stopsAt: v.number(),
         interimReportsCount: v.number(),
         finalReportSent: v.boolean(),
+        token: v.union(v.string(), v.null()),
+        collectionsCount: v.number(),
+        lastCollection: v.union(
+          v.object({
+            at: v.number(),
+            failed: v.array(v.object({ source: v.string(), error: v.string() })),
+          }),
+          v.null(),
+        ),
       }),
       v.null(),
     ),
+    activeJobs: v.array(
+      v.object({
+        jobId: v.id("shifts"),
+        token: v.union(v.string(), v.null()),
+        startedAt: v.number(),
+        stopsAt: v.number(),
+      }),
+    ),
+    deliveryProblem: v.union(v.string(), v.null()),
     recentReports: v.array(
       v.object({
         type: v.union(v.literal("interim"), v.literal("final")),
@@ -143,7 +156,15 @@ export const status = internalQuery({
   }),
   handler: async (ctx, { userId }) => {
     const { shift, reports } = await researchOf(ctx, userId);
+    const active = await activeShiftsOf(ctx, userId);
     return {
+      activeJobs: active.map(({ _id, token, startedAt, stopsAt }) => ({
+        jobId: _id,
+        token: token ?? null,
+        startedAt,
+        stopsAt,
+      })),
+      deliveryProblem: await deliveryProblemOf(ctx, userId),
       activeJob:
         shift === null
           ? null
@@ -154,6 +175,9 @@ export const status = internalQuery({
               stopsAt: shift.stopsAt,
               interimReportsCount: shift.interimReportsCount,
               finalReportSent: shift.finalReportSent,
+              token: shift.token ?? null,
+              collectionsCount: shift.collectionsCount,
+              lastCollection: await lastCollectionOf(ctx, shift._id),
             },
       recentReports: reports.map(({ type, generatedAt, result, messengerSent }) => ({
         type,
@@ -192,13 +216,6 @@ async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): 
   if (latest === null) return;
   const observation = await ctx.db.get("observations", latest.observationId);
   if (observation?.state === "collecting") await ctx.db.delete("dataPoints", latest._id);
-}
-
-async function activeShifts(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
-  return ctx.db
-    .query("shifts")
-    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
-    .take(MAX_ACTIVE_PER_USER);
 }
 
 async function startedWith(

@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
-import { userId } from "../lib/input";
+import { guessableWarning, userId } from "../lib/input";
 import { charge } from "../lib/limits";
 import { iso } from "../lib/time";
 import { NO_WALLET, type WalletKind } from "./model";
@@ -15,6 +15,8 @@ const NETWORK = "base";
 const CHAIN_FAILED = "The chain's RPC node failed or did not answer.";
 
 const network = z.string().describe("base: Base mainnet, chain id 8453");
+
+const warning = z.string().optional().describe("What the caller should know: the userId could be guessed");
 
 const create: MountedEndpoint = endpoint({
   methods: ["POST"],
@@ -32,10 +34,11 @@ const create: MountedEndpoint = endpoint({
   returns: z.object({
     address: z.string(),
     existing: z.boolean().describe("Whether the wallet was there before"),
+    warning,
   }),
   handler: async (ctx, { userId }, { caller }) => {
     const { address, existing } = await own(ctx, userId, "basic", caller);
-    return { address, existing };
+    return { address, existing, ...warned(userId) };
   },
 });
 
@@ -84,11 +87,12 @@ const connect: MountedEndpoint = endpoint({
     address: z.string(),
     walletId: z.string(),
     existing: z.boolean().describe("Whether the wallet was there before"),
+    warning,
     network,
   }),
   handler: async (ctx, { userId }, { caller }) => {
     const wallet = await own(ctx, userId, "custody", caller);
-    return { ...wallet, network: NETWORK };
+    return { ...wallet, network: NETWORK, ...warned(userId) };
   },
 });
 
@@ -147,6 +151,11 @@ const portfolio: MountedEndpoint = endpoint({
     return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt) };
   },
 });
+
+function warned(userId: string): { warning?: string } {
+  const warning = guessableWarning(userId);
+  return warning === undefined ? {} : { warning };
+}
 
 /** The wallet of a kind; making one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {

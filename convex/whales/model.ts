@@ -143,3 +143,12 @@ export async function alertsSince(ctx: QueryCtx, since: number): Promise<Doc<"wh
     .order("desc")
     .take(MAX_LISTED);
 }
+
+/** Whether any look for whales has come to its end: before that, no alert says nothing. */
+export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
+  const done = await ctx.db
+    .query("whaleWatches")
+    .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "done"))
+    .first();
+  return done !== null;
+}

@@ -11,7 +11,15 @@ const pageShape = z.object({
   cursor: z.string().nullable(),
 });
 
+const USAGE = `Usage: npm run --silent audit [-- --prod] [--deployment NAME] > audit.jsonl
+
+Writes the deployment's audit trail as JSON lines, oldest first; the options are the Convex CLI's own.`;
+
 const options = process.argv.slice(2);
+if (options.includes("--help")) {
+  console.log(USAGE);
+  process.exit(0);
+}
 let cursor: string | null = null;
 do {
   const args = JSON.stringify({ cursor });

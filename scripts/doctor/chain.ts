@@ -6,6 +6,7 @@ import { checksummed } from "../../convex/lib/addresses";
 import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../convex/prices/feeds";
 import { CHAIN_ID, chainClient, type ChainClient } from "../../convex/providers/chain";
 import { USDC } from "../../convex/providers/usdc";
+import { checkLogs, checkSimulation } from "./chainMethods";
 import { fault, good, warning, type Finding } from "./finding";
 
 const feedAbi = parseAbi([
@@ -42,6 +43,7 @@ export async function checkChain(nowMs: number): Promise<Finding[]> {
     const findings = [checkHead(Number(head.timestamp) * 1000, nowMs)];
     findings.push(...(await Promise.all(FEED_NAMES.map((name) => checkFeed(client, name, nowMs)))));
     findings.push(await checkSequencer(client, nowMs), await checkUsdc(client));
+    findings.push(await checkLogs(client), await checkSimulation(client));
     return [...findings, ...(await checkPayments(client))];
   } catch {
     return [fault(rpc, "could not be asked", "See whether CHAIN_RPC_URL is right and not limited.")];

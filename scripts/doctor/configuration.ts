@@ -33,11 +33,17 @@ const LOOKS: Partial<Record<Variable, { pattern: RegExp; like: string }>> = {
 
 const PLAIN = "Plain words, digits and names should not be used as";
 
-/** Which variables are set, and whether they can be what they should be. Asks nobody. */
-export function checkConfiguration(settings: Variables): Finding[] {
+/**
+ * Which variables are set, and whether they can be what they should be. Asks nobody.
+ * @param setElsewhere Names that are set though their values are not known here.
+ */
+export function checkConfiguration(settings: Variables, setElsewhere: readonly string[] = []): Finding[] {
   const findings: Finding[] = [];
-  const set = variableNames().filter((name) => (settings[name]?.trim() ?? "") !== "");
-  for (const name of set) findings.push(checkValue(name, settings[name]?.trim() ?? ""));
+  const known = variableNames().filter((name) => (settings[name]?.trim() ?? "") !== "");
+  const told = variableNames().filter((name) => !known.includes(name) && setElsewhere.includes(name));
+  const set = [...known, ...told];
+  for (const name of known) findings.push(checkValue(name, settings[name]?.trim() ?? ""));
+  for (const name of told) findings.push(good(name, "is set"));
   for (const { name, level, means } of WITHOUT) {
     if (set.includes(name)) continue;
     if (level === "off") findings.push(off(name, `is not set: ${means}`));

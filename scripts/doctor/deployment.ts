@@ -13,7 +13,10 @@ const health = z.looseObject({
   status: z.string(),
   version: z.string(),
   time: z.iso.datetime(),
+  reasons: z.array(z.string()).optional(),
+  caller: z.looseObject({ address: z.string() }).optional(),
   checks: z.looseObject({
+    configured: z.record(z.string(), z.boolean()).default({}),
     crons: z.record(z.string(), age),
     outbox: z.looseObject({ waiting: z.number(), oldestSeconds: age }),
     pending: z.record(z.string(), age),
@@ -51,11 +54,48 @@ export function siteAddress(given: string | undefined, settings: Variables): str
 }
 
 /** Whether the deployment at `site` answers, and whether the messenger sends its updates there. */
-export async function checkDeployment(site: string | null, nowMs: number): Promise<Finding[]> {
+export async function checkDeployment({
+  site,
+  local,
+  nowMs,
+}: {
+  site: string | null;
+  local: boolean;
+  nowMs: number;
+}): Promise<Finding[]> {
   if (site === null) {
     return [off("deployment", "is not asked: name it with -- --site https://<deployment>.convex.site")];
   }
-  return [...(await checkHealth(site, nowMs)), await checkWebhook(site)];
+  const findings = await checkHealth(site, nowMs);
+  if (local) {
+    return [
+      ...findings,
+      off("messenger webhook", "is not asked: the local stack hands on what is said to the bot"),
+    ];
+  }
+  if (findings.every(({ level }) => level !== "fault")) findings.push(await checkForgedAddress(site));
+  return [...findings, await checkWebhook(site)];
+}
+
+/** Kept for documents: nobody's address (RFC 5737). */
+const FORGED = "203.0.113.77";
+
+/** Whether a caller can choose the address that limits are counted by. */
+async function checkForgedAddress(site: string): Promise<Finding> {
+  const subject = "callers' addresses";
+  const headers = { "X-Forwarded-For": FORGED };
+  const answer = await exchange(`${site}/health`, { headers }, PATIENCE_MS);
+  const told = answer.kind === "answer" ? health.safeParse(answer.body) : null;
+  const address = told?.success ? told.data.caller?.address : undefined;
+  if (address === undefined) return off(subject, "are not told by /health of this version");
+  if (!address.includes(FORGED))
+    return good(subject, "a forged X-Forwarded-For is not taken for the caller's");
+  const remedy =
+    "Let the proxy before the service replace the header, and set TRUSTED_PROXY_HOPS to how many proxies there are.";
+  const says = "a forged X-Forwarded-For is taken for the caller's: limits by address can be dodged";
+  // On the machine itself there is no proxy that could replace it.
+  const near = /^http:\/\/(?:127\.0\.0\.1|localhost)[:/]?/.test(site);
+  return near ? warning(subject, says, remedy) : fault(subject, says, remedy);
 }
 
 async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
@@ -76,7 +116,29 @@ async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
       warning("clock", `this machine is ${-apart} s ahead of the deployment`, "Set this machine's clock."),
     ];
   }
-  return [good(subject, `version ${told.data.version} answers: ${told.data.status}`), ...work(told.data)];
+  const { version, status, reasons = [] } = told.data;
+  const says = `version ${version} answers: ${status}`;
+  const standing =
+    status === "ok"
+      ? good(subject, says)
+      : warning(subject, [says, ...reasons].join("; "), "See what is said of each below.");
+  return [standing, ...unconfigured(told.data), ...work(told.data)];
+}
+
+/** The deployment's own word on its variables, which may be others than those that were looked at. */
+function unconfigured({ checks: { configured } }: Health): Finding[] {
+  const missing = Object.keys(configured).filter((name) => configured[name] === false);
+  return missing.flatMap((name) =>
+    name === "MESSENGER_BOT_TOKEN"
+      ? []
+      : [
+          fault(
+            name,
+            "is not configured on the deployment",
+            "Set it in .env.local, then run npm run env:push.",
+          ),
+        ],
+  );
 }
 
 /** What is not well with the deployment's own work. */

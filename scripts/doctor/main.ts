@@ -1,48 +1,91 @@
 /**
- * `npm run doctor`: says of `.env.local` (and of the deployment that it names, or `-- --site URL` does) what is wrong
- * and what to do. It changes nothing, and none of its questions costs anything. Its exit code is 1 when there is a
- * fault.
+ * `npm run doctor`: asks each real provider, the chain and the deployment for one real thing, and says in a line each
+ * what is wrong and what to do. It changes nothing. Its exit code is 1 when there is a fault.
  */
 
 import { parseArgs } from "node:util";
-import { applyVariables, operatorSettings } from "../stack/env";
-import { bold, dim } from "../terminal";
+import { variableNames } from "../../convex/lib/env";
+import { applyVariables } from "../stack/env";
 import { checkChain } from "./chain";
 import { checkConfiguration } from "./configuration";
-import { checkDeployment, siteAddress } from "./deployment";
-import type { Finding } from "./finding";
+import { checkDeployment } from "./deployment";
+import { watchFetch } from "./exchanges";
+import { findPatient } from "./patient";
+import { asJson, printed, sums, type Section } from "./printing";
 import { checkProviders } from "./providers";
+import { QUESTIONS } from "./questions";
 
-const { values } = parseArgs({ options: { site: { type: "string" } } });
-const settings = await operatorSettings(".env.local");
-applyVariables(settings);
+const USAGE = `Usage: npm run doctor [-- --site URL] [--prod] [--deployment NAME] [--record DIR] [--json] [--cost]
 
-const sections: [string, Finding[]][] = [
-  ["Configuration", checkConfiguration(settings)],
-  ["Providers", await checkProviders()],
-  ["Chain", await checkChain(Date.now())],
-  ["Deployment", await checkDeployment(siteAddress(values.site, settings), Date.now())],
-];
+Without --site it looks at the deployment that .env.local names, else at the local stack that runs here.
 
-for (const [name, findings] of sections) {
-  console.log(`\n${bold(name)}`);
-  for (const finding of findings) console.log(line(finding));
+  --site URL     a deployment's HTTP address
+  --prod, --deployment NAME
+                 whose variables are asked for, as for the Convex CLI
+  --record DIR   keeps what the providers answered there, without keys, tokens and ids: for npm run replay -- DIR
+  --json         one JSON document instead of lines
+  --cost         only says what it would ask and the most that costs; asks nothing
+
+Environment: PROVIDERS_PORT (3299), where the local stack is looked for`;
+
+async function main(argv: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      site: { type: "string" },
+      prod: { type: "boolean" },
+      deployment: { type: "string" },
+      record: { type: "string" },
+      json: { type: "boolean" },
+      cost: { type: "boolean" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help === true) return say(USAGE);
+  if (values.cost === true) return say(costs());
+  const cli = [
+    ...(values.prod === true ? ["--prod"] : []),
+    ...(values.deployment === undefined ? [] : ["--deployment", values.deployment]),
+  ];
+  const patient = await findPatient({ site: values.site, cli });
+  const { settings, site, local } = patient;
+  // What the environment has and the deployment has not is not to be seen either.
+  applyVariables({ ...Object.fromEntries(variableNames().map((name) => [name, undefined])), ...settings });
+  watchFetch();
+  const sections: Section[] = [
+    ["Configuration", [...patient.findings, ...checkConfiguration(settings, patient.setElsewhere)]],
+    ["Providers", await checkProviders(settings, Date.now(), values.record ?? null)],
+    ["Chain", await checkChain(Date.now())],
+    ["Deployment", await checkDeployment({ site, local, nowMs: Date.now() })],
+  ];
+  console.log(values.json === true ? asJson(sections) : printed(sections));
+  return sums(sections).faults === 0 ? 0 : 1;
 }
 
-const all = sections.flatMap(([, findings]) => findings);
-const count = (level: Finding["level"]) => all.filter((one) => one.level === level).length;
-const faults = count("fault");
-console.log(
-  `\n${bold(faults === 0 ? "Fit." : "Not fit.")} ${counted(faults, "fault")}, ${counted(count("warning"), "warning")}.`,
-);
-process.exitCode = faults === 0 ? 0 : 1;
-
-function line({ level, subject, says, remedy }: Finding): string {
-  const mark = { good: "✓", warning: "!", fault: "✗", off: "–" }[level];
-  const text = `  ${mark} ${bold(subject)}: ${says}`;
-  return remedy === undefined ? text : `${text}\n    ${dim(`→ ${remedy}`)}`;
+function costs(): string {
+  const lines = QUESTIONS.map(({ subject, asks, costUsd }) => {
+    const price = costUsd === 0 ? "free" : `${costUsd.toFixed(3)} USD`;
+    return `  ${subject.padEnd(16)} ${price.padEnd(10)} ${asks}`;
+  });
+  const total = QUESTIONS.reduce((sum, { costUsd }) => sum + costUsd, 0);
+  return [
+    "What the doctor asks, and the most it costs; a provider without a key, or a simulated one, costs nothing:",
+    ...lines,
+    `  ${"chain RPC".padEnd(16)} ${"free".padEnd(10)} about 12 requests of the plan's: feeds, USDC, eth_getLogs, eth_simulateV1`,
+    `  ${"deployment".padEnd(16)} ${"free".padEnd(10)} /health twice, getWebhookInfo`,
+    `At most ${total.toFixed(2)} USD. Nothing was asked.`,
+  ].join("\n");
 }
 
-function counted(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+function say(text: string): number {
+  console.log(text);
+  return 0;
 }
+
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
+  const badFlag =
+    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
+  if (!badFlag) throw error;
+  console.error(`${error.message}\n\n${USAGE}`);
+  return 1;
+});

@@ -1,153 +1,58 @@
-import * as z from "zod";
-import { optional, setting } from "../../convex/lib/env";
-import { exchange, type Exchange } from "../../convex/providers/call";
-import { gatewayBase } from "../../convex/providers/llm";
-import { swapAddress } from "../../convex/wallets/tokens";
-import { CHAIN_ID } from "../../convex/providers/chain";
-import { fault, off, warning, type Finding } from "./finding";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { optional, type Variable } from "../../convex/lib/env";
+import { watched, type Recording } from "./exchanges";
+import { off, type Finding } from "./finding";
+import { findingOf, QUESTIONS, type Question } from "./questions";
+import { redactor } from "./redact";
 
-/** A provider that takes longer is as good as out of reach. */
-const PATIENCE_MS = 15_000;
-
-type Check = {
-  subject: string;
-  /** Without it the provider is not asked; null where none is needed. */
-  key: Parameters<typeof optional>[0] | null;
-  request: (key: string) => { url: string; headers?: Record<string, string> };
-  /** What an answer says; statuses of refused keys are read before. */
-  read: (answer: { status: number; body: unknown }) => Omit<Finding, "subject">;
-};
-
-const models = z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) });
-const bot = z.object({ ok: z.literal(true), result: z.looseObject({ username: z.string() }) });
-const spot = z.object({ data: z.looseObject({ amount: z.string() }) });
-const price = z.looseObject({ liquidityAvailable: z.boolean() });
-
-const alive = (says: string): Omit<Finding, "subject"> => ({ level: "good", says });
-const odd = (status: number): Omit<Finding, "subject"> => ({
-  level: "fault",
-  says: `answered with status ${status}, not as its protocol says`,
-  remedy: "See whether its address is right.",
-});
-
-/** None of these questions costs money, moves anything, or is counted as a prompt. */
-const CHECKS: readonly Check[] = [
-  {
-    subject: "LLM gateway",
-    key: "LLM_GATEWAY_API_KEY",
-    request: (key) => ({
-      url: `${gatewayBase(setting("LLM_ENDPOINT"))}/models`,
-      headers: { Authorization: `Bearer ${key}`, "X-API-Key": key },
+/** Whether every provider with a key can be reached, takes it, and answers what the service asks it. */
+export async function checkProviders(
+  settings: Record<string, string | undefined>,
+  now: number,
+  record: string | null,
+): Promise<Finding[]> {
+  return Promise.all(
+    QUESTIONS.map(async (question) => {
+      const { value, exchanges } = await watched(() => asked(question, now));
+      if (record !== null && exchanges.length > 0) {
+        await keep(record, { question: question.subject, at: now, exchanges }, redactor(settings));
+      }
+      return value;
     }),
-    read: ({ status, body }) => {
-      const listed = models.safeParse(body);
-      if (status !== 200 || !listed.success) return odd(status);
-      const model = setting("LLM_MODEL");
-      if (listed.data.data.some(({ id }) => id === model))
-        return alive(`answers, and has the model ${model}`);
-      return {
-        level: "warning",
-        says: `answers, but does not list the model ${model}`,
-        remedy: "Set LLM_MODEL to one that it lists.",
-      };
-    },
-  },
-  {
-    subject: "agent API",
-    key: "LLM_GATEWAY_API_KEY",
-    // A job that nobody has: whoever may ask is told so.
-    request: (key) => ({
-      url: `${setting("AGENT_API_URL")}/agent/job/doctor`,
-      headers: { "X-API-Key": key },
-    }),
-    read: ({ status }) =>
-      status === 404 || status === 400 ? alive("answers, and takes the key") : odd(status),
-  },
-  {
-    subject: "sentiment model",
-    key: "SENTIMENT_API_KEY",
-    request: (key) => ({
-      url: `${setting("SENTIMENT_ENDPOINT")}/models`,
-      headers: { Authorization: `Bearer ${key}` },
-    }),
-    read: ({ status, body }) =>
-      status === 200 && models.safeParse(body).success ? alive("answers, and takes the key") : odd(status),
-  },
-  {
-    subject: "messenger",
-    key: "MESSENGER_BOT_TOKEN",
-    request: (key) => ({ url: `${setting("MESSENGER_API_URL")}/bot${key}/getMe` }),
-    read: ({ status, body }) => {
-      const found = bot.safeParse(body);
-      return found.success ? alive(`answers as @${found.data.result.username}`) : odd(status);
-    },
-  },
-  {
-    subject: "swap provider",
-    key: "SWAP_API_KEY",
-    request: (key) => {
-      const query = new URLSearchParams({
-        chainId: String(CHAIN_ID),
-        sellToken: swapAddress("USDC"),
-        buyToken: swapAddress("WETH"),
-        sellAmount: "1000000",
-      });
-      return {
-        url: `${setting("SWAP_API_URL")}/swap/permit2/price?${query.toString()}`,
-        headers: { "0x-api-key": key, "0x-version": "v2" },
-      };
-    },
-    read: ({ status, body }) => {
-      const offer = price.safeParse(body);
-      if (status !== 200 || !offer.success) return odd(status);
-      return offer.data.liquidityAvailable ? alive("prices USDC to WETH") : odd(status);
-    },
-  },
-  {
-    subject: "tickers",
-    key: null,
-    request: () => ({
-      url: `${optional("TICKER_API_URL") ?? "https://api.coinbase.com"}/v2/prices/BTC-USD/spot`,
-    }),
-    read: ({ status, body }) =>
-      status === 200 && spot.safeParse(body).success
-        ? alive("stand ready beside the price feeds")
-        : odd(status),
-  },
-];
-
-/** Whether every provider with a key can be reached and takes it. */
-export function checkProviders(): Promise<Finding[]> {
-  return Promise.all(CHECKS.map(checkProvider));
+  );
 }
 
-async function checkProvider({ subject, key, request, read }: Check): Promise<Finding> {
+/** Asks one question with the configured key. */
+export async function asked({ subject, key, ask }: Question, now: number): Promise<Finding> {
   const value = key === null ? "" : configured(key);
   if (value === undefined) return off(subject, `is not asked: ${key ?? "its key"} is not set, or malformed`);
-  const { url, headers = {} } = request(value);
-  return judge(subject, await exchange(url, { headers }, PATIENCE_MS), read);
+  try {
+    return await ask(value, now);
+  } catch (error) {
+    return findingOf(subject, error);
+  }
 }
 
-function judge(subject: string, answer: Exchange, read: Check["read"]): Finding {
-  if (answer.kind !== "answer") {
-    const says = answer.kind === "timeout" ? "did not answer within 15 s" : "could not be reached";
-    return fault(subject, says, "See whether its address is right, and whether this machine may call it.");
-  }
-  const { status } = answer;
-  if (status === 401 || status === 403) {
-    return fault(
-      subject,
-      `refuses the key (${status})`,
-      "Make a new key, or allow it this use, where the provider keeps them.",
-    );
-  }
-  if (status === 402) return fault(subject, "has no credits left (402)", "Top up the account.");
-  if (status === 429) return warning(subject, "is limiting requests (429)", "Try again in a minute.");
-  if (status >= 500) return fault(subject, `is failing (${status})`, "Wait, or see its status page.");
-  return { subject, ...read(answer) };
+async function keep(
+  directory: string,
+  recording: Recording,
+  redacted: (text: string) => string,
+): Promise<void> {
+  const exchanges = recording.exchanges.map(({ request, answer }) => ({
+    request: {
+      ...request,
+      url: redacted(request.url),
+      body: request.body === null ? null : redacted(request.body),
+    },
+    answer: answer.kind === "answer" ? { ...answer, body: redacted(answer.body) } : answer,
+  }));
+  await mkdir(directory, { recursive: true });
+  const file = path.join(directory, `${recording.question.toLowerCase().replaceAll(" ", "-")}.json`);
+  await writeFile(file, `${JSON.stringify({ ...recording, exchanges }, null, 2)}\n`, { mode: 0o600 });
 }
 
-function configured(name: Parameters<typeof optional>[0]): string | undefined {
+function configured(name: Variable): string | undefined {
   try {
     return optional(name);
   } catch {

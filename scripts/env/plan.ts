@@ -1,4 +1,4 @@
-import { complaintAbout, isVariable } from "../../convex/lib/env";
+import { AT_PUSH, complaintOf, kindOf, REQUIRED, suggestion } from "./names";
 
 /** What `npm run env:push` would do with a file of settings; names only, apart from `values`. */
 export type Plan = {
@@ -6,46 +6,59 @@ export type Plan = {
   values: Map<string, string>;
   /** Of those, the ones that the file leaves out and the platform needs at every push. */
   defaulted: string[];
-  /** In the file without a value: left as they are on the deployment. */
+  /** Required and without a value: endpoints will answer 500, unless the deployment has them already. */
+  missing: string[];
+  /** In the file without a value, and optional: left as they are on the deployment. */
   empty: string[];
-  /** Not the service's: the CLI's own settings, the local stack's ports, misspelled names. */
-  foreign: string[];
+  /** For the CLI or the local stack, and not for the deployment. */
+  elsewhere: string[];
+  /** Nothing reads these; with the nearest name, or where to look. */
+  unknown: { name: string; suggestion: string }[];
   /** Values of the wrong shape, with what is wrong. */
   malformed: { name: string; complaint: string }[];
 };
 
-/** `auth.config.ts` reads these at every push, where an unset one is refused. */
-const AT_PUSH: Record<string, string> = {
-  AUTH_ISSUER: "https://auth.invalid",
-  AUTH_APPLICATION_ID: "unset",
-};
-
 /** @param settings The variables of `.env.local`. */
 export function planPush(settings: Record<string, string | undefined>): Plan {
-  const plan: Plan = { values: new Map(), defaulted: [], empty: [], foreign: [], malformed: [] };
-  for (const [name, raw = ""] of Object.entries(settings)) {
-    const value = raw.trim();
-    if (!isVariable(name) && !(name in AT_PUSH)) {
-      plan.foreign.push(name);
-    } else if (value === "") {
-      if (!(name in AT_PUSH)) plan.empty.push(name);
-    } else {
-      const complaint = isVariable(name) ? complaintAbout(name, value) : issuerComplaint(name, value);
-      if (complaint === null) plan.values.set(name, value);
-      else plan.malformed.push({ name, complaint });
-    }
-  }
+  const plan: Plan = {
+    values: new Map(),
+    defaulted: [],
+    missing: REQUIRED.filter((name) => (settings[name]?.trim() ?? "") === ""),
+    empty: [],
+    elsewhere: [],
+    unknown: [],
+    malformed: [],
+  };
+  for (const [name, raw = ""] of Object.entries(settings)) place(plan, name, raw.trim());
+  const given = Object.keys(AT_PUSH).filter(
+    (name) => (plan.values.get(name) ?? AT_PUSH[name]) !== AT_PUSH[name],
+  );
   for (const [name, value] of Object.entries(AT_PUSH)) {
     if (plan.values.has(name) || plan.malformed.some((one) => one.name === name)) continue;
+    // A real issuer with a placeholder for its application would let nobody in, and say nothing.
+    if (given.length > 0) {
+      plan.malformed.push({ name, complaint: `is needed beside ${given.join(", ")}` });
+      continue;
+    }
     plan.values.set(name, value);
     plan.defaulted.push(name);
   }
   return plan;
 }
 
-function issuerComplaint(name: string, value: string): string | null {
-  if (name !== "AUTH_ISSUER" || /^https:\/\/[^\s/]+/.test(value)) return null;
-  return "must be an https address";
+function place(plan: Plan, name: string, value: string): void {
+  const kind = kindOf(name);
+  if (kind === "unknown") {
+    plan.unknown.push({ name, suggestion: suggestion(name) });
+  } else if (kind === "cli" || kind === "process") {
+    plan.elsewhere.push(name);
+  } else if (value === "") {
+    if (kind === "service" && !plan.missing.includes(name)) plan.empty.push(name);
+  } else {
+    const complaint = complaintOf(name, value);
+    if (complaint === null) plan.values.set(name, value);
+    else plan.malformed.push({ name, complaint });
+  }
 }
 
 /** The values as the file that the CLI reads: one `NAME="value"` a line. */

@@ -4,54 +4,82 @@
  */
 
 import { readFile } from "node:fs/promises";
-import { parseEnv } from "node:util";
 import { convexCli } from "../convexCli";
 import { bold, dim } from "../terminal";
+import { problemsOf, settingsIn, told } from "./file";
 import { envFile, planPush, type Plan } from "./plan";
+import { targetOf } from "./target";
 
 const FILE = ".env.local";
+const USAGE = `Usage: npm run env:push [-- --dry-run] [--prod] [--deployment NAME]
 
-const args = process.argv.slice(2);
-const dryRun = args.includes("--dry-run");
-const text = await readFile(FILE, "utf8").catch(() => null);
-if (text === null) {
-  console.error(`There is no ${FILE} here: copy .env.local.example and fill in what you have.`);
-  process.exit(1);
+Sets the deployment's variables from ${FILE}, through the Convex CLI. Values are never shown.
+
+  --dry-run   only says which would be set
+  --prod, --deployment NAME, --preview-name NAME
+              the Convex CLI's own: which deployment; without one, the one that ${FILE} names`;
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes("--help")) {
+    console.log(USAGE);
+    return 0;
+  }
+  const text = await readFile(FILE, "utf8").catch(() => null);
+  if (text === null) {
+    console.error(`There is no ${FILE} here: copy .env.local.example and fill in what you have.`);
+    return 1;
+  }
+  const settings = settingsIn(text);
+  const plan = planPush(settings);
+  const options = args.filter((one) => one !== "--dry-run");
+  const target = targetOf(options, { ...settings, ...fromEnvironment() });
+  const quotes = problemsOf(text).filter(({ subject, says }) => /quote/.test(says) || /^line /.test(subject));
+  console.log(shown(plan, target));
+  for (const problem of quotes) console.log(`  line   ${told(problem, FILE)}`);
+  if (plan.malformed.length > 0 || quotes.some(({ level }) => level === "bad")) {
+    console.error("\nNothing was set: correct these first.");
+    return 1;
+  }
+  if (args.includes("--dry-run")) {
+    console.log("\nNothing was set: this was a dry run.");
+    return 0;
+  }
+  return push(plan, options, target);
 }
 
-const plan = planPush(parseEnv(text));
-console.log(shown(plan));
-if (plan.malformed.length > 0) {
-  console.error("\nNothing was set: correct these first.");
-  process.exitCode = 1;
-} else if (dryRun) {
-  console.log("\nNothing was set: this was a dry run.");
-} else {
-  process.exitCode = await push(
-    plan,
-    args.filter((one) => one !== "--dry-run"),
-  );
+/** The CLI takes these from the environment as well. */
+function fromEnvironment(): Record<string, string> {
+  const names = ["CONVEX_DEPLOYMENT", "CONVEX_DEPLOY_KEY", "CONVEX_SELF_HOSTED_URL"];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
-function shown({ values, defaulted, empty, foreign, malformed }: Plan): string {
+function shown(
+  { values, defaulted, missing, empty, elsewhere, unknown, malformed }: Plan,
+  target: string | null,
+): string {
   const lines = [
     ...[...values.keys()].map((name) =>
       defaulted.includes(name)
-        ? `  set    ${name} ${dim("(a placeholder: there is none in the file)")}`
-        : `  set    ${name}`,
+        ? `  set      ${name} ${dim("(a placeholder: there is none in the file)")}`
+        : `  set      ${name}`,
     ),
-    ...malformed.map(({ name, complaint }) => `  wrong  ${bold(name)}: ${complaint}`),
-    ...empty.map((name) => dim(`  empty  ${name}`)),
-    ...foreign.map((name) => dim(`  other  ${name}`)),
+    ...malformed.map(({ name, complaint }) => `  wrong    ${bold(name)}: ${complaint}`),
+    ...missing.map(
+      (name) => `  missing  ${bold(name)}: required; unless the deployment has it, endpoints answer 500`,
+    ),
+    ...unknown.map((one) => `  unknown  ${bold(one.name)}: ${one.suggestion}`),
+    ...empty.map((name) => dim(`  empty    ${name} (optional)`)),
+    ...elsewhere.map((name) => dim(`  kept     ${name} (not for the deployment)`)),
   ];
-  return [bold(`${FILE} → the deployment's environment`), ...lines].join("\n");
+  const where = target ?? "no deployment yet: npx convex init makes one";
+  return [bold(`${FILE} → ${where}`), ...lines].join("\n");
 }
 
 /** @returns The CLI's exit code. */
-async function push({ values }: Plan, options: readonly string[]): Promise<number> {
+async function push({ values }: Plan, options: readonly string[], target: string | null): Promise<number> {
   // By its standard input: on a command line or in a file others could read them.
   const { code, stdout, stderr } = await convexCli(["env", "set", "--force", ...options], envFile(values));
-  if (code === 0) console.log(`\n${values.size} variables are set.`);
+  if (code === 0) console.log(`\n${values.size} variables are set${target === null ? "" : ` on ${target}`}.`);
   else console.error(`\n${withoutValues(stdout + stderr, values)}\nNothing may have been set: run it again.`);
   return code;
 }
@@ -61,3 +89,5 @@ function withoutValues(text: string, values: ReadonlyMap<string, string>): strin
   const longestFirst = [...values.values()].toSorted((a, b) => b.length - a.length);
   return longestFirst.reduce((rest, value) => rest.replaceAll(value, "•••"), text).trim();
 }
+
+process.exitCode = await main(process.argv.slice(2));

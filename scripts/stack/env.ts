@@ -1,21 +1,24 @@
 import { readFile } from "node:fs/promises";
-import { parseEnv } from "node:util";
+import { settingsIn } from "../env/file";
 import type { Keys } from "./keys";
 
 export type Variables = Record<string, string | undefined>;
 
-/** The providers the application calls. Its own key makes a provider a real one; so does an address of its own. */
+/**
+ * The providers the application calls. Its own key makes a provider a real one; so does an address of its own. What
+ * else belongs to it (`beside`) goes with it.
+ */
 const providers = {
-  "LLM gateway": { key: "LLM_GATEWAY_API_KEY", settings: ["LLM_ENDPOINT", "AGENT_API_URL"] },
-  "sentiment model": { key: "SENTIMENT_API_KEY", settings: ["SENTIMENT_ENDPOINT"] },
-  messenger: { key: "MESSENGER_BOT_TOKEN", settings: ["MESSENGER_API_URL", "MESSENGER_CHAT_ID"] },
-  chain: { key: "CHAIN_RPC_URL", settings: [] },
-  "swap provider": { key: "SWAP_API_KEY", settings: ["SWAP_API_URL"] },
-  tickers: { key: "TICKER_API_URL", settings: [] },
+  "LLM gateway": { key: "LLM_GATEWAY_API_KEY", addresses: ["LLM_ENDPOINT", "AGENT_API_URL"], beside: [] },
+  "sentiment model": { key: "SENTIMENT_API_KEY", addresses: ["SENTIMENT_ENDPOINT"], beside: [] },
+  messenger: { key: "MESSENGER_BOT_TOKEN", addresses: ["MESSENGER_API_URL"], beside: ["MESSENGER_CHAT_ID"] },
+  chain: { key: "CHAIN_RPC_URL", addresses: [], beside: [] },
+  "swap provider": { key: "SWAP_API_KEY", addresses: ["SWAP_API_URL"], beside: [] },
+  tickers: { key: "TICKER_API_URL", addresses: [], beside: [] },
 } as const;
 
 export type Provider = keyof typeof providers;
-const providerNames = [
+export const providerNames = [
   "LLM gateway",
   "sentiment model",
   "messenger",
@@ -32,15 +35,20 @@ export function stateDirectory(variables: Variables): string {
 /** The operator's settings: `file` (when there is one), under the variables of the environment itself. */
 export async function operatorSettings(file: string | null): Promise<Variables> {
   const text = file === null ? "" : await readFile(file, "utf8").catch(() => "");
-  return { ...parseEnv(text), ...process.env };
+  return { ...settingsIn(text), ...process.env };
 }
 
 /** The providers the operator has set up, which are called for real. */
 export function realProviders(settings: Variables): Provider[] {
   return providerNames.filter((name) => {
-    const { key, settings: others } = providers[name];
-    return [key, ...others].some((variable) => Boolean(settings[variable]));
+    const { key, addresses } = providers[name];
+    return [key, ...addresses].some((variable) => Boolean(settings[variable]));
   });
+}
+
+/** The variable that holds a provider's key, or, where it needs none, its address. */
+export function keyOf(provider: Provider): string {
+  return providers[provider].key;
 }
 
 /**
@@ -67,12 +75,12 @@ export function applicationVariables(
   const outside = realProviders(settings);
   for (const name of providerNames) {
     if (outside.includes(name)) continue;
-    const { key, settings: others } = providers[name];
+    const { key, addresses, beside } = providers[name];
     // The simulated swaps are on the local chain, and the simulated tickers tell what its feeds tell: beside a real
     // chain there are no swaps, and the tickers are the public ones, which need no key.
     const chainBound = name === "swap provider" || name === "tickers";
     const local = chainBound && outside.includes("chain") ? {} : context.local;
-    for (const variable of [key, ...others]) variables[variable] = local[variable];
+    for (const variable of [key, ...addresses, ...beside]) variables[variable] = local[variable];
   }
   return variables;
 }

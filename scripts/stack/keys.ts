@@ -24,15 +24,31 @@ const keysShape = z.object({
 /** What a file holds that an earlier version wrote. */
 const keptShape = keysShape.partial();
 
+type StoredKeys = z.infer<typeof keptShape>;
+
 /** The keys a stack makes for itself. */
 export type Keys = z.infer<typeof keysShape>;
 
-/** The keys kept in `directory`, made there at the first call; those that an earlier version did not make are added. */
-export async function keptKeys(directory: string): Promise<Keys> {
-  const file = path.join(directory, "keys.json");
+/** Kept keys that cannot be used, with what to do about it. */
+export class KeysError extends Error {}
+
+/**
+ * The keys kept in `directory`, made there at the first call; those that an earlier version did not make are added.
+ * @param options.sealedRows Rows are kept that the encryption key seals: then it is never made anew.
+ * @throws KeysError when the file is damaged, or the key of kept rows is missing.
+ */
+export async function keptKeys(directory: string, options: { sealedRows?: boolean } = {}): Promise<Keys> {
+  const file = fileIn(directory);
   const kept = await readKeys(file);
   const whole = keysShape.safeParse(kept);
   if (whole.success) return whole.data;
+  if (options.sealedRows === true && kept?.walletEncryptionKey === undefined) {
+    const what = kept === null ? `${file} is missing` : `${file} has no walletEncryptionKey`;
+    throw new KeysError(
+      `${what}, while ${directory} keeps rows that are sealed under it. ${remedy(directory)} An own ` +
+        "WALLET_ENCRYPTION_KEY in the settings does as well, if that is what sealed them.",
+    );
+  }
   await mkdir(directory, { recursive: true });
   const draft = `${file}.${process.pid}`;
   const keys = { ...(await freshKeys()), ...kept };
@@ -58,9 +74,36 @@ export async function freshKeys(): Promise<Keys> {
   });
 }
 
-async function readKeys(file: string): Promise<z.infer<typeof keptShape> | null> {
+/** The keys that `directory` holds, whole or not; `null` when it holds none. Makes nothing. @throws KeysError */
+export function storedKeys(directory: string): Promise<StoredKeys | null> {
+  return readKeys(fileIn(directory));
+}
+
+async function readKeys(file: string): Promise<StoredKeys | null> {
   const text = await readFile(file, "utf8").catch(unless("ENOENT"));
-  return text === undefined ? null : keptShape.parse(JSON.parse(text));
+  if (text === undefined) return null;
+  const parsed = keptShape.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const where =
+    issue === undefined || issue.path.length === 0 ? "it is no JSON object" : issue.path.join(".");
+  throw new KeysError(`${file} is damaged (${where}). ${remedy(path.dirname(file))}`);
+}
+
+function remedy(directory: string): string {
+  return `Put back a copy of it; without one, delete ${directory} to start afresh: its wallets cannot be opened any more.`;
+}
+
+function fileIn(directory: string): string {
+  return path.join(directory, "keys.json");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function unless(code: string): (error: unknown) => undefined {

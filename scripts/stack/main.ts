@@ -3,8 +3,10 @@ import * as z from "zod";
 import { ChainStartError, ChainStateError } from "./chain/index";
 import { stateDirectory } from "./env";
 import { PortInUseError } from "./listener";
+import { KeysError } from "./keys";
 import { StateError } from "./persistence";
 import { real } from "./real";
+import { SettingsError } from "./settings";
 import { MAX_SPEED, OptionsError, startStack, type Stack, type StackOptions } from "./stack";
 
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral]
@@ -45,6 +47,9 @@ function whenParentEnds(end: () => void): void {
 }
 
 function optionsOf(argv: string[]): StackOptions | null {
+  // The parser takes `-1` for an option of its own, and says so at length.
+  if (/ --speed -/.test(` ${argv.join(" ")}`))
+    throw new OptionsError(`The speed must be from 1 to ${MAX_SPEED}`);
   const { values } = parseArgs({
     args: argv,
     options: { speed: { type: "string" }, ephemeral: { type: "boolean" }, help: { type: "boolean" } },
@@ -83,7 +88,7 @@ function banner(
 The service is up after ${Math.round(ms)} ms. This host is a stand-in for development: production is a Convex deployment.
 
   HTTP        ${siteUrl}
-  functions   ${apiUrl}  (npm run --silent token -- alice)
+  functions   ${apiUrl}  (${tokenCommand(providersUrl)})
   stand-ins   ${providersUrl}
   chain       ${chainLines}
   real providers: ${providers}
@@ -98,8 +103,22 @@ Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C
 `;
 }
 
+/** The command asks the stack at the standard port, unless it is told another. */
+function tokenCommand(providersUrl: string): string {
+  const { port } = new URL(providersUrl);
+  return `${port === "3299" ? "" : `PROVIDERS_PORT=${port} `}npm run --silent token -- alice`;
+}
+
 function isForOperator(error: unknown): error is Error {
-  const ours = [PortInUseError, OptionsError, StateError, ChainStateError, ChainStartError];
+  const ours = [
+    PortInUseError,
+    OptionsError,
+    SettingsError,
+    KeysError,
+    StateError,
+    ChainStateError,
+    ChainStartError,
+  ];
   const badFlag =
     error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
   return ours.some((kind) => error instanceof kind) || badFlag;

@@ -39,7 +39,7 @@ export async function restoreState(directory: string, application: Application):
     return crons;
   } catch (error) {
     throw new StateError(
-      `${file} does not fit this version of the application: delete it to start afresh. ${failureOf(error).message}`,
+      `${file} does not fit this version of the application: delete it to start afresh. ${reasonOf(error)}`,
       { cause: error },
     );
   }
@@ -82,6 +82,13 @@ export function createPersistence(directory: string): Persistence {
       };
     },
   };
+}
+
+/** In one line. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof z.ZodError)) return failureOf(error).message;
+  const [issue] = error.issues;
+  return issue === undefined ? "It is malformed" : `${issue.path.join(".") || "It"}: ${issue.message}`;
 }
 
 function parse(text: string): Snapshot {

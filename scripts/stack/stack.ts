@@ -3,7 +3,8 @@ import { createApplication, type Application } from "./application";
 import type { Chain } from "./chain/index";
 import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
-import { applicationVariables, applyVariables, operatorSettings, realProviders, type Provider } from "./env";
+import { ownVariables, withDesk, type Facts } from "./desk";
+import { applicationVariables, applyVariables, providerNames, realProviders, type Provider } from "./env";
 import { functionApiHandler } from "./functionApi";
 import { siteHandler } from "./http";
 import { createIssuer, type Issuer } from "./issuer";
@@ -13,8 +14,10 @@ import { paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { createPersistence, restoreState } from "./persistence";
 import { real } from "./real";
+import { checkedSettings } from "./settings";
 import { createStandins, type Standins } from "./standins/index";
 import { serveStandins } from "./standins/server";
+import { openStateDirectory } from "./stateDirectory";
 
 export const MAX_SPEED = 3_000;
 
@@ -79,7 +82,7 @@ let running = false;
  * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and
  * stand-ins for the outside providers; in a process of its own the chain. A stand-in for development and checks;
  * production is a Convex deployment.
- * @throws PortInUseError, OptionsError, StateError, ChainStateError, ChainStartError with messages for the operator.
+ * @throws PortInUseError, OptionsError, SettingsError, KeysError, StateError, ChainStateError, ChainStartError with messages for the operator.
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   if (running) throw new OptionsError("A process can run one stack at a time");
@@ -100,12 +103,16 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
 async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack, "stop">> {
   const { speed = 1, seed, log = () => {} } = options;
-  const settings = await operatorSettings(options.envFile ?? null);
+  const warn = (line: string) => console.warn(line);
+  const settings = await checkedSettings(options.envFile ?? null, warn);
   const outside = realProviders(settings);
   checkSpeed(speed, outside);
   checkSwaps(outside);
   const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
-  const keys = kept === null ? await freshKeys() : await keptKeys(kept);
+  const simulated = providerNames.filter((name) => !outside.includes(name));
+  const rows = kept !== null && (await openStateDirectory(kept, { simulated, real: outside }, warn));
+  const sealedRows = rows && !settings.WALLET_ENCRYPTION_KEY;
+  const keys = kept === null ? await freshKeys() : await keptKeys(kept, { sealedRows });
   const issuer = await createIssuer(keys);
 
   const clock = createClock(speed);
@@ -129,7 +136,10 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
         body: JSON.stringify(update),
       }),
   });
-  const providers = await serveStandins(standins, { host: "127.0.0.1", port: providersPort }).catch(
+  const facts = deferred<Facts>();
+  facts.promise.catch(() => {});
+  const counter = withDesk(standins, { issuer, facts: () => facts.promise });
+  const providers = await serveStandins(counter, { host: "127.0.0.1", port: providersPort }).catch(
     (error: unknown) => {
       throw portError(error, providersPort, "PROVIDERS_PORT");
     },
@@ -149,9 +159,17 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     }
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
     const payments = paymentAccounts(chain);
-    ending.leave.push(applyVariables(applicationVariables(settings, { ...urls, keys, local, payments })));
+    const variables = applicationVariables(settings, { ...urls, keys, local, payments });
+    ending.leave.push(applyVariables(variables));
     application.resolve(await startApplication(options.directory ?? ownDirectory(), kept, clock, ending));
+    facts.resolve({
+      ...urls,
+      realProviders: outside,
+      variables: ownVariables(variables, settings),
+      set: Object.keys(variables).filter((name) => variables[name]),
+    });
   } catch (error) {
+    facts.reject(error);
     application.reject(error);
   }
   return {

@@ -1,13 +1,43 @@
 import { stateDirectory } from "./env";
 import { createIssuer } from "./issuer";
-import { keptKeys } from "./keys";
+import { KeysError, storedKeys } from "./keys";
+import { deskUrl, tokenOf } from "./running";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
-const [subject, ...rest] = process.argv.slice(2);
-if (subject === undefined || subject === "" || rest.length > 0) {
-  console.error("Usage: npm run --silent token -- <user>");
-  process.exitCode = 1;
-} else {
-  const issuer = await createIssuer(await keptKeys(stateDirectory(process.env)));
-  process.stdout.write(`${await issuer.issue(subject)}\n`);
+
+const USAGE = `Usage: npm run --silent token -- USER
+
+Prints a token for that user of the local stack, good for 30 days: from the stack that is running, else with the keys
+that one has kept. It makes no keys itself.
+
+Environment: PROVIDERS_PORT (3299), LOCAL_STATE_DIR (.local)`;
+
+async function main(): Promise<void> {
+  const [subject = "", ...rest] = process.argv.slice(2);
+  if (subject === "--help") return console.log(USAGE);
+  if (subject === "" || subject.startsWith("--") || rest.length > 0) return fail(USAGE);
+  const url = deskUrl(process.env);
+  const token = (await tokenOf(url, subject)) ?? (await tokenOfKept(subject));
+  if (token === null) {
+    return fail(
+      `No local stack answers at ${url}: start it with npm start, or set PROVIDERS_PORT to its port.`,
+    );
+  }
+  process.stdout.write(`${token}\n`);
 }
+
+/** A stack that is started again knows its keys, and so their tokens. */
+async function tokenOfKept(subject: string): Promise<string | null> {
+  const { issuerKey } = (await storedKeys(stateDirectory(process.env))) ?? {};
+  return issuerKey === undefined ? null : (await createIssuer({ issuerKey })).issue(subject);
+}
+
+function fail(text: string): void {
+  console.error(text);
+  process.exitCode = 1;
+}
+
+await main().catch((error: unknown) => {
+  if (!(error instanceof KeysError)) throw error;
+  fail(error.message);
+});

@@ -50,6 +50,16 @@ describe("/whales", () => {
     expect((await say(app, "/whales 3"))[0]).toContain("ETH $4.2M");
   });
 
+  test("says that it has not looked yet, before the first look", async () => {
+    const app = createBotApp();
+    expect(await say(app, "/whales")).toEqual([
+      "I have not looked for whales yet: I do so every hour, on the hour.",
+    ]);
+    agentSays(app, []);
+    await watchNow(app);
+    expect((await say(app, "/whales", { from: 43 }))[0]).toContain("None seen");
+  });
+
   test.each(["0", "169", "many", "-3", "1.5"])("says how to ask when asked for %s hours", async (hours) => {
     const app = createBotApp();
     expect(await say(app, `/whales ${hours}`)).toEqual([

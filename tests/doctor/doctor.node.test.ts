@@ -1,9 +1,12 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import * as z from "zod";
+import type { Finding } from "../../scripts/doctor/finding";
+import { recordingsIn, replayed } from "../../scripts/doctor/recordings";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { bundled } from "../stack/bundled";
 
@@ -16,20 +19,21 @@ let settings: Record<string, string>;
 
 beforeAll(async () => {
   stack = await startStack({ ephemeral: true });
-  folder = await mkdtemp(path.join(tmpdir(), "operator-"));
 });
-beforeEach(() => {
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "operator-"));
   stack.standins.clear();
+  stack.standins.forget();
   settings = {
     ...stack.standins.env(stack.providersUrl),
     CHAIN_RPC_URL: stack.chain?.url ?? "",
     WALLET_ENCRYPTION_KEY: "8f1d0c3b5a7e92461f3d8b6c0a5e7d9244c6f81b3e5a70d92c8b4f6e1a3d5c70",
+    // Nobody's: another stack on this machine is not this test's.
+    PROVIDERS_PORT: "9",
   };
 });
-afterAll(async () => {
-  await stack.stop();
-  await rm(folder, { recursive: true });
-});
+afterEach(() => rm(folder, { recursive: true }));
+afterAll(() => stack.stop());
 
 async function doctor(
   args: string[] = ["--site", stack.siteUrl],
@@ -65,6 +69,10 @@ test("finds the local stack fit, and shows no secret", async () => {
     expect(output).toMatch(new RegExp(`✓ ${subject}: `));
   }
   expect(output).toMatch(/✓ chain RPC: is on Base/);
+  expect(output).toMatch(/✓ LLM gateway: answers in the shape it is asked for, as simulated/);
+  expect(output).toMatch(/✓ swap provider: quotes 1 USDC for at least \d+ wei of WETH/);
+  expect(output).toMatch(/✓ eth_getLogs: answers/);
+  expect(output).toMatch(/✓ eth_simulateV1: simulates/);
   for (const name of ["ETH", "BTC", "USDC", "USDT", "DAI"])
     expect(output).toMatch(`✓ ${name}/USD feed: is fresh`);
   expect(output).toContain("✓ USDC: is the contract that payments are signed for");
@@ -96,11 +104,137 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   expect(output).not.toContain("a lot");
 });
 
-test("a model that the gateway does not list is a warning", async () => {
-  settings.LLM_MODEL = "no-such-model";
+test("a gateway that follows no schema, and one that answers in prose, are told with what to do", async () => {
+  stack.standins.fail("llm", { mode: "reply", content: "Certainly! Water is wet." });
   const { code, output } = await doctor();
-  expect(output).toContain("! LLM gateway: answers, but does not list the model no-such-model");
+  expect(output).toContain("✗ LLM gateway: answers, but not in the shape it is asked for");
+  expect(output).toContain("→ Set LLM_MODEL to one that follows JSON schemas");
+  expect(code).toBe(1);
+});
+
+test("sentiment without a search is a warning", async () => {
+  stack.standins.fail("sentiment", { mode: "uncited" });
+  const { code, output } = await doctor();
+  expect(output).toMatch(/! sentiment model: answers as .*, but without a search/);
   expect(code).toBe(0);
+});
+
+test("finds no fault with a healthy local stack, without any settings of the operator's", async () => {
+  settings = { PROVIDERS_PORT: new URL(stack.providersUrl).port };
+  const { code, output } = await doctor([]);
+  expect(output).toContain(`✓ local stack: runs at ${stack.siteUrl}; real providers: all simulated`);
+  expect(output).toContain("– .env.local: is missing: copy .env.local.example");
+  expect(output).toMatch(/Fit\. 0 faults, \d+ warnings?\.$/m);
+  expect(code).toBe(0);
+});
+
+test("says which lines of .env.local are none, and which names nothing reads", async () => {
+  await writeFile(path.join(folder, ".env.local"), "garbage\nLLM_KEY_GATEWAY_API=x\nCONFIRMATIONS=two\n");
+  const { code, output } = await doctor();
+  expect(output).toContain("! .env.local: line 1 is neither NAME=value nor a # comment");
+  expect(output).toContain(
+    "line 2: LLM_KEY_GATEWAY_API is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?",
+  );
+  expect(output).toContain("✗ .env.local: line 3: CONFIRMATIONS must be a positive whole number");
+  expect(code).toBe(1);
+});
+
+/** A stand-in for the Convex CLI, which lists these variables of the deployment. */
+async function deployed(variables: string): Promise<void> {
+  const cli = path.join(folder, "node_modules/convex");
+  await mkdir(path.join(cli, "bin"), { recursive: true });
+  await writeFile(path.join(folder, "package.json"), "{}");
+  await writeFile(path.join(cli, "package.json"), "{}");
+  await writeFile(path.join(cli, "bin/main.js"), `process.stdout.write(${JSON.stringify(variables)});`);
+}
+
+test("looks at the deployment's own variables, and says where they and the file are at odds", async () => {
+  const { PROVIDERS_PORT = "", ...theirs } = settings;
+  const listed = { ...theirs, SENTIMENT_API_KY: "x", MAX_TRANSFER_USD: "250" };
+  await deployed(
+    Object.entries(listed)
+      .map(([name, value]) => `${name}=${value}`)
+      .join("\n"),
+  );
+  settings = { PROVIDERS_PORT, CONVEX_DEPLOYMENT: "dev:some-one" };
+  await writeFile(path.join(folder, ".env.local"), "MAX_TRANSFER_USD=99\nCONFIRMATIONS=3\n");
+  const { code, output } = await doctor(["--site", stack.siteUrl]);
+  expect(output).toContain("✓ variables: are those of the deployment dev:some-one");
+  expect(output).toContain("! MAX_TRANSFER_USD: is another on the deployment than in .env.local");
+  expect(output).toContain("! CONFIRMATIONS: is not set on the deployment");
+  expect(output).toContain("! SENTIMENT_API_KY: is set on the deployment, and nothing reads it");
+  expect(output).toContain("→ Did you mean SENTIMENT_API_KEY?");
+  expect(output).toMatch(/✓ LLM gateway: answers in the shape/);
+  expect(code).toBe(0);
+});
+
+test("--cost says what it would ask and spend, and asks nobody", async () => {
+  const { code, output } = await doctor(["--cost"]);
+  expect(code).toBe(0);
+  expect(output).toMatch(/LLM gateway +0\.002 USD +one structured answer/);
+  expect(output).toMatch(/At most 0\.50 USD\. Nothing was asked\.$/m);
+  for (const provider of ["llm", "sentiment", "swap", "tickers"] as const) {
+    expect(stack.standins.sent(provider)).toEqual([]);
+  }
+});
+
+test("--help and a flag that is none say how it is used", async () => {
+  expect(await doctor(["--help"])).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(/^Usage: npm run doctor/),
+  });
+  const wrong = await doctor(["--sight", "x"]);
+  expect(wrong.code).toBe(1);
+  expect(wrong.output).toMatch(/--sight[^]*Usage: npm run doctor/);
+});
+
+const jsonShape = z.object({
+  fit: z.boolean(),
+  faults: z.number(),
+  findings: z.array(
+    z.object({ section: z.string(), subject: z.string(), level: z.string(), says: z.string() }),
+  ),
+});
+
+test("--json is one document", async () => {
+  stack.standins.fail("swap", { mode: "status", status: 401 });
+  const { code, output } = await doctor(["--json", "--site", stack.siteUrl]);
+  const { fit, faults, findings } = jsonShape.parse(JSON.parse(output));
+  expect([code, fit, faults]).toEqual([1, false, 1]);
+  const said = { section: "Providers", subject: "swap provider", level: "fault" };
+  expect(findings).toContainEqual({ ...said, says: "refuses the key (401)" });
+});
+
+test("what it records holds no key, token or id, and is read again as it was", async () => {
+  stack.standins.fail("llm", { mode: "reply", content: "no JSON, and a key: bk_not_for_anybody" });
+  stack.standins.fail("sentiment", { mode: "status", status: 429 });
+  const { output } = await doctor(["--site", stack.siteUrl, "--record", "kept"]);
+  const kept = path.join(folder, "kept");
+  expect((await readdir(kept)).toSorted()).toEqual([
+    "agent-api.json",
+    "llm-gateway.json",
+    "messenger.json",
+    "sentiment-model.json",
+    "swap-provider.json",
+    "tickers.json",
+  ]);
+  for (const name of await readdir(kept)) {
+    const text = await readFile(path.join(kept, name), "utf8");
+    for (const [variable, value] of Object.entries(settings)) {
+      if (/KEY|TOKEN|SECRET/.test(variable)) expect(text).not.toContain(value);
+    }
+    expect(text).not.toMatch(/bk_not_for_anybody|chatcmpl-|simulated_123456_bot|127\.0\.0\.1/);
+  }
+  const findings: Finding[] = [];
+  for (const recording of await recordingsIn(kept)) findings.push(await replayed(recording));
+  const said = findings.map(({ subject, level, says }) => [subject, level, says]);
+  expect(said).toContainEqual(["LLM gateway", "fault", "answers, but not in the shape it is asked for"]);
+  expect(said).toContainEqual(["sentiment model", "warning", "is limiting requests (429)"]);
+  expect(said).toContainEqual(["agent API", "good", "answers, and takes the key"]);
+  const quote = /✓ (swap provider): (quotes 1 USDC .*)/.exec(output);
+  expect(said).toContainEqual([quote?.[1], "good", quote?.[2]]);
+  const prices = /✓ (tickers): (BTC in USD: .*)/.exec(output);
+  expect(said).toContainEqual([prices?.[1], "good", prices?.[2]]);
 });
 
 test("a chain that cannot be asked is a fault, whatever else is right", async () => {

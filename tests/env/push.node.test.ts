@@ -67,10 +67,54 @@ test("sets what has a value, with placeholders for the identity provider, and sh
     AUTH_APPLICATION_ID: "unset",
   });
   expect(output).toMatch(/set +LLM_GATEWAY_API_KEY/);
-  expect(output).toMatch(/empty +SENTIMENT_API_KEY/);
-  expect(output).toMatch(/other +CONVEX_DEPLOYMENT/);
-  expect(output).toMatch(/other +LLM_GATEWAY_API_KEi/);
+  expect(output).toMatch(/missing +SENTIMENT_API_KEY: required/);
+  expect(output).toMatch(/missing +WALLET_ENCRYPTION_KEY: required/);
+  expect(output).toMatch(/kept +CONVEX_DEPLOYMENT/);
+  expect(output).toMatch(/unknown +LLM_GATEWAY_API_KEi: did you mean LLM_GATEWAY_API_KEY\?/);
   expect(output).not.toContain(SECRET);
+});
+
+test.each([
+  [
+    ["--prod"],
+    "CONVEX_DEPLOYMENT=dev:some-one\n",
+    "the production deployment of the project of dev:some-one",
+  ],
+  [[], "CONVEX_DEPLOYMENT=dev:some-one # team: a\n", "the deployment dev:some-one"],
+  [["--deployment", "other"], "CONVEX_DEPLOYMENT=dev:some-one\n", "the deployment other"],
+  [
+    [],
+    "CONVEX_SELF_HOSTED_URL=http://127.0.0.1:3210\n",
+    "the self-hosted deployment at http://127.0.0.1:3210",
+  ],
+  [
+    [],
+    "CONVEX_DEPLOY_KEY=prod:some-one|very-secret\n",
+    "the deployment of CONVEX_DEPLOY_KEY (prod:some-one)",
+  ],
+  [[], "", "no deployment yet: npx convex init makes one"],
+])("with %j it names the target before anything is set", async (options, file, named) => {
+  const env = { CONVEX_DEPLOYMENT: "", CONVEX_DEPLOY_KEY: "", CONVEX_SELF_HOSTED_URL: "" };
+  const { code, output } = await push(file, ["--dry-run", ...options], env);
+  expect(code).toBe(0);
+  expect(output).toContain(`.env.local → ${named}`);
+  expect(output).not.toContain("very-secret");
+});
+
+test("a value that only stands for one, half an identity provider, and an open quote stop everything", async () => {
+  const file = "LLM_GATEWAY_API_KEY=<your key here>\nAUTH_ISSUER=https://id.example\n";
+  const { code, output, given } = await push(`${file}not a setting\nSWAP_API_KEY="half`);
+  expect({ code, given }).toEqual({ code: 1, given: null });
+  expect(output).toContain("LLM_GATEWAY_API_KEY: is a placeholder, not a value");
+  expect(output).toContain("AUTH_APPLICATION_ID: is needed beside AUTH_ISSUER");
+  expect(output).toContain("line 3 is neither NAME=value nor a # comment");
+  expect(output).toContain("line 4: SWAP_API_KEY has a quote that is never closed");
+});
+
+test("--help says how it is used, and sets nothing", async () => {
+  const { code, output, given } = await push(`LLM_GATEWAY_API_KEY=${SECRET}`, ["--help"]);
+  expect({ code, given }).toEqual({ code: 0, given: null });
+  expect(output).toContain("Usage: npm run env:push");
 });
 
 test("a dry run calls nobody", async () => {

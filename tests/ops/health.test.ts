@@ -13,6 +13,8 @@ const MINUTE = 60_000;
 const age = z.number().nullable();
 const shape = z.object({
   status: z.enum(["ok", "degraded"]),
+  reasons: z.array(z.string()),
+  caller: z.object({ address: z.string() }),
   checks: z.object({
     configured: z.record(z.string(), z.boolean()),
     crons: z.record(z.string(), age),
@@ -32,10 +34,19 @@ async function health(app: App) {
 }
 
 describe("health", () => {
+  test("is linked from the index at /", async () => {
+    const app = createApp();
+    const { status, body } = await app.get("/");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      links: { health: "/health", reference: "/docs", openapi: "/openapi.json" },
+    });
+  });
+
   test("is 200 and ok before any cron has run, and writes nothing", async () => {
     const app = createApp();
-    const { status, checks } = await health(app);
-    expect(status).toBe("ok");
+    const { status, reasons, checks } = await health(app);
+    expect([status, reasons]).toEqual(["ok", []]);
     expect(Object.keys(checks.crons).toSorted()).toEqual(Object.keys(CRON_PERIODS).toSorted());
     expect(new Set(Object.values(checks.crons))).toEqual(new Set([null]));
     expect(checks.outbox).toEqual({ waiting: 0, oldestSeconds: null });
@@ -50,8 +61,12 @@ describe("health", () => {
     const name = "collect data for research shifts";
     expect((await health(app)).checks.crons[name]).toBeLessThanOrEqual(310);
     await app.pass(15 * MINUTE, { cronsRun: false });
-    expect(await health(app)).toMatchObject({ status: "degraded" });
-    expect((await health(app)).checks.crons[name]).toBeGreaterThan(15 * 60);
+    const late = await health(app);
+    expect(late.status).toBe("degraded");
+    expect(late.reasons).toContainEqual(
+      expect.stringMatching(/^the cron "settle open transactions" last ran \d+ minutes ago$/),
+    );
+    expect(late.checks.crons[name]).toBeGreaterThan(15 * 60);
     await app.pass(5 * MINUTE);
     expect(await health(app)).toMatchObject({ status: "ok" });
   });
@@ -98,7 +113,10 @@ describe("health", () => {
     const app = createApp();
     app.standins.fail("llm", { mode: "status", status: 500 });
     for (let ask = 0; ask < 10; ask++) await app.post("/mcp/chat", { question: `Question ${ask}` });
-    expect(await health(app)).toMatchObject({ status: "degraded" });
+    expect(await health(app)).toMatchObject({
+      status: "degraded",
+      reasons: [expect.stringMatching(/^\d+ of \d+ calls of llm failed within the hour$/)],
+    });
   });
 
   test("a cached read counts and writes nothing", async () => {

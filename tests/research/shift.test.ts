@@ -39,7 +39,20 @@ describe("a research shift", () => {
         remainingMinutes: 480,
         interimReportsCount: 0,
         finalReportSent: false,
+        token: "SOL",
+        collectionsCount: 1,
+        // It may have come to its end by now.
+        lastCollection: expect.toBeOneOf([null, { at: expect.any(String), failed: [] }]),
       },
+      activeJobs: [
+        {
+          jobId,
+          token: "SOL",
+          startedAt: new Date(startedAt).toISOString(),
+          stopsAt: new Date(startedAt + 8 * HOUR).toISOString(),
+        },
+      ],
+      deliveryProblem: null,
       recentReports: [],
     });
 

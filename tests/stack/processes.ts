@@ -17,7 +17,8 @@ export type Started = {
 /** A directory that goes away with the test. */
 export async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(path.join(tmpdir(), "stack-"));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  // A chain whose stack was killed may still be saving there.
+  onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 10 }));
   return directory;
 }
 

@@ -68,14 +68,14 @@ describe("GET /mcp/wallet/balance", () => {
 describe("/mcp/defi/connect", () => {
   test("answers GET and POST with one and the same wallet", async () => {
     const app = createWalletApp(chain);
-    const posted = await app.post("/mcp/defi/connect", { userId: "alice" });
+    const posted = await app.post("/mcp/defi/connect", { userId: "alice-with-a-long-id" });
     expect(posted.body).toEqual({
       address: expect.stringMatching(ADDRESS),
       walletId: expect.stringMatching(/^wal_[0-9a-f]{32}$/),
       existing: false,
       network: "base",
     });
-    const got = await app.get("/mcp/defi/connect?userId=alice");
+    const got = await app.get("/mcp/defi/connect?userId=alice-with-a-long-id");
     expect(got.body).toEqual({ ...posted.body, existing: true });
   });
 });

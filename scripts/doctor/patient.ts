@@ -1,0 +1,115 @@
+import { access, readFile } from "node:fs/promises";
+import { convexCli } from "../convexCli";
+import { problemsOf, settingsIn, told } from "../env/file";
+import { kindOf, suggestion } from "../env/names";
+import { targetOf } from "../env/target";
+import type { Variables } from "../stack/env";
+import { deskUrl, runningStack } from "../stack/running";
+import { siteAddress } from "./deployment";
+import { fault, good, off, warning, type Finding } from "./finding";
+
+/** Whom the doctor looks at, and with which settings: each is asked for its own, where it can be. */
+export type Patient = {
+  settings: Variables;
+  /** Set there, though its value is not told. */
+  setElsewhere: readonly string[];
+  /** The HTTP address; `null` when nothing names one. */
+  site: string | null;
+  /** It is the local stack of this machine. */
+  local: boolean;
+  findings: Finding[];
+};
+
+const FILE = ".env.local";
+/** The CLI asks the platform, and may want somebody to log in. */
+const CLI_PATIENCE_MS = 30_000;
+
+/**
+ * @param options.site The address that was asked for.
+ * @param options.cli The Convex CLI's own options: which deployment.
+ */
+export async function findPatient(options: {
+  site: string | undefined;
+  cli: readonly string[];
+}): Promise<Patient> {
+  const text = await readFile(FILE, "utf8").catch(() => null);
+  const own: Variables = { ...settingsIn(text ?? ""), ...process.env };
+  const findings = fileFindings(text);
+  const site = siteAddress(options.site, own);
+  const target = targetOf(options.cli, own);
+
+  const url = deskUrl(process.env);
+  const stack = await runningStack(url);
+  if (stack !== null && (site === null || site === stack.siteUrl)) {
+    const real = stack.realProviders.length === 0 ? "all simulated" : stack.realProviders.join(", ");
+    findings.push(good("local stack", `runs at ${stack.siteUrl}; real providers: ${real}`));
+    const settings = { ...own, ...stack.variables };
+    return { settings, setElsewhere: stack.set, site: stack.siteUrl, local: true, findings };
+  }
+  if (target === null) {
+    if (site === null) findings.push(off("local stack", `does not run at ${url}: start it with npm start`));
+    return { settings: own, setElsewhere: [], site, local: false, findings };
+  }
+  const deployed = await deployedVariables(options.cli);
+  if (deployed === null) {
+    const says = `of ${target} could not be listed, so those of ${FILE} were looked at`;
+    findings.push(off("variables", `${says}: npx convex env list says why`));
+    return { settings: own, setElsewhere: [], site, local: false, findings };
+  }
+  findings.push(good("variables", `are those of ${target}`), ...differences(own, deployed));
+  // What the deployment lacks is not to be made up from the file.
+  const settings = { ...withoutService(own), ...deployed };
+  return { settings, setElsewhere: [], site, local: false, findings };
+}
+
+function fileFindings(text: string | null): Finding[] {
+  if (text === null) {
+    return [off(FILE, "is missing: copy .env.local.example for real providers, or a deployment")];
+  }
+  return problemsOf(text).map((problem) => {
+    const says = told(problem, "");
+    const { subject, level } = problem;
+    const rest = says.replace(/^, /, "").replace(/^: /, "");
+    return level === "bad"
+      ? fault(FILE, rest, `Correct ${subject}.`)
+      : warning(FILE, rest, "Correct it, or take it out.");
+  });
+}
+
+async function deployedVariables(options: readonly string[]): Promise<Variables | null> {
+  const installed = await access("node_modules/convex/package.json").then(
+    () => true,
+    () => false,
+  );
+  if (!installed) return null;
+  const args = ["env", "list", "--include-values", ...options];
+  const { code, stdout } = await convexCli(args, "", CLI_PATIENCE_MS);
+  return code === 0 ? settingsIn(stdout) : null;
+}
+
+/** Where the file and the deployment are at odds; never with a value. */
+function differences(file: Variables, deployed: Variables): Finding[] {
+  const unknown = Object.keys(deployed)
+    .filter((name) => kindOf(name) === "unknown")
+    .map((name) =>
+      warning(name, "is set on the deployment, and nothing reads it", capital(suggestion(name))),
+    );
+  const other = Object.keys(file)
+    .filter((name) => kindOf(name) === "service" && (file[name]?.trim() ?? "") !== "")
+    .filter((name) => (deployed[name]?.trim() ?? "") !== file[name]?.trim())
+    .map((name) => {
+      const says = deployed[name]
+        ? `is another on the deployment than in ${FILE}`
+        : "is not set on the deployment";
+      return warning(name, says, "npm run env:push sets what the file has.");
+    });
+  return [...unknown, ...other];
+}
+
+function withoutService(settings: Variables): Variables {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => kindOf(name) !== "service"));
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

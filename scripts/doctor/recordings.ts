@@ -1,0 +1,49 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { applyVariables } from "../stack/env";
+import { recordingShape, replayFetch, watched, type Recording } from "./exchanges";
+import { fault, type Finding } from "./finding";
+import { asked } from "./providers";
+import { QUESTIONS } from "./questions";
+
+/** Recordings of the doctor's, read by the service's own parsers. */
+
+/** Long enough to be keys, and nobody's. */
+const KEYS = {
+  LLM_GATEWAY_API_KEY: "bk_replayed",
+  SENTIMENT_API_KEY: "xai-replayed",
+  MESSENGER_BOT_TOKEN: "123456:replayed-replayed-replayed-0000000",
+  SWAP_API_KEY: "replayed-key",
+};
+
+/** What the service makes of one recording, at the time it was made. */
+export async function replayed({ question: subject, at, exchanges }: Recording): Promise<Finding> {
+  const question = QUESTIONS.find((one) => one.subject === subject);
+  if (question === undefined)
+    return fault(subject, "is no question of this version", "Use the version that recorded it.");
+  const { now } = Date;
+  const { fetch } = globalThis;
+  const restore = applyVariables(KEYS);
+  try {
+    Date.now = () => at;
+    replayFetch(exchanges);
+    return (await watched(() => asked(question, at))).value;
+  } finally {
+    Date.now = now;
+    globalThis.fetch = fetch;
+    restore();
+  }
+}
+
+/** The recordings in a folder, by file name. @throws Error naming a file that is none. */
+export async function recordingsIn(directory: string): Promise<Recording[]> {
+  const files = (await readdir(directory)).filter((name) => name.endsWith(".json")).toSorted();
+  return Promise.all(
+    files.map(async (name) => {
+      const json: unknown = JSON.parse(await readFile(path.join(directory, name), "utf8"));
+      const parsed = recordingShape.safeParse(json);
+      if (!parsed.success) throw new Error(`${name} is no recording of the doctor's`);
+      return parsed.data;
+    }),
+  );
+}

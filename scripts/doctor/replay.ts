@@ -1,0 +1,38 @@
+/**
+ * `npm run replay -- DIR`: runs the service's own parsers over answers that `npm run doctor -- --record DIR` kept, and
+ * says what they make of each. It asks nobody and needs no key: an operator's bug report is a test.
+ */
+
+import type { Finding } from "./finding";
+import { printed } from "./printing";
+import { recordingsIn, replayed } from "./recordings";
+
+const USAGE = `Usage: npm run replay -- DIR
+
+Reads what npm run doctor -- --record DIR kept, with the service's own parsers. It asks nobody.`;
+
+/** @returns The exit code. */
+async function main(args: readonly string[]): Promise<number> {
+  const [directory = "", ...rest] = args;
+  if (directory === "--help") {
+    console.log(USAGE);
+    return 0;
+  }
+  if (directory === "" || rest.length > 0) {
+    console.error(USAGE);
+    return 1;
+  }
+  const findings: Finding[] = [];
+  for (const recording of await recordingsIn(directory)) findings.push(await replayed(recording));
+  if (findings.length === 0) {
+    console.error(`There is no recording in ${directory}.`);
+    return 1;
+  }
+  console.log(printed([["Replayed", findings]]));
+  return findings.some(({ level }) => level === "fault") ? 1 : 0;
+}
+
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  return 1;
+});

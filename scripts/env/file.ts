@@ -1,0 +1,117 @@
+import { parseEnv } from "node:util";
+import { complaintOf, kindOf, suggestion } from "./names";
+
+/** What is wrong with a settings file; never with a value in it. */
+export type Problem = {
+  /** From 1. */
+  line: number;
+  /** `bad`: what is set cannot be used. `odd`: a line or name that nothing reads. */
+  level: "bad" | "odd";
+  /** What it is about: a name, or `line 7`. */
+  subject: string;
+  says: string;
+};
+
+type Setting = { line: number; name: string };
+
+const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/;
+
+/** The problems of a settings file, by line. */
+export function problemsOf(text: string): Problem[] {
+  const { settings, problems } = readLines(text.split(/\r?\n/));
+  const values = settingsIn(text);
+  const seen = new Map<string, number>();
+  for (const { line, name } of settings) {
+    const before = seen.get(name);
+    seen.set(name, line);
+    if (before !== undefined) {
+      problems.push({
+        line,
+        level: "odd",
+        subject: name,
+        says: `is set in line ${before} already: the last one counts`,
+      });
+      continue;
+    }
+    const says = problemOfName(name);
+    if (says !== null) problems.push({ line, level: "odd", subject: name, says });
+  }
+  for (const [name, line] of seen) {
+    const value = values[name]?.trim() ?? "";
+    const complaint = value === "" ? null : complaintOf(name, value);
+    if (complaint !== null) problems.push({ line, level: "bad", subject: name, says: complaint });
+  }
+  return problems.toSorted((a, b) => a.line - b.line);
+}
+
+/** The variables of a settings file. Lines that are none are left out: Node would take them for a part of the next name. */
+export function settingsIn(text: string): Record<string, string | undefined> {
+  const lines = text.split(/\r?\n/);
+  const { garbage } = readLines(lines);
+  return parseEnv(lines.filter((_line, index) => !garbage.has(index)).join("\n"));
+}
+
+/** The values that variables of the environment itself have wrong. */
+export function problemsOfEnvironment(variables: Record<string, string | undefined>): Problem[] {
+  return Object.entries(variables).flatMap(([name, raw = ""]) => {
+    const value = raw.trim();
+    const complaint = value === "" || kindOf(name) !== "service" ? null : complaintOf(name, value);
+    return complaint === null ? [] : [{ line: 0, level: "bad" as const, subject: name, says: complaint }];
+  });
+}
+
+function problemOfName(name: string): string | null {
+  switch (kindOf(name)) {
+    case "unknown":
+      return `is no name that anything reads: ${suggestion(name)}`;
+    case "process":
+      return "has no effect here: set it in the environment of the command";
+    case "service":
+    case "push":
+    case "cli":
+      return null;
+  }
+}
+
+/** Finds the assignments, and the lines (by index) that are neither one nor a comment. */
+function readLines(lines: readonly string[]): {
+  settings: Setting[];
+  garbage: Set<number>;
+  problems: Problem[];
+} {
+  const settings: Setting[] = [];
+  const garbage = new Set<number>();
+  const problems: Problem[] = [];
+  for (let index = 0; index < lines.length; index++) {
+    const text = lines[index] ?? "";
+    const line = index + 1;
+    if (/^\s*(?:#|$)/.test(text)) continue;
+    const [, name, value = ""] = ASSIGNMENT.exec(text) ?? [];
+    if (name === undefined) {
+      garbage.add(index);
+      problems.push({
+        line,
+        level: "odd",
+        subject: `line ${line}`,
+        says: "is neither NAME=value nor a # comment",
+      });
+      continue;
+    }
+    settings.push({ line, name });
+    const quote = /^["'`]/.exec(value)?.[0];
+    if (quote === undefined || value.indexOf(quote, 1) !== -1) continue;
+    const end = lines.findIndex((other, at) => at > index && other.includes(quote));
+    if (end === -1)
+      problems.push({ line, level: "bad", subject: name, says: "has a quote that is never closed" });
+    else index = end;
+  }
+  return { settings, garbage, problems };
+}
+
+/** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`. */
+export function told({ line, subject, says }: Problem, file: string): string {
+  if (line === 0) return `environment: ${subject} ${says}`;
+  return subject === `line ${line}`
+    ? `${file}: ${subject} ${says}`
+    : `${file}, line ${line}: ${subject} ${says}`;
+}

@@ -1,0 +1,84 @@
+import { distance } from "fastest-levenshtein";
+import { complaintAbout, isVariable, variableNames } from "../../convex/lib/env";
+
+/** The names a settings file may hold, and what their values should be. */
+
+/** Read by `auth.config.ts` at every push, where an unset one is refused; without a web application these stand in. */
+export const AT_PUSH: Readonly<Record<string, string>> = {
+  AUTH_ISSUER: "https://auth.invalid",
+  AUTH_APPLICATION_ID: "unset",
+};
+
+/** Written or read by the Convex CLI; the deployment has no use for them. */
+const OF_THE_CLI = [
+  "CONVEX_DEPLOYMENT",
+  "CONVEX_DEPLOY_KEY",
+  "CONVEX_URL",
+  "CONVEX_SITE_URL",
+  "CONVEX_SELF_HOSTED_URL",
+  "CONVEX_SELF_HOSTED_ADMIN_KEY",
+];
+
+/** Read from the environment of the process alone. */
+const OF_THE_PROCESS = [
+  "PORT",
+  "API_PORT",
+  "PROVIDERS_PORT",
+  "CHAIN_PORT",
+  "LOCAL_STATE_DIR",
+  "LOCAL_ENV_FILE",
+];
+
+/** Without these the endpoints of the specification answer 500. */
+export const REQUIRED = [
+  "LLM_GATEWAY_API_KEY",
+  "SENTIMENT_API_KEY",
+  "WALLET_ENCRYPTION_KEY",
+  "SWAP_API_KEY",
+] as const;
+
+export type Kind = "service" | "push" | "cli" | "process" | "unknown";
+
+export function kindOf(name: string): Kind {
+  if (isVariable(name)) return "service";
+  if (Object.hasOwn(AT_PUSH, name)) return "push";
+  if (OF_THE_CLI.includes(name) || /^(?:VITE|NEXT_PUBLIC|REACT_APP|PUBLIC|EXPO_PUBLIC)_CONVEX_/.test(name)) {
+    return "cli";
+  }
+  return OF_THE_PROCESS.includes(name) ? "process" : "unknown";
+}
+
+/** The known name that is nearest to a misspelled one; `null` when none is near. */
+export function nearestName(name: string): string | null {
+  const wanted = name.toUpperCase();
+  const known = [...variableNames(), ...Object.keys(AT_PUSH), ...OF_THE_CLI, ...OF_THE_PROCESS];
+  const ranked = known
+    .map((one) => ({ one, apart: distance(wanted, one) }))
+    .toSorted((a, b) => a.apart - b.apart);
+  const [best] = ranked;
+  if (best !== undefined && best.apart <= Math.max(2, Math.floor(wanted.length / 4))) return best.one;
+  // Half of a name: LLM_API_KEY for LLM_GATEWAY_API_KEY.
+  const words = wanted.split("_").filter((word) => word !== "");
+  const holding = known.filter(
+    (one) => words.length > 1 && words.every((word) => one.split("_").includes(word)),
+  );
+  return holding[0] ?? null;
+}
+
+/** `did you mean LLM_GATEWAY_API_KEY?`, or what else to do about a name that nothing reads. */
+export function suggestion(name: string): string {
+  const nearest = nearestName(name);
+  return nearest === null ? "see .env.local.example for the names" : `did you mean ${nearest}?`;
+}
+
+/** Typed in where a value was to go. */
+const PLACEHOLDER =
+  /^(?:<.*>|\.{3}|…|x{3,}|todo|changeme|change-me|replace[-_ ]?(?:me|with).*|your[-_ ].*)$/i;
+
+/** What is wrong with a value ("must be …"), never repeating it; `null` when nothing is. */
+export function complaintOf(name: string, value: string): string | null {
+  if (PLACEHOLDER.test(value)) return "is a placeholder, not a value";
+  if (isVariable(name)) return complaintAbout(name, value);
+  if (name === "AUTH_ISSUER" && !/^https:\/\/[^\s/]+/.test(value)) return "must be an https address";
+  return null;
+}

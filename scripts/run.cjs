@@ -1,0 +1,37 @@
+/**
+ * `node scripts/run.cjs FILE [ARGUMENTS]`: runs a TypeScript file of this repository, after a look at Node's version. An
+ * older Node would end with an error about some import, so this file is written in what it can read as well.
+ */
+"use strict";
+
+var path = require("path");
+var url = require("url");
+
+/** As `engines` in package.json. */
+var NEEDED = [20, 19];
+
+var version = process.versions.node.split(".").map(Number);
+var isOld = version[0] < NEEDED[0] || (version[0] === NEEDED[0] && version[1] < NEEDED[1]);
+
+if (isOld) {
+  console.error(
+    "This needs Node " +
+      NEEDED.join(".") +
+      " or newer, and this is Node " +
+      process.versions.node +
+      ": install a newer one from https://nodejs.org, then run npm ci again.",
+  );
+  process.exit(1);
+} else {
+  var file = path.resolve(process.argv[2]);
+  process.argv.splice(1, 2, file);
+  import("tsx")
+    .then(function () {
+      return import(url.pathToFileURL(file).href);
+    })
+    .catch(function (error) {
+      var missing = error && error.code === "ERR_MODULE_NOT_FOUND" && /'tsx'/.test(error.message);
+      console.error(missing ? "Its packages are not installed: run npm ci first." : error);
+      process.exit(1);
+    });
+}

@@ -1,0 +1,33 @@
+import { factsShape, type Facts } from "./desk";
+
+/** The local stack that runs on this machine, as other commands find it. */
+
+const PATIENCE_MS = 3_000;
+
+/** Where its stand-ins are: `PROVIDERS_PORT`, else 3299. */
+export function deskUrl(variables: Record<string, string | undefined>): string {
+  return `http://127.0.0.1:${variables.PROVIDERS_PORT || "3299"}`;
+}
+
+/** What the running stack says of itself; `null` when none answers there. */
+export async function runningStack(url: string): Promise<Facts | null> {
+  const answer = await ask(`${url}/_stack`, {});
+  const parsed = factsShape.safeParse(answer);
+  return parsed.success ? parsed.data : null;
+}
+
+/** A token of the running stack's issuer; `null` when none answers there. */
+export async function tokenOf(url: string, subject: string): Promise<string | null> {
+  const answer = await ask(`${url}/_token`, { method: "POST", body: JSON.stringify({ subject }) });
+  const token = typeof answer === "object" && answer !== null && "token" in answer ? answer.token : null;
+  return typeof token === "string" ? token : null;
+}
+
+async function ask(url: string, init: RequestInit): Promise<unknown> {
+  try {
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) });
+    return response.ok ? await response.json() : null;
+  } catch {
+    return null;
+  }
+}

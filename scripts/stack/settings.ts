@@ -1,0 +1,45 @@
+import { readFile } from "node:fs/promises";
+import { problemsOf, problemsOfEnvironment, settingsIn, told } from "../env/file";
+import { keyOf, realProviders, type Variables } from "./env";
+
+/** Settings that cannot be run with; the message names each, and what it should be. */
+export class SettingsError extends Error {}
+
+/**
+ * The operator's settings: `file` (when there is one), under the variables of the environment itself.
+ * @param warn Told, a line each, what is set and has no effect.
+ * @throws SettingsError when a value cannot be what it should be: every request that needs it would be answered 500.
+ */
+export async function checkedSettings(file: string | null, warn: (line: string) => void): Promise<Variables> {
+  const text = file === null ? null : await readFile(file, "utf8").catch(() => null);
+  const problems = [
+    ...problemsOf(text ?? "").map((problem) => ({ ...problem, told: told(problem, file ?? "") })),
+    ...problemsOfEnvironment(process.env).map((problem) => ({ ...problem, told: told(problem, "") })),
+  ];
+  const bad = problems.filter(({ level }) => level === "bad");
+  if (bad.length > 0) {
+    throw new SettingsError(
+      `${bad.map((problem) => problem.told).join("\n")}\nCorrect it, or leave it empty.`,
+    );
+  }
+  for (const problem of problems) warn(problem.told);
+  const settings = { ...settingsIn(text ?? ""), ...process.env };
+  for (const line of withoutEffect(settings)) warn(line);
+  return settings;
+}
+
+/** Settings that need another one beside them. */
+function withoutEffect(settings: Variables): string[] {
+  const real = realProviders(settings);
+  const lines = real.flatMap((provider) => {
+    const key = keyOf(provider);
+    if (settings[key]) return [];
+    return [
+      `The ${provider} has an address of its own but no key: set ${key} as well, or what needs it answers 500`,
+    ];
+  });
+  if (settings.MESSENGER_CHAT_ID && !real.includes("messenger")) {
+    lines.push("MESSENGER_CHAT_ID has no effect without MESSENGER_BOT_TOKEN: the messenger is simulated");
+  }
+  return lines;
+}

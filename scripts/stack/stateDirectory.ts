@@ -1,0 +1,96 @@
+import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import type { Provider } from "./env";
+import { StateError } from "./persistence";
+
+/** What the state directory holds, looked at before anything is started with it. */
+
+const historyShape = z.object({ simulated: z.array(z.string()), real: z.array(z.string()) });
+/** Which providers the kept rows tell of, as they were when the stack ran. */
+type History = z.infer<typeof historyShape>;
+
+/**
+ * Makes the directory, and says what in it does not go together with how the stack is started.
+ * @param providers Who is simulated and who is real in this run.
+ * @param warn Told a line each.
+ * @returns Whether rows are kept there.
+ * @throws StateError when the directory cannot be written, or its rows belong to another chain.
+ */
+export async function openStateDirectory(
+  directory: string,
+  providers: { simulated: readonly Provider[]; real: readonly Provider[] },
+  warn: (line: string) => void,
+): Promise<boolean> {
+  await requireWritable(directory);
+  const file = path.join(directory, "stack.json");
+  const rows = await exists(path.join(directory, "data.json"));
+  const chain = await exists(path.join(directory, "chain.json"));
+  const { simulated, real } = providers;
+  const history = rows ? await historyIn(file, chain) : { simulated: [], real: [] };
+
+  const elsewhere = "Set LOCAL_STATE_DIR to another directory";
+  const chainWas = (was: readonly string[], is: readonly Provider[]) =>
+    was.includes("chain") && is.includes("chain");
+  if (chainWas(history.simulated, real) || chainWas(history.real, simulated)) {
+    const [was, is] = real.includes("chain")
+      ? ["the local chain", "a real one"]
+      : ["a real chain", "the local one"];
+    throw new StateError(
+      `The rows in ${directory} belong to ${was}, and this start is with ${is}: their transactions would be sent ` +
+        `there. ${elsewhere}, or change CHAIN_RPC_URL back.`,
+    );
+  }
+  const replaced = real.filter((provider) => history.simulated.includes(provider));
+  if (replaced.length > 0) {
+    warn(
+      `The rows in ${directory} hold answers of the simulated ${replaced.join(", ")}, which are still served (signals, ` +
+        `reports, alerts, prices). ${elsewhere} to have real ones alone.`,
+    );
+  }
+  if (rows && !chain && simulated.includes("chain")) {
+    warn(
+      `${path.join(directory, "chain.json")} is missing while rows are kept: the chain starts afresh, so kept wallets are ` +
+        `empty and their open transactions never end. Put the file back, or delete ${directory} to start afresh.`,
+    );
+  }
+  const all: History = {
+    simulated: [...new Set([...history.simulated, ...simulated])],
+    real: [...new Set([...history.real, ...real])],
+  };
+  await writeFile(file, `${JSON.stringify(all)}\n`);
+  return rows;
+}
+
+async function requireWritable(directory: string): Promise<void> {
+  const trial = path.join(directory, `.trial-${process.pid}`);
+  try {
+    await mkdir(directory, { recursive: true });
+    await writeFile(trial, "");
+    await rm(trial);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    throw new StateError(
+      `The state directory ${directory} cannot be written (${code}): set LOCAL_STATE_DIR to one that can, or keep ` +
+        "nothing with --ephemeral.",
+      { cause: error },
+    );
+  }
+}
+
+/** Rows of a version that kept no history: only the chain has left a trace of its own. */
+async function historyIn(file: string, chain: boolean): Promise<History> {
+  try {
+    const json: unknown = JSON.parse(await readFile(file, "utf8"));
+    return historyShape.parse(json);
+  } catch {
+    return { simulated: chain ? ["chain"] : [], real: [] };
+  }
+}
+
+function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
+}

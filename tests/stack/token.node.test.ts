@@ -1,0 +1,80 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { factsShape } from "../../scripts/stack/desk";
+import { createIssuer } from "../../scripts/stack/issuer";
+import { keptKeys } from "../../scripts/stack/keys";
+import { addressesOf, scripts, startMain, startScript, temporaryDirectory } from "./processes";
+
+/** `npm run token`, as the banner says it. */
+function token(args: string[], env: Record<string, string>) {
+  return startScript(path.join(scripts, "token.ts"), args, env).ended;
+}
+
+/** Nobody listens here. */
+const NOBODY = { PROVIDERS_PORT: "9" };
+
+test.each([["--ephemeral"], ["--speed=2"]])(
+  "the banner's token command works on a stack with %s",
+  async (flag) => {
+    const LOCAL_STATE_DIR = await temporaryDirectory();
+    const stack = startMain([flag], { LOCAL_STATE_DIR });
+    const { standins } = await addressesOf(stack);
+    const [, api = "", PROVIDERS_PORT = ""] = await stack.output(
+      /functions +(\S+) +\(PROVIDERS_PORT=(\d+) npm run --silent token -- alice\)/,
+    );
+    const { code, stdout, stderr } = await token(["alice"], { PROVIDERS_PORT, LOCAL_STATE_DIR });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const signedIn = await fetch(`${api}/api/mutation`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${stdout.trim()}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ path: "users/profile:signIn", args: {}, format: "json" }),
+    });
+    expect(await signedIn.json()).toMatchObject({ status: "success" });
+    expect(await readdir(LOCAL_STATE_DIR)).toEqual([]);
+
+    // Any page in a browser on this machine could ask as well.
+    const order = { method: "POST", body: JSON.stringify({ subject: "alice" }) };
+    const foreign = await fetch(`${standins}/_token`, {
+      ...order,
+      headers: { Origin: "https://page.example" },
+    });
+    expect(foreign.status).toBe(403);
+    expect((await fetch(`${standins}/_token`, { method: "POST", body: "{}" })).status).toBe(400);
+  },
+);
+
+test("the running stack tells its own values and no secret", async () => {
+  const stack = startMain(["--ephemeral"], { SENTIMENT_API_KEY: "xai-of-the-operator" });
+  const { site, standins, chain } = await addressesOf(stack);
+  const facts = factsShape.parse(await (await fetch(`${standins}/_stack`)).json());
+  expect(facts).toMatchObject({
+    siteUrl: site,
+    realProviders: ["sentiment model"],
+    variables: { CHAIN_RPC_URL: chain, LLM_ENDPOINT: `${standins}/llm` },
+    set: expect.arrayContaining(["WALLET_ENCRYPTION_KEY", "SENTIMENT_API_KEY"]),
+  });
+  expect(JSON.stringify(facts)).not.toContain("xai-of-the-operator");
+  expect(Object.keys(facts.variables)).not.toContain("WALLET_ENCRYPTION_KEY");
+  expect(Object.keys(facts.variables)).not.toContain("MESSENGER_WEBHOOK_SECRET");
+});
+
+test("without a running stack it is of the kept keys, and without those it makes none", async () => {
+  const LOCAL_STATE_DIR = await temporaryDirectory();
+  const without = await token(["alice"], { ...NOBODY, LOCAL_STATE_DIR });
+  expect(without.code).toBe(1);
+  expect(without.stderr).toContain("No local stack answers at http://127.0.0.1:9: start it with npm start");
+  expect(await readdir(LOCAL_STATE_DIR)).toEqual([]);
+
+  const issuer = await createIssuer(await keptKeys(LOCAL_STATE_DIR));
+  const { code, stdout } = await token(["alice"], { ...NOBODY, LOCAL_STATE_DIR });
+  expect(code).toBe(0);
+  expect(await issuer.verify(stdout.trim())).toMatchObject({ subject: "alice" });
+});
+
+test("--help is help, and no user", async () => {
+  const { code, stdout } = await token(["--help"], NOBODY);
+  expect(code).toBe(0);
+  expect(stdout).toContain("Usage: npm run --silent token -- USER");
+});
