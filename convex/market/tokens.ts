@@ -8,9 +8,9 @@ import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
-import { completeStructured } from "../providers/llm";
+import { completeStructured } from "../providers/structured";
 import { describeMarket } from "./model";
-import { TOKEN_SCHEMA_NAME, tokenAnswerShape, tokenMessages } from "./prompts";
+import { tokenQuestion } from "./prompts";
 import { vTokenFigures } from "./tables";
 
 const LEASE_MS = 2.5 * MINUTE;
@@ -56,14 +56,11 @@ export const refresh = providerAction({
   handler: async (ctx, { hash, question, attempt }) => {
     try {
       const market = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
-      const answer = await completeStructured({
-        messages: tokenMessages(question, iso(Date.now()), market === null ? null : describeMarket(market)),
-        maxTokens: 1_200,
-        timeoutMs: deadlines.llmScheduled,
-        attempts: 2,
-        name: TOKEN_SCHEMA_NAME,
-        shape: tokenAnswerShape,
-      });
+      const answer = await completeStructured(
+        ctx,
+        tokenQuestion(question, iso(Date.now()), market === null ? null : describeMarket(market)),
+        { turnMs: deadlines.llmScheduled, attempts: 2 },
+      );
       const result = { ...answer.value, model: answer.model };
       await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
     } catch (error) {

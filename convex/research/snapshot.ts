@@ -5,7 +5,6 @@ import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { iso, sleep } from "../lib/time";
 import { describeEvidence, gatherEvidence } from "./evidence";
-import { synthesisMessages } from "./prompts";
 import type { Result, Sources, SourceStates } from "./tables";
 import { writeResult } from "./writing";
 
@@ -27,8 +26,8 @@ export async function writeSnapshot(
   const failure = nothingToWriteFrom(sources);
   if (failure !== null) throw new AppError("upstream", failure);
   const evidence = describeEvidence(gatherEvidence([sources]));
-  const messages = synthesisMessages({ occasion, focus, nowIso: iso(Date.now()), evidence });
-  const { result, model } = await writeResult(messages, deadlines.llmScheduled);
+  const task = { occasion, focus, nowIso: iso(Date.now()), evidence };
+  const { result, model } = await writeResult(ctx, task, deadlines.llmScheduled);
   return { result, model, sources: states };
 }
 
