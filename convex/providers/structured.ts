@@ -45,18 +45,36 @@ const QUOTED = 20_000;
  * @throws AppError `upstream` when the gateway fails; `UnusableAnswer` when the second answer is no better.
  */
 export async function completeStructured<Shape extends z.ZodType>(
-  ctx: Pick<ActionCtx, "runQuery" | "runMutation">,
+  ctx: ActionCtx,
+  question: Question<Shape>,
+  patience: Patience,
+): Promise<Structured<z.output<Shape>>> {
+  const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}` };
+  const memory = {
+    refusesSchemas: () => ctx.runQuery(internal.lib.gatewayFormats.isRefused, gateway),
+    noteRefusal: async () => {
+      await ctx.runMutation(internal.lib.gatewayFormats.remember, gateway);
+    },
+  };
+  return askStructured(memory, question, patience);
+}
+
+/** What is known of the gateway from earlier calls. */
+export type GatewayMemory = { refusesSchemas: () => Promise<boolean>; noteRefusal: () => Promise<void> };
+
+/** `completeStructured`, whoever remembers. */
+export async function askStructured<Shape extends z.ZodType>(
+  memory: GatewayMemory,
   question: Question<Shape>,
   { turnMs, attempts }: Patience,
 ): Promise<Structured<z.output<Shape>>> {
   const { name, shape, maxTokens } = question;
   const schema = wireSchema(shape);
-  const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}` };
   let format: OpenAI.ResponseFormatJSONSchema | undefined = {
     type: "json_schema",
     json_schema: { name, schema, strict: true },
   };
-  if (await ctx.runQuery(internal.lib.gatewayFormats.isRefused, gateway)) format = undefined;
+  if (await memory.refusesSchemas()) format = undefined;
 
   const turn = async (messages: Message[]): Promise<Completion> => {
     const signal = AbortSignal.timeout(turnMs);
@@ -66,7 +84,7 @@ export async function completeStructured<Shape extends z.ZodType>(
     } catch (error) {
       if (!(error instanceof FormatRefused)) throw error;
       const plain = await ask(prompt, undefined, signal);
-      await ctx.runMutation(internal.lib.gatewayFormats.remember, gateway);
+      await memory.noteRefusal();
       format = undefined;
       return plain;
     }

@@ -73,17 +73,6 @@ describe("mending a result", () => {
 });
 
 describe("the result's shape", () => {
-  test("takes words in any case and numbers as strings", () => {
-    const parsed = resultShape.parse({
-      fullAnalysis: "text",
-      shortSummary: "s",
-      marketOutlook: " Bullish ",
-      impacts: [{ title: "BTC", detail: "d", sentiment: "BEARISH", confidence: "70%" }],
-    });
-    expect(parsed.marketOutlook).toBe("bullish");
-    expect(parsed.impacts[0]?.confidence).toBe(70);
-  });
-
   test.each(Object.entries(MARKS))("demands the %s mark", (word, mark) => {
     const parsed = { ...base(), marketOutlook: word as Outlook, shortSummary: `${mark} fine` };
     expect(demands(parsed)).toBeNull();

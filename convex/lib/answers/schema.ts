@@ -52,7 +52,8 @@ function schemaOf(json: unknown): WireSchema {
   }
   switch (type) {
     case "object": {
-      const entries = Object.entries(properties ?? {}).map(([name, part]) => [name, schemaOf(part)] as const);
+      if (properties === undefined) throw new Error("A model is told the keys of an object");
+      const entries = Object.entries(properties).map(([name, part]) => [name, schemaOf(part)] as const);
       const required = entries.map(([name]) => name);
       return {
         ...described,
