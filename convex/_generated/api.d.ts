@@ -55,6 +55,7 @@ import type * as lib_http from "../lib/http.js";
 import type * as lib_input from "../lib/input.js";
 import type * as lib_json from "../lib/json.js";
 import type * as lib_jsonSchema from "../lib/jsonSchema.js";
+import type * as lib_keyLanguages from "../lib/keyLanguages.js";
 import type * as lib_keyRequests from "../lib/keyRequests.js";
 import type * as lib_limits from "../lib/limits.js";
 import type * as lib_log from "../lib/log.js";
@@ -320,6 +321,7 @@ declare const fullApi: ApiFromModules<{
   "lib/input": typeof lib_input;
   "lib/json": typeof lib_json;
   "lib/jsonSchema": typeof lib_jsonSchema;
+  "lib/keyLanguages": typeof lib_keyLanguages;
   "lib/keyRequests": typeof lib_keyRequests;
   "lib/limits": typeof lib_limits;
   "lib/log": typeof lib_log;

@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
 import type { JsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
-import { asksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import type { BuiltIn, ObjectSchema } from "./interface";
 import { withProgress, type RequestExtra } from "./progress";
 import { callService, ServiceError } from "./service";
@@ -61,7 +61,7 @@ export function createServer(builtIn: BuiltIn, serviceUrl: string, tools: readon
     if (tool === undefined)
       throw new McpError(ErrorCode.InvalidParams, `There is no tool named ${params.name}`);
     const input = params.arguments ?? {};
-    if (textsOf(input).some(asksForKey)) return declined(tool, input);
+    if (inputAsksForKey(input)) return declined(tool, input);
     return answered(tool, input, { serviceUrl, extra, check: checkOf(tool) });
   });
   return server;
@@ -131,11 +131,4 @@ function failed(text: string): CallToolResult {
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
-}
-
-/** Every text in the input, however deep. */
-function textsOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(textsOf);
 }

@@ -100,7 +100,8 @@ export function numberIn(text: string): number | undefined {
   const signed = text
     .trim()
     .replace(/^([+-]?)\s*\$\s*/, "$1")
-    .replace(/\s*(?:%|USD)$/i, "");
+    .replace(/(?:%|USD)$/i, "")
+    .trimEnd();
   const grouped = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(signed) ? signed.replaceAll(",", "") : signed;
   if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(grouped)) return undefined;
   const number = Number(grouped);
