@@ -1,22 +1,24 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx } from "../_generated/server";
+import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import { vCaller, type Caller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
-import { describeMarket, latestSnapshot } from "../market/model";
-import { vMarketFigures } from "../market/tables";
 import { complete, type Message } from "../providers/llm";
-import { describeResearch } from "../research/model";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
+import { portfolioOf, type Context } from "./context";
 
 /** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
 
-const vTurn = v.object({ role: v.union(v.literal("user"), v.literal("assistant")), content: v.string() });
+/** An earlier turn of a conversation. */
+export const vTurn = v.object({
+  role: v.union(v.literal("user"), v.literal("assistant")),
+  content: v.string(),
+});
 
 /** Answers one question of a conversation with live context. */
 export const answer = providerAction({
@@ -26,25 +28,27 @@ export const answer = providerAction({
     /** Earlier turns, oldest first. */
     messages: v.array(vTurn),
     caller: vCaller,
-    /** Whether the user's own research may be told: the caller is that user. */
+    /** Whether the user's own research may be told: the caller is taken for that user. */
     personal: v.boolean(),
+    /** Whether what their wallet holds may be told too: the caller has proven to be that user. */
+    proven: v.boolean(),
   },
   returns: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
   handler: async (
     ctx,
-    { agentId, question, messages, caller, personal },
+    { agentId, question, messages, caller, personal, proven },
   ): Promise<{ answer: string; model: string; tokensUsed: number }> => {
     if (!isAgent(agentId)) throw new Error("The caller checks the agent's id");
     const startedAt = performance.now();
-    await freshenMarket(ctx, caller);
-    const context = await ctx.runQuery(internal.chat.replies.context, {
-      userId: personal ? (caller.userId ?? null) : null,
+    const own = caller.userId ?? null;
+    const [portfolio] = await Promise.all([
+      proven && own !== null ? portfolioOf(ctx, own) : null,
+      freshenMarket(ctx, caller),
+    ]);
+    const told: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
+      userId: personal ? own : null,
     });
-    const system = systemPrompt(agentId, {
-      nowIso: iso(Date.now()),
-      market: context.market === null ? null : describeMarket(context.market),
-      research: context.research,
-    });
+    const system = systemPrompt(agentId, iso(Date.now()), { ...told, portfolio });
     const turns: Message[] = [
       { role: "system", content: system },
       ...messages,
@@ -56,22 +60,6 @@ export const answer = providerAction({
     const completion = await complete({ messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1 });
     const { text, model, tokensUsed } = completion;
     return { answer: text.trim(), model, tokensUsed };
-  },
-});
-
-/** What an answer is grounded in: the market as last stored, and the user's own research. */
-export const context = internalQuery({
-  args: { userId: v.union(v.string(), v.null()) },
-  returns: v.object({
-    market: v.union(v.object({ fetchedAt: v.number(), figures: vMarketFigures }), v.null()),
-    research: v.union(v.string(), v.null()),
-  }),
-  handler: async (ctx, { userId }) => {
-    const snapshot = await latestSnapshot(ctx, "");
-    return {
-      market: snapshot === null ? null : { fetchedAt: snapshot.fetchedAt, figures: snapshot.figures },
-      research: userId === null ? null : await describeResearch(ctx, userId),
-    };
   },
 });
 

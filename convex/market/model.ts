@@ -47,7 +47,7 @@ export async function askForMarket(ctx: ActionCtx, focus: string): Promise<Asked
 }
 
 /** Live prices in one line, for the prompt; `null` when no source is within reach. */
-function describeQuotes(sources: readonly QuoteSource[]): string | null {
+export function describeQuotes(sources: readonly QuoteSource[]): string | null {
   const known = [...references(sources)].map(([symbol, { usd, change24h }]) => {
     const change = change24h === null ? "" : ` (${signed(change24h)} % over 24 hours)`;
     return `${symbol} ${usd} USD${change}`;

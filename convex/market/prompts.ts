@@ -84,17 +84,38 @@ export const tokenAnswerShape = z.object({
   answer: text(4_000).describe("two to five sentences"),
 });
 
-/** @param market The figures that the answer is to rest on. */
-export function tokenQuestion(question: string, nowIso: string, market: string | null) {
+export type TokenAnswer = z.output<typeof tokenAnswerShape>;
+
+/** What the answer to a question is to rest on. */
+export type TokenContext = {
+  question: string;
+  nowIso: string;
+  /** Live prices, in one line. */
+  live: string | null;
+  /** The market's figures of late, in a few lines. */
+  market: string | null;
+};
+
+/**
+ * @param demands What is wrong with an answer's figures; `null` when nothing is.
+ * @param mend The answer with the right figures.
+ */
+export function tokenQuestion(
+  context: TokenContext,
+  demands: (answer: TokenAnswer) => string | null,
+  mend: (answer: TokenAnswer) => TokenAnswer | null,
+) {
   return {
     name: "token_answer",
-    messages: tokenMessages(question, nowIso, market),
+    messages: tokenMessages(context),
     maxTokens: 1_200,
     shape: tokenAnswerShape,
-  } satisfies Question<z.ZodType>;
+    demands,
+    mend,
+  } satisfies Question<typeof tokenAnswerShape>;
 }
 
-function tokenMessages(question: string, nowIso: string, market: string | null): Message[] {
+function tokenMessages({ question, nowIso, live, market }: TokenContext): Message[] {
   return [
     {
       role: "system",
@@ -105,7 +126,14 @@ function tokenMessages(question: string, nowIso: string, market: string | null):
     },
     {
       role: "user",
-      content: `Now: ${nowIso}\n${market === null ? "" : `Market:\n${market}\n`}Question: ${question}`,
+      content: [
+        `Now: ${nowIso}`,
+        ...(market === null ? [] : [`Market:\n${market}`]),
+        ...(live === null
+          ? []
+          : [`Live prices from price feeds and exchanges, which yours must equal: ${live}.`]),
+        `Question: ${question}`,
+      ].join("\n"),
     },
   ];
 }

@@ -10,13 +10,12 @@ import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain";
 import { findAuthorizationUse, readPayment } from "../providers/usdc";
 import { asHex } from "../wallets/addresses";
-import { vResult } from "../research/tables";
 import { refusalOfTerms, signedAuthorization, tryAuthorization } from "./authorizations";
 import { settlesAuthorizations } from "./challenge";
 import { vRefusal, type ClaimTicket } from "./claimRows";
 import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
-import { vOrder, vProof, vTroubleCode, type Order } from "./paidTables";
+import { vOrder, vPaidReport, vProof, vTroubleCode, type Order } from "./paidTables";
 import { shownProof, type Authorization, type Proof } from "./proofs";
 import { relayerAddress } from "./relayer";
 import { transfersFor } from "./settlement";
@@ -32,7 +31,7 @@ const BUSY_RETRY_MS = 5 * SECOND;
 const vReceipt = v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null());
 
 const vRedeemed = v.union(
-  v.object({ kind: v.literal("delivered"), result: vResult, receipt: vReceipt }),
+  v.object({ kind: v.literal("delivered"), report: vPaidReport, receipt: vReceipt }),
   /** The caller's money is safe: the same proof is to be sent again. */
   v.object({ kind: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt: vReceipt }),
   vRefusal,
@@ -152,7 +151,7 @@ async function waitFor(
     });
     switch (now.state) {
       case "delivered":
-        return { kind: "delivered", result: now.result, receipt: now.receipt };
+        return { kind: "delivered", report: now.report, receipt: now.receipt };
       case "refused":
         return refusal(now.reason, now.error);
       case "failed":

@@ -38,7 +38,13 @@ export async function questions(
 ): Promise<void> {
   await use("market", (at) => snapshotQuestion("", iso(at), null));
   await use("market with a focus", (at) => snapshotQuestion("SOL", iso(at), "BTC 100000 USD"));
-  await use("token", (at) => tokenQuestion("How is SOL doing?", iso(at), null));
+  await use("token", (at) =>
+    tokenQuestion(
+      { question: "How is SOL doing?", nowIso: iso(at), live: null, market: null },
+      () => null,
+      () => null,
+    ),
+  );
   await use("on-chain signals", (at) => onchainQuestion("ETH", iso(at)));
   await use("research", (at) =>
     synthesisQuestion({ occasion: "Final report", focus: "BTC", nowIso: iso(at), evidence: EVIDENCE }),

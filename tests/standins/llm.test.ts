@@ -9,7 +9,7 @@ import { minimalValue } from "../../scripts/stack/standins/schemaValue";
 import { BASE, complete, get, post, standinsAt, START, structured } from "./support";
 
 const NOW = new Date(START).toISOString();
-const user = (content: string) => [{ role: "user", content }];
+const user = (content: string) => [{ role: "user" as const, content }];
 
 describe("market_snapshot", () => {
   test("fits the service's shape, without and with a focus", async () => {
@@ -30,7 +30,12 @@ describe("market_snapshot", () => {
 
 describe("token_answer", () => {
   const ask = async (question: string) => {
-    const asked = tokenQuestion(question, NOW, "Trending: ADA (+1 %)");
+    const context = { question, nowIso: NOW, live: null, market: "Trending: ADA (+1 %)" };
+    const asked = tokenQuestion(
+      context,
+      () => null,
+      () => null,
+    );
     return tokenAnswerShape.parse(JSON.parse(await structured(standinsAt(), asked)));
   };
 
