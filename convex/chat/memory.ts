@@ -3,8 +3,7 @@ import { internalMutation, internalQuery, type QueryCtx } from "../_generated/se
 import { SECURITY_MESSAGE } from "../lib/keyRequests";
 import { DAY } from "../lib/time";
 import { exchangesOf, recordRun, startedWith } from "../runs/model";
-import { vTurn } from "./replies";
-import { lastTurns, type Turn } from "./turns";
+import { lastTurns, vTurn, type Turn } from "./turns";
 
 /** What an agent remembers of a user: the exchanges of the last day, kept among the user's runs. */
 

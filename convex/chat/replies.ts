@@ -10,15 +10,10 @@ import { iso, MINUTE } from "../lib/time";
 import { complete, type Message } from "../providers/llm";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
+import { vTurn } from "./turns";
 
 /** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
-
-/** An earlier turn of a conversation. */
-export const vTurn = v.object({
-  role: v.union(v.literal("user"), v.literal("assistant")),
-  content: v.string(),
-});
 
 /** Answers one question of a conversation with live context. */
 export const answer = providerAction({

@@ -15,7 +15,7 @@ import { endRun, lostRuns, recordRun, startedWith } from "../runs/model";
 import { requireUser } from "../users/model";
 import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
 import { rememberedTurns, titleOf } from "./memory";
-import { vTurn } from "./replies";
+import { vTurn } from "./turns";
 
 /** Agent runs that a signed-in user starts and pays for with credits. */
 

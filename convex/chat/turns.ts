@@ -1,9 +1,15 @@
+import { v, type Infer } from "convex/values";
+
 /** The earlier turns of a conversation, as far as a model is told them. Pure. */
+
+export const vTurn = v.object({
+  role: v.union(v.literal("user"), v.literal("assistant")),
+  content: v.string(),
+});
+export type Turn = Infer<typeof vTurn>;
 
 /** So much of a conversation is passed on, in characters. */
 const HISTORY_CHARS = 24_000;
-
-export type Turn = { role: "user" | "assistant"; content: string };
 
 /** The last turns that fit, oldest first; of one that is too long by itself, its end. */
 export function lastTurns(turns: readonly Turn[], limit = HISTORY_CHARS): Turn[] {

@@ -184,9 +184,9 @@ describe("a research shift", () => {
       })),
     );
 
-    const [shift] = await app.rows("shifts");
-    const ofShift = await app.get(`/mcp/research/report?jobId=${shift?._id}`);
-    expect([ofShift.status, ofShift.body.jobId]).toEqual([200, shift?._id]);
+    const [row] = await app.rows("shifts");
+    const ofShift = await app.get(`/mcp/research/report?jobId=${row?._id}`);
+    expect([ofShift.status, ofShift.body.jobId]).toEqual([200, row?._id]);
     expect((await app.get("/mcp/research/report?jobId=nonsense")).status).toBe(404);
     expect((await app.get("/mcp/research/report")).body.error).toContain("token or jobId is required");
     const latest = await app.get("/mcp/research/report?token=sol");

@@ -24,8 +24,8 @@ export function schemaProblem(name: string, schema: unknown): string | null {
 
 function rootProblem(schema: unknown): string | null {
   if (!isRecord(schema) || schema["type"] !== "object") {
-    const type = isRecord(schema) ? (schema["type"] ?? "None") : "None";
-    return `schema must be a JSON Schema of 'type: "object"', got 'type: "${String(type)}"'.`;
+    const type = isRecord(schema) && typeof schema["type"] === "string" ? schema["type"] : "None";
+    return `schema must be a JSON Schema of 'type: "object"', got 'type: "${type}"'.`;
   }
   const size = { properties: 0, characters: 0 };
   const problem = nodeProblem(schema, [], 0, size);
@@ -54,7 +54,7 @@ function nodeProblem(
   const types = [node["type"]].flat();
   if (types[0] === undefined) return refuse("schema must have a 'type' key.");
   const wrong = types.find((type) => typeof type !== "string" || !TYPES.includes(type));
-  if (wrong !== undefined) return refuse(`'${String(wrong)}' is not a valid type.`);
+  if (wrong !== undefined) return refuse(`${JSON.stringify(wrong)} is not a valid type.`);
   if (Array.isArray(node["enum"])) size.characters += node["enum"].join("").length;
   if (types.includes("array")) {
     if (!("items" in node)) return refuse("array schema missing items.");
