@@ -302,7 +302,7 @@ const report: MountedEndpoint = endpoint({
     })
     .refine(({ token, jobId }) => token !== undefined || jobId !== undefined, {
       path: ["token"],
-      message: "or jobId is required",
+      message: "is required",
     }),
   returns: z.object({
     _id: z.string(),
