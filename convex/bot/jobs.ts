@@ -44,7 +44,7 @@ export const run = providerAction({
     if (job === null) return null;
     let step: Step;
     try {
-      step = await carryOut(ctx, job);
+      step = await carryOut(ctx, { jobId, ...job });
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) log.error("bot.unexpected", { jobId, kind: job.work.kind });

@@ -1,4 +1,5 @@
 import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
@@ -27,13 +28,13 @@ export type Step =
   | { kind: "respond"; text: string }
   | { kind: "drop" };
 
-type Job = { sender: Sender; userId?: string | undefined; work: Work };
+type Job = { jobId: Id<"botJobs">; sender: Sender; userId?: string | undefined; work: Work };
 
 /** On-demand results are good for this long. */
 const FRESH_MS = 15 * MINUTE;
 
 /** @throws AppError with a message for the person who asked. */
-export async function carryOut(ctx: ActionCtx, { sender, userId, work }: Job): Promise<Step> {
+export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): Promise<Step> {
   switch (work.kind) {
     case "addressed": {
       const name = await botUsername(required("MESSENGER_BOT_TOKEN"));
@@ -48,14 +49,20 @@ export async function carryOut(ctx: ActionCtx, { sender, userId, work }: Job): P
     case "ask": {
       required("LLM_GATEWAY_API_KEY");
       await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
+      // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
+      const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
       const reply = await answerQuestion(ctx, {
         agentId: DEFAULT_AGENT,
         question: work.question,
-        messages: [],
+        messages: own === null ? [] : await ctx.runQuery(internal.chat.memory.turns, own),
         caller: { ...(userId === undefined ? {} : { userId }), address: null },
-        // The account is the user's own; a group is told nothing of anybody's research.
         personal: sender.alone,
+        proven: own !== null,
       });
+      if (own !== null) {
+        const exchange = { ...own, question: work.question, reply, key: `ask:${jobId}` };
+        await ctx.runMutation(internal.chat.memory.keep, exchange);
+      }
       return answer(reply.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
     case "alert":

@@ -6,13 +6,11 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { agentNamed, DEFAULT_AGENT } from "./agents";
-
-/** Of a longer history, the last turns that fit are kept. */
-const HISTORY_CHARS = 24_000;
+import { lastTurns } from "./turns";
 
 const turn = z.object({
   role: z.enum(["user", "assistant"], "must be user or assistant"),
-  content: atMost(20_000),
+  content: z.string("must be a string"),
 });
 
 const chat: MountedEndpoint = endpoint({
@@ -45,9 +43,9 @@ const chat: MountedEndpoint = endpoint({
     agentId: absentWhenEmpty(atMost(64).trim()).describe(
       "primary-default (the default), news-default or marketdata-default. Earlier clients say noel-default for the first and coingecko-default for the last.",
     ),
-    messages: absentWhenEmpty(
-      z.array(turn, "must be an array of turns").max(100, "must be at most 100 turns"),
-    ).describe("Earlier turns, oldest first."),
+    messages: absentWhenEmpty(z.array(turn, "must be an array of turns")).describe(
+      "Earlier turns, oldest first.",
+    ),
     userId: absentWhenEmpty(userId),
   }),
   returns: z.object({
@@ -59,27 +57,18 @@ const chat: MountedEndpoint = endpoint({
     const agent = agentNamed(agentId);
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
+    const id = userId ?? null;
     const { answer: reply } = await import("./replies");
     const { answer, model } = await reply(ctx, {
       agentId: agent,
       question,
       messages: lastTurns(messages),
       caller,
-      personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: userId ?? null }),
+      personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: id }),
+      proven: await ctx.runQuery(internal.users.access.provesToBe, { userId: id }),
     });
     return { answer, agentId, model };
   },
 });
-
-function lastTurns(turns: z.output<typeof turn>[]): z.output<typeof turn>[] {
-  let room = HISTORY_CHARS;
-  const kept: z.output<typeof turn>[] = [];
-  for (const one of turns.toReversed()) {
-    room -= one.content.length;
-    if (room < 0) break;
-    if (one.content.trim() !== "") kept.unshift(one);
-  }
-  return kept;
-}
 
 export const chatEndpoints: MountedEndpoint[] = [chat];

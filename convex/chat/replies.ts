@@ -1,17 +1,16 @@
-import { v } from "convex/values";
+import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx } from "../_generated/server";
+import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
 import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
-import { describeMarket, latestSnapshot } from "../market/model";
-import { vMarketFigures } from "../market/tables";
 import { complete, type Message } from "../providers/llm";
-import { describeResearch } from "../research/model";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
+import { portfolioOf, type Context } from "./context";
+import type { vTurn } from "./turns";
 
 /** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
@@ -20,27 +19,29 @@ export type Question = {
   agentId: string;
   question: string;
   /** Earlier turns, oldest first. */
-  messages: readonly { role: "user" | "assistant"; content: string }[];
+  messages: readonly Infer<typeof vTurn>[];
   caller: Caller;
-  /** Whether the user's own research may be told: the caller is that user. */
+  /** Whether the user's own research may be told: the caller is taken for that user. */
   personal: boolean;
+  /** Whether what their wallet holds may be told too: the caller has proven to be that user. */
+  proven: boolean;
 };
 export type Reply = { answer: string; model: string; tokensUsed: number };
 
 /** Answers one question of a conversation with live context. For actions. */
 export const answer = counted(
-  async (ctx, { agentId, question, messages, caller, personal }: Question): Promise<Reply> => {
+  async (ctx, { agentId, question, messages, caller, personal, proven }: Question): Promise<Reply> => {
     if (!isAgent(agentId)) throw new Error("The caller checks the agent's id");
     const startedAt = performance.now();
-    await freshenMarket(ctx, caller);
-    const context = await ctx.runQuery(internal.chat.replies.context, {
-      userId: personal ? (caller.userId ?? null) : null,
+    const own = caller.userId ?? null;
+    const [portfolio] = await Promise.all([
+      proven && own !== null ? portfolioOf(ctx, own) : null,
+      freshenMarket(ctx, caller),
+    ]);
+    const told: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
+      userId: personal ? own : null,
     });
-    const system = systemPrompt(agentId, {
-      nowIso: iso(Date.now()),
-      market: context.market === null ? null : describeMarket(context.market),
-      research: context.research,
-    });
+    const system = systemPrompt(agentId, iso(Date.now()), { ...told, portfolio });
     const turns: Message[] = [
       { role: "system", content: system },
       ...messages,
@@ -54,22 +55,6 @@ export const answer = counted(
     return { answer: text.trim(), model, tokensUsed };
   },
 );
-
-/** What an answer is grounded in: the market as last stored, and the user's own research. */
-export const context = internalQuery({
-  args: { userId: v.union(v.string(), v.null()) },
-  returns: v.object({
-    market: v.union(v.object({ fetchedAt: v.number(), figures: vMarketFigures }), v.null()),
-    research: v.union(v.string(), v.null()),
-  }),
-  handler: async (ctx, { userId }) => {
-    const snapshot = await latestSnapshot(ctx, "");
-    return {
-      market: snapshot === null ? null : { fetchedAt: snapshot.fetchedAt, figures: snapshot.figures },
-      research: userId === null ? null : await describeResearch(ctx, userId),
-    };
-  },
-});
 
 /** Refreshes the market when it has aged, and waits for it a moment. Chat goes on without it, whatever happens. */
 async function freshenMarket(ctx: ActionCtx, caller: Caller): Promise<void> {

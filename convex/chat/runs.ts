@@ -15,14 +15,15 @@ import { MINUTE } from "../lib/time";
 import { endRun, lostRuns, recordRun, startedWith } from "../runs/model";
 import { requireUser } from "../users/model";
 import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
+import { rememberedTurns, titleOf } from "./memory";
+import { vTurn } from "./turns";
 
 /** Agent runs that a signed-in user starts and pays for with credits. */
 
 const MAX_QUESTION = 8_000;
 const MAX_KEY = 200;
-const TITLE_LENGTH = 80;
-/** Rules, market figures and the user's research, which stand before every question. */
-const CONTEXT_TOKENS = 1_500;
+/** Rules, figures and what is the user's own, which stand before every question. */
+const CONTEXT_TOKENS = 2_500;
 /** Few languages need more than one token for two characters; what a question needs beyond that is settled after. */
 const CHARS_PER_TOKEN = 2;
 /** An action that has not answered by then was lost with its server. */
@@ -59,10 +60,11 @@ export const start = mutation({
     if (!isAgent(agentId)) throw new AppError("not_found", `There is no agent named ${agentId}`);
     required("LLM_GATEWAY_API_KEY");
     await charge(ctx, "run", { userId, address: null });
+    const messages = await rememberedTurns(ctx, userId, agentId, Date.now());
     const runId = await recordRun(ctx, {
       userId,
       agentId,
-      title: cutTo(TITLE_LENGTH)(question),
+      title: titleOf(question),
       status: "running",
       startedAt: Date.now(),
       question,
@@ -73,27 +75,35 @@ export const start = mutation({
       await endRun(ctx, runId, { ...end, tokensUsed: 0, credits: 0 });
       return runId;
     }
-    const tokens = Math.ceil(question.length / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
+    const said = messages.reduce((sum, { content }) => sum + content.length, question.length);
+    const tokens = Math.ceil(said / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
     await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
-    await ctx.scheduler.runAfter(0, internal.chat.runs.work, { runId, userId, agentId, question });
+    await ctx.scheduler.runAfter(0, internal.chat.runs.work, { runId, userId, agentId, question, messages });
     return runId;
   },
 });
 
 /** Asks the agent and reports to `finish`. At most once: a run whose server was lost is given up by `sweep`. */
 export const work = internalAction({
-  args: { runId: v.id("agentRuns"), userId: v.string(), agentId: v.string(), question: v.string() },
+  args: {
+    runId: v.id("agentRuns"),
+    userId: v.string(),
+    agentId: v.string(),
+    question: v.string(),
+    messages: v.array(vTurn),
+  },
   returns: v.null(),
-  handler: async (ctx, { runId, userId, agentId, question }): Promise<null> => {
+  handler: async (ctx, { runId, userId, agentId, question, messages }): Promise<null> => {
     try {
       const caller = { userId, address: null };
       const { answer } = await import("./replies");
       const reply = await answer(ctx, {
         agentId,
         question,
-        messages: [],
+        messages,
         caller,
         personal: true,
+        proven: true,
       });
       await ctx.runMutation(internal.chat.runs.finish, { runId, reply });
     } catch (error) {

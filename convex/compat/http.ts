@@ -4,7 +4,7 @@ import { deadlines } from "../lib/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, wholeNumber } from "../lib/input";
 import { DAY, HOUR } from "../lib/time";
-import { dayOf } from "../signals/calendar";
+import { spokenDay } from "../signals/calendar";
 import { signalToken } from "../signals/inputs";
 import { TOKENS } from "../signals/rules";
 import { reviewedDay } from "../signals/waiting";
@@ -195,7 +195,7 @@ const recap: MountedEndpoint = endpoint({
     aiReview: z.string(),
   }),
   handler: async (ctx, _input, { caller }) => {
-    const date = dayOf(Date.now());
+    const date = spokenDay(Date.now());
     const { signals, review } = await reviewedDay(ctx, date, caller, deadlines.caller);
     const of = (token: string) => trackRecordView(signals.filter((signal) => signal.token === token));
     const [btc, eth, both] = [of("BTC"), of("ETH"), trackRecordView(signals)];

@@ -123,7 +123,9 @@ async function payOwed(
 /** Appends one row and moves the balance with it. */
 async function append(ctx: MutationCtx, entry: Entry): Promise<Standing> {
   const { userId, type, amount, source } = entry;
-  if (!Number.isSafeInteger(amount) || amount <= 0) throw new Error("Credits are positive whole numbers");
+  // A row that moves nothing is there for what it tells of a run.
+  const least = entry.tokensUsed === undefined ? 1 : 0;
+  if (!Number.isSafeInteger(amount) || amount < least) throw new Error("Credits are positive whole numbers");
   const before = await standingOf(ctx, userId);
   const after = {
     balance: before.balance + (type === "deduction" ? -amount : amount),

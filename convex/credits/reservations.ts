@@ -55,6 +55,10 @@ export async function settle(
     if (more > 0)
       await deduct(ctx, { ...SOURCE, userId, agentId, amount: more, key: `run:${runId}:more`, ...used });
   }
+  if (price >= amount && cost === amount) {
+    // Nothing moves, and yet the ledger says what was used.
+    await deduct(ctx, { ...SOURCE, userId, agentId, amount: 0, key: `run:${runId}:used`, ...used });
+  }
   await ctx.db.patch("creditReservations", reservation._id, { state: "settled", cost });
   return cost;
 }

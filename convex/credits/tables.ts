@@ -21,7 +21,7 @@ export const creditTables = {
   creditTransactions: defineTable({
     userId: v.string(),
     type: vTransactionType,
-    /** Whole credits, positive. */
+    /** Whole credits, positive; 0 where a run cost its estimate and only its model and tokens are told. */
     amount: v.number(),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),

@@ -1,37 +1,39 @@
 import * as z from "zod";
 
 /**
- * A finite number as language models write it: a JSON number, or a string with a currency sign, thousands separators
- * or a percent sign around it. Words, magnitudes ("1.2T") and empty strings are no numbers.
+ * The parts that models' answers are made of. Each is plain JSON of the kind it is in the answer, so that a schema can
+ * tell it whole; what `lib/answers` has read is then brought into the form in which it is stored.
  */
-export const looseNumber = z.preprocess((value) => {
-  if (typeof value !== "string") return value;
-  const signed = value.trim().replace(/^([+-]?)\s*\$/, "$1");
-  const digits = (signed.endsWith("%") ? signed.slice(0, -1).trimEnd() : signed).replaceAll(",", "");
-  return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(digits) ? Number(digits) : value;
-}, z.number());
 
 /** Nothing is worth more: what claims to be is a slip of units. */
 const MAX_USD = 1e15;
 
 /** A price or a worth in USD: positive. */
-export const usd = looseNumber.pipe(z.number().positive().max(MAX_USD));
+export const usd = z.number().positive().max(MAX_USD);
+
+/** The same where it may be unknown: what cannot be a worth is no knowledge. */
+export const usdOrNull = z
+  .number()
+  .nullable()
+  .overwrite((value) => (usd.safeParse(value).success ? value : null));
 
 /** A rank: 1, 2, 3, … */
-export const rank = looseNumber.pipe(z.number().int().positive());
+export const rank = z.number().int().positive();
 
 /** Half a surrogate pair cannot be stored: it becomes the replacement character. */
-const wellFormed = z.string().transform((value) => value.replace(/\p{Surrogate}/gu, "\uFFFD"));
+const wellFormed = (value: string) => value.replace(/\p{Surrogate}/gu, "\uFFFD");
 
 /** A short piece of text, trimmed, never empty, well-formed whatever escapes it came with. */
-export const text = (max: number) => wellFormed.pipe(z.string().trim().min(1)).transform(cutTo(max));
+export const text = (max: number) => z.string().overwrite(wellFormed).trim().min(1).overwrite(cutTo(max));
 
 /** A short piece of text on one line, so that in a message it cannot pass for lines of its own. */
 export const line = (max: number) =>
-  wellFormed
-    .transform((value) => value.replace(/\s+/g, " "))
-    .pipe(z.string().trim().min(1))
-    .transform(cutTo(max));
+  z
+    .string()
+    .overwrite((value) => wellFormed(value).replace(/\s+/g, " "))
+    .trim()
+    .min(1)
+    .overwrite(cutTo(max));
 
 /** Cuts to a length without cutting through a character. */
 export function cutTo(max: number): (value: string) => string {
@@ -42,16 +44,9 @@ export function cutTo(max: number): (value: string) => string {
   };
 }
 
-/** One of a few words, in whatever case it comes. */
-export function word<const Words extends readonly [string, ...string[]]>(words: Words) {
-  return z.preprocess(
-    (value) => (typeof value === "string" ? value.trim().toLowerCase() : value),
-    z.enum(words),
-  );
-}
-
 /** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike. */
-export const symbol = z.preprocess(
-  (value) => (typeof value === "string" ? value.trim().replace(/^\$/, "").toUpperCase() : value),
-  wellFormed.pipe(z.string().min(1).max(24)),
-);
+export const symbol = z
+  .string()
+  .overwrite((value) => wellFormed(value.trim().replace(/^\$/, "")).toUpperCase())
+  .min(1)
+  .max(24);

@@ -59,6 +59,17 @@ export const libTables = {
   }).index("by_bucket", ["bucket", "provider", "shard"]),
 
   /**
+   * Gateways that refused a schema beside the prompt, so that they are asked without one for a day. Written by
+   * `lib/gatewayFormats`; one row per gateway and model, kept.
+   */
+  refusedFormats: defineTable({
+    /** Address and model, as set. */
+    gateway: v.string(),
+    /** Epoch ms. */
+    refusedAt: v.number(),
+  }).index("by_gateway", ["gateway"]),
+
+  /**
    * What was done with keys and money: who, what, when. Written by `lib/audit.ts` in the transaction that does it;
    * append-only, without secrets. Kept.
    */

@@ -1,6 +1,6 @@
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";
-import type { MarketFigures, MarketSource } from "./tables";
+import type { MarketFigures, MarketSource, TokenFigures } from "./tables";
 
 /** A model cannot know live prices: what it says is held against the sources that do. Pure. */
 
@@ -11,17 +11,49 @@ const MAX_AGREEMENT_BPS = 1_000_000;
 
 const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
 
-type Reference = { usd: number; change24h: number | null };
+type Reference = {
+  usd: number;
+  change24h: number | null;
+  /** Who tells the price, and when they saw it (epoch ms). */
+  source: QuoteSource["name"];
+  observedAt: number;
+};
 
 /** What the most trusted source that knows a coin says of it, by symbol. `change24h`: from the first that tells one. */
 export function references(sources: readonly QuoteSource[]): Map<string, Reference> {
   const known = new Map<string, Reference>();
-  for (const { symbol, usd, change24h } of sources.flatMap(({ quotes }) => quotes)) {
-    const earlier = known.get(symbol);
-    if (earlier === undefined) known.set(symbol, { usd, change24h });
-    else earlier.change24h ??= change24h;
+  for (const { name: source, quotes } of sources) {
+    for (const { symbol, usd, change24h, observedAt } of quotes) {
+      const earlier = known.get(symbol);
+      if (earlier === undefined) known.set(symbol, { usd, change24h, source, observedAt });
+      else earlier.change24h ??= change24h;
+    }
   }
   return known;
+}
+
+/**
+ * What is wrong with one token's figures by the sources, in words for the model; `null` when they are right, or no
+ * source knows the token.
+ */
+export function tokenProblem(token: TokenFigures, sources: readonly QuoteSource[]): string | null {
+  const reference = references(sources).get(token.symbol);
+  if (reference === undefined || distance(token.price, reference.usd) <= TOLERANCE) return null;
+  return `the price of ${token.symbol} is ${reference.usd} USD (${reference.source}), not ${token.price}, in the figures and in the answer`;
+}
+
+/** One token's figures with the sources' own price and change, and who told it; as they are where no source knows it. */
+export function groundToken(
+  token: TokenFigures,
+  sources: readonly QuoteSource[],
+): { token: TokenFigures; priced: { source: QuoteSource["name"]; observedAt: number } | null } {
+  const reference = references(sources).get(token.symbol);
+  if (reference === undefined) return { token, priced: null };
+  const { usd: price, change24h, source, observedAt } = reference;
+  return {
+    token: { ...token, price, change24h: change24h ?? token.change24h },
+    priced: { source, observedAt },
+  };
 }
 
 /**

@@ -134,6 +134,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       token: figuresExample,
       answer: "Solana trades at 187.42 USD, 2.3 % higher than a day ago, on rising volume.",
       model: "claude-haiku-4.5",
+      priceSource: "chainlink",
       fetchedAt: EXAMPLE_TIME,
     },
   },
@@ -145,18 +146,25 @@ const tokenQuestion: MountedEndpoint = endpoint({
     token: tokenFigures.nullable().describe("null when the question names no known token"),
     answer: z.string(),
     model: z.string().describe("The model that answered; none when no model was asked"),
-    fetchedAt: z.iso.datetime().describe("When this was answered"),
+    priceSource: z
+      .enum(["chainlink", "coinbase", "binance", "coingecko", "model"])
+      .nullable()
+      .describe("Whose the price is; `model` where no live source knows the token, null without a token"),
+    fetchedAt: z.iso
+      .datetime()
+      .describe("When the price was seen by its source; when it was answered where the price is the model's"),
   }),
   handler: async (ctx, { question }, { caller }) => {
     if (asksForKey(question)) {
-      return { question, token: null, answer: SECURITY_MESSAGE, model: "none", fetchedAt: iso(Date.now()) };
+      const none = { token: null, priceSource: null, model: "none", fetchedAt: iso(Date.now()) };
+      return { question, answer: SECURITY_MESSAGE, ...none };
     }
-    const { token, answer, model, fetchedAt } = await readThrough(ctx, {
+    const { token, answer, model, priceSource, figuresAt } = await readThrough(ctx, {
       freshMs: FRESH_MS,
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),
       begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),
     });
-    return { question, token, answer, model, fetchedAt: iso(fetchedAt) };
+    return { question, token, answer, model, priceSource, fetchedAt: iso(figuresAt) };
   },
 });
 

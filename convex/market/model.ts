@@ -5,9 +5,9 @@ import { log } from "../lib/log";
 import { iso } from "../lib/time";
 import { freshQuotes } from "../prices/quotes";
 import type { QuoteSource } from "../prices/tables";
-import { completeStructured } from "../providers/llm";
+import { completeStructured } from "../providers/structured";
 import { ground, references } from "./grounding";
-import { marketShape, SNAPSHOT_SCHEMA_NAME, snapshotMessages } from "./prompts";
+import { snapshotQuestion } from "./prompts";
 import type { MarketFigures, MarketSource } from "./tables";
 
 /** The stored snapshot of a focus ("" for the whole market), however old. */
@@ -38,21 +38,16 @@ export type AskedMarket = {
  */
 export async function askForMarket(ctx: ActionCtx, focus: string): Promise<AskedMarket> {
   const quoted = await freshQuotes(ctx);
-  const answer = await completeStructured({
-    messages: snapshotMessages(focus, iso(Date.now()), describeQuotes(quoted)),
-    maxTokens: 4_000,
-    timeoutMs: deadlines.llmScheduled,
-    attempts: 2,
-    name: SNAPSHOT_SCHEMA_NAME,
-    shape: marketShape(focus),
-  });
+  const question = snapshotQuestion(focus, iso(Date.now()), describeQuotes(quoted));
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+  const answer = await completeStructured(ctx, question, patience);
   const grounded = ground(answer.value, quoted);
   if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
   return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
 }
 
 /** Live prices in one line, for the prompt; `null` when no source is within reach. */
-function describeQuotes(sources: readonly QuoteSource[]): string | null {
+export function describeQuotes(sources: readonly QuoteSource[]): string | null {
   const known = [...references(sources)].map(([symbol, { usd, change24h }]) => {
     const change = change24h === null ? "" : ` (${signed(change24h)} % over 24 hours)`;
     return `${symbol} ${usd} USD${change}`;

@@ -51,6 +51,16 @@ export const vMarketSource = v.object({
   agreementBps: v.number(),
 });
 
+/** Who tells a token's price: one of the sources, or the model itself. */
+export const vTokenPriceSource = v.union(
+  v.literal("chainlink"),
+  v.literal("coinbase"),
+  v.literal("binance"),
+  v.literal("coingecko"),
+  v.literal("model"),
+);
+
+export type TokenFigures = Infer<typeof vTokenFigures>;
 export type MarketSource = Infer<typeof vMarketSource>;
 export type Coin = Infer<typeof vCoin>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
@@ -79,6 +89,10 @@ export const marketTables = {
     model: v.string(),
     token: v.union(vTokenFigures, v.null()),
     answer: v.string(),
+    /** Whose the token's price is, `null` without a token. Absent on rows from before prices were held against sources. */
+    priceSource: v.optional(v.union(vTokenPriceSource, v.null())),
+    /** Epoch ms: when the figures were seen. Absent on the same rows. */
+    figuresAt: v.optional(v.number()),
   })
     .index("by_questionHash", ["questionHash"])
     .index("by_fetchedAt", ["fetchedAt"]),

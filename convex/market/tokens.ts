@@ -8,17 +8,25 @@ import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
-import { completeStructured } from "../providers/llm";
-import { describeMarket } from "./model";
-import { TOKEN_SCHEMA_NAME, tokenAnswerShape, tokenMessages } from "./prompts";
-import { vTokenFigures } from "./tables";
+import { freshQuotes } from "../prices/quotes";
+import type { QuoteSource } from "../prices/tables";
+import { completeStructured } from "../providers/structured";
+import { groundToken, tokenProblem } from "./grounding";
+import { describeMarket, describeQuotes, signed } from "./model";
+import { tokenQuestion, type TokenAnswer } from "./prompts";
+import { vTokenFigures, vTokenPriceSource, type TokenFigures } from "./tables";
 
 const LEASE_MS = 2.5 * MINUTE;
+/** A market older than this says nothing about how a token does now. */
+const MARKET_USABLE_MS = 15 * MINUTE;
 
 const vAnswer = v.object({
   token: v.union(vTokenFigures, v.null()),
   answer: v.string(),
   model: v.string(),
+  priceSource: v.union(vTokenPriceSource, v.null()),
+  /** Epoch ms. */
+  figuresAt: v.number(),
 });
 
 /** Questions that differ in case and spacing alone are one. */
@@ -32,8 +40,9 @@ export const current = internalQuery({
   handler: async (ctx, { question }) => {
     const row = await find(ctx, hashOf(question));
     if (row === null) return null;
-    const { token, answer, model, fetchedAt } = row;
-    return { token, answer, model, fetchedAt };
+    const { token, answer, model, fetchedAt, figuresAt = fetchedAt } = row;
+    const { priceSource = token === null ? null : ("model" as const) } = row;
+    return { token, answer, model, priceSource, figuresAt, fetchedAt };
   },
 });
 
@@ -49,22 +58,31 @@ export const begin = internalMutation({
   },
 });
 
-/** Asks the gateway, with the last snapshot of the market as context. */
+/** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */
 export const refresh = providerAction({
   args: { hash: v.string(), question: v.string(), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { hash, question, attempt }) => {
     try {
+      const quoted = await freshQuotes(ctx);
+      const now = Date.now();
       const market = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
-      const answer = await completeStructured({
-        messages: tokenMessages(question, iso(Date.now()), market === null ? null : describeMarket(market)),
-        maxTokens: 1_200,
-        timeoutMs: deadlines.llmScheduled,
-        attempts: 2,
-        name: TOKEN_SCHEMA_NAME,
-        shape: tokenAnswerShape,
-      });
-      const result = { ...answer.value, model: answer.model };
+      const young = market !== null && now - market.fetchedAt <= MARKET_USABLE_MS ? market : null;
+      const answer = await completeStructured(
+        ctx,
+        tokenQuestion(
+          {
+            question,
+            nowIso: iso(now),
+            live: describeQuotes(quoted),
+            market: young === null ? null : describeMarket(young),
+          },
+          ({ token }) => (token === null ? null : tokenProblem(token, quoted)),
+          (given) => mended(given, quoted),
+        ),
+        { turnMs: deadlines.llmScheduled, attempts: 2 },
+      );
+      const result = { ...grounded(answer.value, quoted, now), model: answer.model };
       await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
     } catch (error) {
       await ctx.runMutation(internal.lib.refreshes.fail, {
@@ -76,6 +94,30 @@ export const refresh = providerAction({
     return null;
   },
 });
+
+/** The answer with the sources' price, and whose and how old it is; a token that no source knows has the model's own. */
+function grounded({ token, answer }: TokenAnswer, quoted: readonly QuoteSource[], now: number) {
+  if (token === null) return { token, answer, priceSource: null, figuresAt: now };
+  const { token: figures, priced } = groundToken(token, quoted);
+  return {
+    token: figures,
+    answer,
+    priceSource: priced?.source ?? ("model" as const),
+    figuresAt: priced?.observedAt ?? now,
+  };
+}
+
+/** What a model that insists on its own price said of it is left out with it. */
+function mended({ token }: TokenAnswer, quoted: readonly QuoteSource[]): TokenAnswer | null {
+  if (token === null) return null;
+  const { token: figures, priced } = groundToken(token, quoted);
+  return priced === null ? null : { token: figures, answer: sentenceOf(figures, priced.source) };
+}
+
+function sentenceOf({ name, symbol, price, change24h }: TokenFigures, source: string): string {
+  const change = change24h === 0 ? "unchanged" : `${signed(change24h)} %`;
+  return `${name} (${symbol}) trades at ${price} USD by ${source}, ${change} over 24 hours.`;
+}
 
 export const store = internalMutation({
   args: { hash: v.string(), attempt: v.number(), result: vAnswer },

@@ -82,6 +82,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     why: "health looks at the last hour",
     aged: (db, before) => db.query("providerCalls").withIndex("by_bucket", (q) => q.lt("bucket", before)),
   }),
+  refusedFormats: kept("one row per gateway that was ever set"),
   auditEvents: kept("the record of what was done with keys and money; to be exported, never shortened"),
 
   marketSnapshots: goes("marketSnapshots", {

@@ -3,7 +3,6 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { recordCronRun } from "../lib/cronRuns";
-import { vResult } from "../research/tables";
 import { mayActAs } from "../users/access";
 import {
   claimById,
@@ -16,7 +15,7 @@ import {
   vTicket,
   type ClaimTicket,
 } from "./claimRows";
-import { vAuthorization, vOrder, vProof, vTroubleCode, type Order } from "./paidTables";
+import { vAuthorization, vOrder, vPaidReport, vProof, vTroubleCode, type Order } from "./paidTables";
 import { authorizationText, shownProof, type Authorization } from "./proofs";
 import { ALREADY_USED, refusal, type Refusal } from "./terms";
 import { claimMined, vCandidate } from "./transferClaims";
@@ -153,7 +152,7 @@ const vStanding = v.union(
   }),
   v.object({
     state: v.literal("delivered"),
-    result: vResult,
+    report: vPaidReport,
     receipt: v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null()),
   }),
   vRefusal.extend({ state: v.literal("refused") }),
@@ -172,7 +171,12 @@ export const standing = internalQuery({
     const paid = row.state !== "settling" && row.state !== "refused" && row.txHash !== undefined;
     const receipt = paid && row.txHash !== undefined ? { txHash: row.txHash, payer: row.payer } : null;
     if (row.state === "delivered" && row.report !== undefined) {
-      return { state: "delivered", result: row.report.result, receipt };
+      const { result, sources } = row.report;
+      return {
+        state: "delivered",
+        report: sources === undefined ? { result } : { result, sources },
+        receipt,
+      };
     }
     if (row.state === "refused" && row.refusal !== undefined && isReason(row.refusal.reason)) {
       return { state: "refused", ...refusal(row.refusal.reason, row.refusal.error) };

@@ -4,7 +4,7 @@ import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, optionalToken, userId } from "../lib/input";
-import { resultExample, resultFields } from "../research/http";
+import { resultExample, resultFields, shownSources, sourcesExample, sourcesShape } from "../research/http";
 import { paymentRequired, receipt } from "./challenge";
 import { parseProof, proofHeader } from "./proofs";
 import { PAID_PATH } from "./terms";
@@ -15,7 +15,7 @@ const report: MountedEndpoint = endpoint({
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
   description:
-    "Without a payment it is 402, whatever the body is, and tells what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words.",
+    "Without a payment it is 402, whatever the body is, and tells what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words; `sources` tells what from. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   limit: "payment",
   headers: {
@@ -46,7 +46,7 @@ const report: MountedEndpoint = endpoint({
   },
   example: {
     input: { token: "BTC" },
-    output: { success: true, result: resultExample, token: "BTC" },
+    output: { success: true, result: { ...resultExample, sources: sourcesExample }, token: "BTC" },
   },
   guard: ({ header }) => {
     // Nothing is sold that cannot be made.
@@ -57,7 +57,10 @@ const report: MountedEndpoint = endpoint({
   input: z.object({ userId: absentWhenEmpty(userId), token: optionalToken }),
   returns: z.object({
     success: z.literal(true),
-    result: z.object(resultFields),
+    result: z.object({
+      ...resultFields,
+      sources: sourcesShape.optional(),
+    }),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
   handler: async (ctx, { userId, token }, { head }) => {
@@ -74,7 +77,10 @@ const report: MountedEndpoint = endpoint({
         ? {}
         : receipt({ success: true, transaction: redeemed.receipt.txHash, payer: redeemed.receipt.payer });
     if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
-    return new Reply({ success: true as const, result: redeemed.result, token: focus }, headers);
+    const { result, sources } = redeemed.report;
+    const evidence = sources === undefined ? {} : { sources: shownSources(sources) };
+    const answer = { success: true as const, result: { ...result, ...evidence }, token: focus };
+    return new Reply(answer, headers);
   },
 });
 

@@ -1,6 +1,13 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { vResult } from "../research/tables";
+import { vResult, vSourceStates } from "../research/tables";
+
+/** What a payment has bought. */
+export const vPaidReport = v.object({
+  result: vResult,
+  /** Absent on rows from before it was kept. */
+  sources: v.optional(vSourceStates),
+});
 
 /** See `proofs.ts` for units. */
 export const vAuthorization = v.object({
@@ -112,7 +119,13 @@ export const paidTables = {
     txHash: v.optional(v.string()),
     createdAt: v.number(),
     /** Kept while the same proof yields it again, and no longer. */
-    report: v.optional(v.object({ result: vResult, model: v.string(), generatedAt: v.number() })),
+    report: v.optional(
+      v.object({
+        ...vPaidReport.fields,
+        model: v.string(),
+        generatedAt: v.number(),
+      }),
+    ),
     /** When the report is forgotten; absent without one. */
     forgetAt: v.optional(v.number()),
   })

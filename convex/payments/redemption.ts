@@ -10,13 +10,12 @@ import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain";
 import { findAuthorizationUse, readPayment } from "../providers/usdc";
 import { asHex } from "../wallets/addresses";
-import type { vResult } from "../research/tables";
 import { refusalOfTerms, signedAuthorization, tryAuthorization } from "./authorizations";
 import { settlesAuthorizations } from "./challenge";
 import type { ClaimTicket } from "./claimRows";
 import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
-import type { vTroubleCode, Order } from "./paidTables";
+import type { vPaidReport, vTroubleCode, Order } from "./paidTables";
 import { shownProof, type Authorization, type Proof } from "./proofs";
 import { relayerAddress } from "./relayer";
 import { transfersFor } from "./settlement";
@@ -32,7 +31,7 @@ const BUSY_RETRY_MS = 5 * SECOND;
 type Receipt = { txHash: string; payer: string } | null;
 
 export type Redeemed =
-  | { kind: "delivered"; result: Infer<typeof vResult>; receipt: Receipt }
+  | { kind: "delivered"; report: Infer<typeof vPaidReport>; receipt: Receipt }
   /** The caller's money is safe: the same proof is to be sent again. */
   | { kind: "failed"; code: Infer<typeof vTroubleCode>; message: string; receipt: Receipt }
   | Refusal;
@@ -146,7 +145,7 @@ async function waitFor(
     });
     switch (now.state) {
       case "delivered":
-        return { kind: "delivered", result: now.result, receipt: now.receipt };
+        return { kind: "delivered", report: now.report, receipt: now.receipt };
       case "refused":
         return refusal(now.reason, now.error);
       case "failed":

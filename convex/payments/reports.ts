@@ -7,7 +7,7 @@ import { providerAction } from "../lib/providerCalls";
 import { shareObservation } from "../research/observations";
 import { isShort } from "../research/result";
 import { writeSnapshot } from "../research/snapshot";
-import { vResult } from "../research/tables";
+import { vResult, vSourceStates } from "../research/tables";
 import { claimById, REPLAY_MS } from "./claimRows";
 
 /** Writing the report of a paid claim: once, of its own, never the cached on-demand result. */
@@ -22,9 +22,11 @@ export const generate = providerAction({
     try {
       const begun = await ctx.runMutation(internal.payments.reports.begin, work);
       if (begun === null) return null;
-      const { result, model } = await writeSnapshot(ctx, { ...begun, occasion: "Paid research report" });
+      // A caller who gives up comes back with the same proof: what is paid for is worth the wait.
+      const task = { ...begun, occasion: "Paid research report", wanted: "whole" as const };
+      const { result, model, sources } = await writeSnapshot(ctx, task);
       if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
-      await ctx.runMutation(internal.payments.reports.deliver, { ...work, result, model });
+      await ctx.runMutation(internal.payments.reports.deliver, { ...work, result, model, sources });
     } catch (error) {
       const upstream = failureOf(error)?.code === "upstream";
       if (!upstream) log.error("payments.unexpected", { claimId: work.claimId, message: messageOf(error) });
@@ -51,16 +53,16 @@ export const begin = internalMutation({
 });
 
 export const deliver = internalMutation({
-  args: { ...vWork, result: vResult, model: v.string() },
+  args: { ...vWork, result: vResult, model: v.string(), sources: vSourceStates },
   returns: v.null(),
-  handler: async (ctx, { claimId, attempt, result, model }) => {
+  handler: async (ctx, { claimId, attempt, result, model, sources }) => {
     const row = await claimById(ctx, claimId);
     if (row.state !== "generating" || row.attempt !== attempt) return null;
     const generatedAt = Date.now();
     await ctx.db.patch("paymentClaims", claimId, {
       state: "delivered",
       leaseUntil: 0,
-      report: { result, model, generatedAt },
+      report: { result, model, sources, generatedAt },
       forgetAt: generatedAt + REPLAY_MS,
       trouble: undefined,
     });

@@ -2,7 +2,6 @@ import OpenAI, { APIConnectionError, APIError, APIUserAbortError } from "openai"
 import * as z from "zod";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { extractJson } from "../lib/json";
 import { noteCall } from "../lib/providerCalls";
 import { cut, wellFormed } from "../lib/text";
 import { DAY, SECOND, sleep } from "../lib/time";
@@ -24,7 +23,7 @@ export type Prompt = {
   messages: Message[];
   /** The longest answer, in tokens. */
   maxTokens: number;
-  /** For the whole call, retries and repair included, in ms of real time. */
+  /** For the whole call, retries included, in ms of real time. */
   timeoutMs: number;
   /** How often a transient failure may be tried in all; 1 where a caller waits. */
   attempts: number;
@@ -41,29 +40,54 @@ export type Completion = {
 /** What the service reads of a chat completion; anything else in it is ignored. */
 const completionShape = z.object({
   model: z.string().min(1),
-  choices: z.array(z.object({ message: z.object({ content: z.string().nullish() }) })).min(1),
+  choices: z
+    .array(
+      z.object({
+        message: z.object({ content: z.string().nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .min(1),
   usage: z.object({ total_tokens: z.number().int().nonnegative() }).nullish(),
 });
 
+/** The gateway took offence at the schema that stood beside the prompt: without it, the prompt may be answered. */
+export class FormatRefused extends AppError {
+  constructor(status: number) {
+    const { code, message } = statusFailure(UPSTREAM, status).data;
+    super(code, message);
+  }
+}
+
 /**
- * Asks for prose.
- * @throws AppError `upstream` for every failure of the gateway, an empty answer included.
+ * Asks for prose. An answer that was cut off at its limit is asked for once more, with more room.
+ * @throws AppError `upstream` for every failure of the gateway, an empty answer or one cut off twice included.
  */
 export async function complete(prompt: Prompt): Promise<Completion> {
-  const completion = await request(prompt, undefined, AbortSignal.timeout(prompt.timeoutMs));
+  const completion = await ask(prompt, undefined, AbortSignal.timeout(prompt.timeoutMs));
   if (completion.text.trim() === "") throw unusableFailure(UPSTREAM);
   return completion;
 }
 
-export type StructuredPrompt<Shape extends z.ZodType> = Prompt & {
-  /** Names the schema on the wire: letters, digits, `_` and `-`, at most 64. */
-  name: string;
-  shape: Shape;
-  /** Demands that a schema cannot express; returns what is wrong, or `null`. Broken ones cost the repair turn. */
-  demands?: (value: z.output<Shape>) => string | null;
-  /** The mechanical fix for what the repair turn did not mend; returns `null` where there is none. */
-  mend?: (value: z.output<Shape>) => z.output<Shape> | null;
-};
+/** An answer that was cut off gets this much more room. */
+const MORE_ROOM = 2;
+
+/**
+ * One answer, whole: what was cut off is asked for once more, with more room.
+ * @throws AppError `upstream`; `FormatRefused` where the format is to blame.
+ */
+export async function ask(
+  prompt: Pick<Prompt, "messages" | "maxTokens" | "attempts">,
+  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  signal: AbortSignal,
+): Promise<Completion> {
+  const first = await request(prompt, format, signal);
+  if (!first.isCut) return first;
+  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * MORE_ROOM }, format, signal);
+  if (second.isCut)
+    throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
+  return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
+}
 
 /** The answer to the repair turn could not be used either. Known by its class within the action that asked. */
 export class UnusableAnswer extends AppError {
@@ -74,88 +98,37 @@ export class UnusableAnswer extends AppError {
   }
 }
 
-/**
- * Asks for a JSON value. The answer is read tolerantly (fences, prose around it), checked strictly, and sent back once
- * with what was wrong.
- * @returns The value, and `text`: the raw answer it was read from.
- * @throws AppError `upstream` when the gateway fails; `UnusableAnswer` when the second answer is no better.
- */
-export async function completeStructured<Shape extends z.ZodType>(
-  prompt: StructuredPrompt<Shape>,
-): Promise<Completion & { value: z.output<Shape>; repaired: boolean }> {
-  const signal = AbortSignal.timeout(prompt.timeoutMs);
-  const format: OpenAI.ResponseFormatJSONSchema = {
-    type: "json_schema",
-    json_schema: { name: prompt.name, schema: jsonSchema(prompt.shape), strict: true },
-  };
-  const first = await request(prompt, format, signal);
-  const checked = check(prompt, first.text);
-  if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
-
-  const messages: Message[] = [
-    ...prompt.messages,
-    { role: "assistant", content: cut(first.text, 20_000) },
-    {
-      role: "user",
-      content: `That answer cannot be used: ${checked.problem}. Send the whole corrected JSON value and nothing else.`,
-    },
-  ];
-  const second = await request({ ...prompt, messages }, format, signal);
-  const tokensUsed = first.tokensUsed + second.tokensUsed;
-  const rechecked = check(prompt, second.text);
-  if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };
-  const parsed = rechecked.value ?? checked.value;
-  const mended = parsed === undefined ? null : (prompt.mend?.(parsed) ?? null);
-  if (mended === null) throw new UnusableAnswer(rechecked.problem);
-  return { ...second, tokensUsed, value: mended, repaired: true };
-}
-
-type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
-
-/** `value` beside a `problem`: the shape was right and only the demands were not met. */
-function check<Shape extends z.ZodType>(
-  prompt: StructuredPrompt<Shape>,
-  text: string,
-): Checked<z.output<Shape>> {
-  const json = extractJson(text);
-  if (json === undefined) return { problem: "it holds no complete JSON value" };
-  const parsed = prompt.shape.safeParse(json);
-  if (!parsed.success) {
-    const issues = parsed.error.issues.slice(0, 5);
-    return {
-      problem: issues.map((issue) => `${issue.path.join(".") || "value"}: ${issue.message}`).join("; "),
-    };
-  }
-  const problem = prompt.demands?.(parsed.data) ?? null;
-  return problem === null ? { problem, value: parsed.data } : { problem, value: parsed.data };
-}
+type Answer = Completion & {
+  /** It ends where the limit was, not where the model would have ended. */
+  isCut: boolean;
+};
 
 async function request(
-  prompt: Prompt,
+  prompt: Pick<Prompt, "messages" | "maxTokens" | "attempts">,
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
-): Promise<Completion> {
+): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {
       const completion = await requestOnce(prompt, format, signal);
       noteCall("llm", false);
       return completion;
     } catch (error) {
-      const { failure, retryable } = classify(error, signal);
-      // Without a key nobody was asked.
-      if (failure.data.code === "upstream") noteCall("llm", true);
-      if (!retryable || attempt >= prompt.attempts) throw failure;
-      await sleep(attempt * attempt * SECOND);
+      const { failure, retryAfterMs } = classify(error, signal);
+      // Without a key nobody was asked; who names the part that is not understood is in health.
+      if (failure.data.code === "upstream") noteCall("llm", !(failure instanceof FormatRefused));
+      if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
+      await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
     }
   }
 }
 
 async function requestOnce(
-  { messages, maxTokens }: Prompt,
+  { messages, maxTokens }: Pick<Prompt, "messages" | "maxTokens">,
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
-): Promise<Completion> {
-  const answer: unknown = await client().chat.completions.create(
+): Promise<Answer> {
+  const answer: unknown = await client(format !== undefined).chat.completions.create(
     {
       model: setting("LLM_MODEL"),
       messages,
@@ -168,11 +141,17 @@ async function requestOnce(
   const parsed = completionShape.safeParse(answer);
   if (!parsed.success) throw unusableFailure(UPSTREAM);
   const { model, choices, usage } = parsed.data;
-  return { text: wellFormed(choices[0]?.message.content ?? ""), model, tokensUsed: usage?.total_tokens ?? 0 };
+  const [choice] = choices;
+  return {
+    text: wellFormed(choice?.message.content ?? ""),
+    model,
+    tokensUsed: usage?.total_tokens ?? 0,
+    isCut: choice?.finish_reason === "length",
+  };
 }
 
 /** Deadlines and retries are ours (`signal`, `attempts`), so the client's own are put out of the way. */
-function client(): OpenAI {
+function client(isFormatted: boolean): OpenAI {
   return new OpenAI({
     apiKey: required("LLM_GATEWAY_API_KEY"),
     baseURL: gatewayBase(setting("LLM_ENDPOINT")),
@@ -180,7 +159,11 @@ function client(): OpenAI {
     project: null,
     maxRetries: 0,
     timeout: DAY,
-    fetch: (url, init) => fetch(url, init),
+    fetch: async (url, init) => {
+      const response = await fetch(url, init);
+      if (isFormatted && (await blamesFormat(response.clone()))) throw new FormatRefused(response.status);
+      return response;
+    },
     dangerouslyAllowBrowser: true,
   });
 }
@@ -191,21 +174,43 @@ export function gatewayBase(endpoint: string): string {
   return endpoint.endsWith("/v1") ? endpoint : `${endpoint}/v1`;
 }
 
-function classify(error: unknown, signal: AbortSignal): { failure: AppError; retryable: boolean } {
-  if (error instanceof AppError) return { failure: error, retryable: false };
-  if (signal.aborted || error instanceof APIUserAbortError || isAbort(error)) {
-    return { failure: timeoutFailure(UPSTREAM), retryable: false };
-  }
-  if (error instanceof APIConnectionError) return { failure: unreachableFailure(UPSTREAM), retryable: true };
-  if (error instanceof APIError && typeof error.status === "number") {
-    return { failure: statusFailure(UPSTREAM, error.status), retryable: isTransient(error.status) };
-  }
-  // What is left came from reading the body: no JSON, or a connection that broke half-way.
-  return { failure: unusableFailure(UPSTREAM), retryable: error instanceof TypeError };
+/** Gateways word it in many ways and in bodies of many forms, so that the text decides. */
+async function blamesFormat(response: Response): Promise<boolean> {
+  if (response.status !== 400 && response.status !== 422) return false;
+  return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(await response.text());
 }
 
-/** The shape as the model is to see it: what comes out of our parsing, without our leniencies. */
-function jsonSchema(shape: z.ZodType): Record<string, unknown> {
-  const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: "output", unrepresentable: "any" });
-  return schema;
+/** Who names a longer pause than this is not waited for. */
+const LONGEST_PAUSE_MS = 20 * SECOND;
+
+/** `retryAfterMs`: how long to wait at least before the same request may succeed; `null` when it may not. */
+function classify(error: unknown, signal: AbortSignal): { failure: AppError; retryAfterMs: number | null } {
+  const ours = inner(error);
+  if (ours !== null) return { failure: ours, retryAfterMs: null };
+  if (signal.aborted || error instanceof APIUserAbortError || isAbort(error)) {
+    return { failure: timeoutFailure(UPSTREAM), retryAfterMs: null };
+  }
+  if (error instanceof APIConnectionError) return { failure: unreachableFailure(UPSTREAM), retryAfterMs: 0 };
+  if (error instanceof APIError && typeof error.status === "number") {
+    const pause = pauseIn(error.headers);
+    const retryable = isTransient(error.status) && pause <= LONGEST_PAUSE_MS;
+    return { failure: statusFailure(UPSTREAM, error.status), retryAfterMs: retryable ? pause : null };
+  }
+  // What is left came from reading the body. A whole one that is no JSON will be none the next time; one that broke off may.
+  return { failure: unusableFailure(UPSTREAM), retryAfterMs: error instanceof SyntaxError ? null : 0 };
+}
+
+/** Our own failure, which the client may have wrapped as one of the connection. */
+function inner(error: unknown): AppError | null {
+  if (error instanceof AppError) return error;
+  return error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : null;
+}
+
+/** `Retry-After` in ms; 0 without one. It may hold seconds or a date. */
+function pauseIn(headers: unknown): number {
+  const value = headers instanceof Headers ? headers.get("Retry-After") : null;
+  if (value === null) return 0;
+  const seconds = Number(value);
+  const ms = Number.isFinite(seconds) ? seconds * SECOND : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
 }

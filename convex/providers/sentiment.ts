@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
+import { AppError } from "../lib/errors";
 import { DAY, iso } from "../lib/time";
 import {
   askProvider,
@@ -20,8 +21,17 @@ const partShape = z.object({
   annotations: z.array(z.unknown()).nullish(),
 });
 
+/** What the model thinks counts as output and comes first: with less room it ends before it has said anything. */
+const MAX_TOKENS = 12_000;
+/** Addresses of posts that are kept with a reading. */
+const MAX_CITATIONS = 20;
+
+const citation = z.union([z.url(), z.object({ url: z.url() }).transform(({ url }) => url)]);
+
 const responseShape = z.object({
   model: z.string().min(1),
+  status: z.string().nullish(),
+  incomplete_details: z.object({ reason: z.string().nullish() }).nullish(),
   output: z.array(z.object({ type: z.string(), content: z.array(partShape).nullish() })),
   citations: z.array(z.unknown()).nullish(),
   usage: z.object({ total_tokens: z.number().int().nonnegative() }).nullish(),
@@ -33,6 +43,8 @@ export type SentimentAnswer = {
   tokensUsed: number;
   /** No search was made and no source cited: the answer comes from training data and describes no present mood. */
   degraded: boolean;
+  /** The addresses of the posts it cites, each once. */
+  citations: string[];
 };
 
 /**
@@ -47,7 +59,8 @@ export async function askSentiment(system: string, question: string, now: number
   const body = {
     model: setting("SENTIMENT_MODEL"),
     store: false,
-    max_output_tokens: 1_500,
+    max_output_tokens: MAX_TOKENS,
+    reasoning: { effort: "low" },
     input: [
       { role: "system", content: system },
       { role: "user", content: question },
@@ -63,11 +76,25 @@ export async function askSentiment(system: string, question: string, now: number
 
   const parsed = responseShape.safeParse(result.body);
   if (!parsed.success) throw unusableFailure(UPSTREAM);
-  const { model, output, citations, usage } = parsed.data;
+  const { model, status, output, citations, usage } = parsed.data;
+  if (status === "incomplete") {
+    const cut = parsed.data.incomplete_details?.reason === "max_output_tokens";
+    const why = cut ? "was cut off at its limit" : "was not completed";
+    throw new AppError("upstream", `${UPSTREAM} sent an answer that ${why}`);
+  }
   const parts = output.flatMap((item) => (item.type === "message" ? (item.content ?? []) : []));
   const text = parts.map((part) => (part.type === "output_text" ? (part.text ?? "") : "")).join("");
   if (text.trim() === "") throw unusableFailure(UPSTREAM);
   const searched = output.some((item) => item.type === "x_search_call" || item.type === "custom_tool_call");
-  const cited = (citations?.length ?? 0) > 0 || parts.some((part) => (part.annotations?.length ?? 0) > 0);
-  return { text, model, tokensUsed: usage?.total_tokens ?? 0, degraded: !searched && !cited };
+  const cited = cites([...(citations ?? []), ...parts.flatMap(({ annotations }) => annotations ?? [])]);
+  const degraded = !searched && cited.length === 0;
+  return { text, model, tokensUsed: usage?.total_tokens ?? 0, degraded, citations: cited };
+}
+
+function cites(given: readonly unknown[]): string[] {
+  const urls = given.flatMap((one) => {
+    const parsed = citation.safeParse(one);
+    return parsed.success ? [parsed.data] : [];
+  });
+  return [...new Set(urls)].slice(0, MAX_CITATIONS);
 }

@@ -6,10 +6,10 @@ import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import {
   absentWhenEmpty,
+  atMost,
   chatId,
   idempotencyKey,
   optionalToken,
-  token,
   userId,
   withAliases,
 } from "../lib/input";
@@ -19,6 +19,7 @@ import { iso, MINUTE } from "../lib/time";
 import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
 import { researchStatus } from "./statusHttp";
+import type { SourceStates } from "./tables";
 
 /** On-demand results are cached this long. */
 const CACHE_MS = 15 * MINUTE;
@@ -62,6 +63,25 @@ const sourceState = z.object({
   asOf: z.iso.datetime().nullable().describe("When the reading was made"),
 });
 
+export const sourcesShape = z
+  .object({ market: sourceState, sentiment: sourceState, onchain: sourceState })
+  .describe("What the result was written from");
+
+export const sourcesExample = {
+  market: { state: "live" as const, asOf: EXAMPLE_TIME },
+  sentiment: { state: "earlier" as const, asOf: "2026-01-05T09:00:00.000Z" },
+  onchain: { state: "missing" as const, asOf: null },
+};
+
+/** The states of a result's sources as callers see them. */
+export function shownSources({ market, sentiment, onchain }: SourceStates): z.output<typeof sourcesShape> {
+  const shown = ({ state, asOf }: SourceStates["market"]) => ({
+    state,
+    asOf: asOf === null ? null : iso(asOf),
+  });
+  return { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
+}
+
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
@@ -80,11 +100,7 @@ const snapshot: MountedEndpoint = endpoint({
       result: {
         ...resultExample,
         generatedAt: EXAMPLE_TIME,
-        sources: {
-          market: { state: "live", asOf: EXAMPLE_TIME },
-          sentiment: { state: "earlier", asOf: "2026-01-05T09:00:00.000Z" },
-          onchain: { state: "missing", asOf: null },
-        },
+        sources: sourcesExample,
       },
     },
   },
@@ -94,9 +110,7 @@ const snapshot: MountedEndpoint = endpoint({
     result: z.object({
       ...resultFields,
       generatedAt: z.iso.datetime(),
-      sources: z
-        .object({ market: sourceState, sentiment: sourceState, onchain: sourceState })
-        .describe("What the result was written from"),
+      sources: sourcesShape,
     }),
   }),
   handler: async (ctx, { token }, { caller }) => {
@@ -106,12 +120,7 @@ const snapshot: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
       begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),
     });
-    const shown = ({ state, asOf }: { state: "live" | "earlier" | "missing"; asOf: number | null }) => ({
-      state,
-      asOf: asOf === null ? null : iso(asOf),
-    });
-    const { market, sentiment, onchain } = stored.sources;
-    const sources = { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
+    const sources = shownSources(stored.sources);
     return {
       success: true as const,
       result: { ...stored.result, generatedAt: iso(stored.fetchedAt), sources },
@@ -198,11 +207,11 @@ const report: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/report",
   summary:
-    "The latest shift report on a token, whoever's shift it comes from; its user appears under a pseudonym.",
+    "The latest shift report on a token, whoever's shift it comes from, or of one shift; its user appears under a pseudonym.",
   description:
     "Interim reports come 2.5 and 5 hours into a shift, the final one after 8; this is whichever was written last.",
   needs: [],
-  errors: { not_found: "There is no report on this token yet." },
+  errors: { not_found: "There is no report on this token, or of this shift, yet." },
   example: {
     input: { token: "ETH" },
     output: {
@@ -217,7 +226,17 @@ const report: MountedEndpoint = endpoint({
       jobStartedAt: 1_767_605_400_000,
     },
   },
-  input: z.object({ token }),
+  input: z
+    .object({
+      token: optionalToken.describe("The shift's focus token. Either this or jobId."),
+      jobId: absentWhenEmpty(atMost(64)).describe(
+        "The shift, as its start returned it: the one way to the reports of a shift on the whole market.",
+      ),
+    })
+    .refine(({ token, jobId }) => token !== undefined || jobId !== undefined, {
+      path: ["token"],
+      message: "is required",
+    }),
   returns: z.object({
     _id: z.string(),
     jobId: z.string(),
@@ -226,12 +245,16 @@ const report: MountedEndpoint = endpoint({
     generatedAt: z.int().describe("Epoch ms"),
     result: z.object(resultFields),
     messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
-    jobToken: z.string().describe("The shift's focus token"),
+    jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
     jobStartedAt: z.int().describe("Epoch ms"),
   }),
-  handler: async (ctx, { token }) => {
-    const row = await ctx.runQuery(internal.research.publishing.latest, { token });
-    if (row === null) throw new AppError("not_found", `There is no research report on ${token} yet`);
+  handler: async (ctx, { token, jobId }) => {
+    const row = await ctx.runQuery(internal.research.publishing.latest, {
+      ...(token === undefined ? {} : { token }),
+      ...(jobId === undefined ? {} : { jobId }),
+    });
+    const subject = jobId === undefined ? `on ${token ?? ""}` : "of this shift";
+    if (row === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
     return { ...row, userId: pseudonymOf(row.userId) };
   },
 });

@@ -44,7 +44,12 @@ export const write = providerAction({
   handler: async (ctx, { focus, attempt, observationId }) => {
     try {
       const occasion = "On-demand research snapshot";
-      const { result, model, sources } = await writeSnapshot(ctx, { focus, observationId, occasion });
+      const { result, model, sources } = await writeSnapshot(ctx, {
+        focus,
+        observationId,
+        occasion,
+        wanted: "soon",
+      });
       const stored = { focus, attempt, model, result, sources };
       await ctx.runMutation(internal.research.onDemand.store, stored);
     } catch (error) {

@@ -2,7 +2,7 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { enqueueCard } from "../messenger/model";
 import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
@@ -138,9 +138,9 @@ export const delivered = internalMutation({
   },
 });
 
-/** The latest report on a token, whoever's shift it comes from. */
+/** The latest report of a shift, or on a token, whoever's shift it comes from; of both, the shift's on that token. */
 export const latest = internalQuery({
-  args: { token: v.string() },
+  args: { token: v.optional(v.string()), jobId: v.optional(v.string()) },
   returns: v.union(
     v.object({
       _id: v.id("reports"),
@@ -155,14 +155,28 @@ export const latest = internalQuery({
     }),
     v.null(),
   ),
-  handler: async (ctx, { token }) => {
-    const row = await ctx.db
-      .query("reports")
-      .withIndex("by_jobToken", (q) => q.eq("jobToken", token))
-      .order("desc")
-      .first();
-    if (row === null) return null;
+  handler: async (ctx, { token, jobId: shift }) => {
+    const row = shift === undefined ? await latestOn(ctx, token ?? "") : await latestOf(ctx, shift);
+    if (row === null || (token !== undefined && row.jobToken !== token)) return null;
     const { _id, jobId, userId, type, generatedAt, result, messengerSent, jobToken, jobStartedAt } = row;
     return { _id, jobId, userId, type, generatedAt, result, messengerSent, jobToken, jobStartedAt };
   },
 });
+
+async function latestOn(ctx: QueryCtx, token: string): Promise<Doc<"reports"> | null> {
+  return ctx.db
+    .query("reports")
+    .withIndex("by_jobToken", (q) => q.eq("jobToken", token))
+    .order("desc")
+    .first();
+}
+
+async function latestOf(ctx: QueryCtx, jobId: string): Promise<Doc<"reports"> | null> {
+  const shiftId = ctx.db.normalizeId("shifts", jobId);
+  if (shiftId === null) return null;
+  return ctx.db
+    .query("reports")
+    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
+    .order("desc")
+    .first();
+}

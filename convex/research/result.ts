@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { looseNumber, text, word } from "../lib/shapes";
+import { text } from "../lib/shapes";
 import type { Outlook, Result } from "./tables";
 
 /** The contract of a ResearchResult: what is asked of the model, what is demanded, and what is mended by rule. */
@@ -9,6 +9,8 @@ export const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴"
 export const MIN_WORDS = 400;
 export const MAX_WORDS = 600;
 const SUMMARY_LIMIT = 100;
+/** Longer than any analysis that can be mended by cutting. */
+const MAX_ANALYSIS = 40_000;
 
 const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
 
@@ -16,23 +18,24 @@ export const RESULT_SCHEMA_NAME = "research_result";
 
 /** The shape the model sends; confidences and lengths outside the contract are demands, so that they can be mended. */
 export const resultShape = z.object({
-  fullAnalysis: z.string().trim().min(1).describe(`${MIN_WORDS} to ${MAX_WORDS} words`),
-  shortSummary: z
-    .string()
-    .trim()
-    .min(1)
-    .describe(`At most ${SUMMARY_LIMIT} characters, first 🟢 (bullish), 🔴 (bearish) or 🟡 (neutral)`),
-  marketOutlook: word(OUTLOOKS),
+  fullAnalysis: text(MAX_ANALYSIS).describe(
+    `${MIN_WORDS} to ${MAX_WORDS} words, paragraphs separated by a blank line`,
+  ),
+  shortSummary: text(MAX_ANALYSIS).describe(
+    `at most ${SUMMARY_LIMIT} characters, first 🟢 for bullish, 🔴 for bearish or 🟡 for neutral`,
+  ),
+  marketOutlook: z.enum(OUTLOOKS),
   impacts: z
     .array(
       z.object({
-        title: text(120).describe("Token or theme"),
-        detail: text(600).describe("One or two sentences"),
-        sentiment: word(OUTLOOKS),
-        confidence: looseNumber.describe("0 to 1"),
+        title: text(120).describe("token or theme"),
+        detail: text(600).describe("one or two sentences"),
+        sentiment: z.enum(OUTLOOKS),
+        confidence: z.number().describe("0 to 1"),
       }),
     )
-    .transform((impacts) => impacts.slice(0, 12)),
+    .overwrite((impacts) => impacts.slice(0, 12))
+    .describe("3 to 6 of what matters most"),
 });
 
 /** What is wrong with a result, for the repair turn; `null` when it keeps the contract. */

@@ -3,61 +3,85 @@ import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
-import { iso, sleep } from "../lib/time";
+import { HOUR, iso, sleep } from "../lib/time";
 import { describeEvidence, gatherEvidence } from "./evidence";
-import { synthesisMessages } from "./prompts";
 import type { Result, Sources, SourceStates } from "./tables";
 import { writeResult } from "./writing";
 
-/** A result written for somebody who waits, from what the sources have said by now. For actions. */
+/** A result written from what the sources have said by now. For actions. */
+
+/** An older reading says nothing of the present. */
+const READING_GOOD_MS = 2 * HOUR;
+
+export type SnapshotTask = {
+  focus: string;
+  observationId: Id<"observations">;
+  /** What the model is told it writes. */
+  occasion: string;
+  /**
+   * `soon`: somebody waits on the line, so a source that is slower than the deadline does not hold the result back: its
+   * last reading stands in, and its collection goes on behind. `whole`: every source is waited for, and without market
+   * data nothing is written.
+   */
+  wanted: "soon" | "whole";
+};
 
 /**
- * Writes a result from an observation. A source that is slower than the deadline does not hold it back: its last stored
- * reading stands in, and its collection goes on behind.
- * @param occasion What the model is told it writes.
+ * Writes a result from an observation, and from earlier readings of at most two hours where a source has none.
  * @throws AppError `upstream`
  */
 export async function writeSnapshot(
   ctx: ActionCtx,
-  { focus, observationId, occasion }: { focus: string; observationId: Id<"observations">; occasion: string },
+  { focus, observationId, occasion, wanted }: SnapshotTask,
 ): Promise<{ result: Result; model: string; sources: SourceStates }> {
-  await awaitSources(ctx, observationId);
+  await awaitSources(ctx, observationId, wanted);
   const readings = await ctx.runQuery(internal.research.observations.readings, { observationId });
-  const { sources, states } = fillIn(readings.current, readings.earlier);
-  const failure = nothingToWriteFrom(sources);
+  const { sources, states } = fillIn(readings.current, readings.earlier, Date.now() - READING_GOOD_MS);
+  const failure = wanted === "whole" ? noMarket(sources.market) : nothingToWriteFrom(sources);
   if (failure !== null) throw new AppError("upstream", failure);
   const evidence = describeEvidence(gatherEvidence([sources]));
-  const messages = synthesisMessages({ occasion, focus, nowIso: iso(Date.now()), evidence });
-  const { result, model } = await writeResult(messages, deadlines.llmScheduled);
+  const task = { occasion, focus, nowIso: iso(Date.now()), evidence };
+  const { result, model } = await writeResult(ctx, task, deadlines.llmScheduled);
   return { result, model, sources: states };
 }
 
-/** Until all sources have settled, or the deadline has passed and at least one has a reading. */
-async function awaitSources(ctx: ActionCtx, observationId: Id<"observations">): Promise<void> {
+/** Until all sources have settled; soon, until the deadline has passed and at least one has a reading. */
+async function awaitSources(
+  ctx: ActionCtx,
+  observationId: Id<"observations">,
+  wanted: SnapshotTask["wanted"],
+): Promise<void> {
   const enough = AbortSignal.timeout(deadlines.researchSources);
   const hopeless = AbortSignal.timeout(deadlines.sentiment);
   let pause = 100;
   while (!hopeless.aborted) {
     const progress = await ctx.runQuery(internal.research.observations.progress, { observationId });
-    if (progress.settled || (enough.aborted && progress.anyOk)) return;
+    if (progress.settled || (wanted === "soon" && enough.aborted && progress.anyOk)) return;
     await sleep(pause);
     pause = Math.min(pause * 1.5, 500);
   }
 }
 
-/** Each source's own reading, else its latest stored one, else nothing; and which of these it is. */
-function fillIn(current: Sources, earlier: readonly Sources[]): { sources: Sources; states: SourceStates } {
+/** Each source's own reading, else its latest stored one since `since` (epoch ms), else nothing; and which of these it is. */
+function fillIn(
+  current: Sources,
+  earlier: readonly Sources[],
+  since: number,
+): { sources: Sources; states: SourceStates } {
   const market = pick(
     current.market,
     earlier.map((one) => one.market),
+    since,
   );
   const sentiment = pick(
     current.sentiment,
     earlier.map((one) => one.sentiment),
+    since,
   );
   const onchain = pick(
     current.onchain,
     earlier.map((one) => one.onchain),
+    since,
   );
   return {
     sources: { market: market.reading, sentiment: sentiment.reading, onchain: onchain.reading },
@@ -70,12 +94,20 @@ type Any = { state: "pending" } | { state: "failed"; at: number } | { state: "ok
 function pick<Reading extends Any>(
   current: Reading,
   earlier: readonly Reading[],
+  since: number,
 ): { reading: Reading; state: SourceStates["market"] } {
   if (current.state === "ok") return { reading: current, state: { state: "live", asOf: current.at } };
   for (const reading of earlier) {
-    if (reading.state === "ok") return { reading, state: { state: "earlier", asOf: reading.at } };
+    if (reading.state === "ok" && reading.at >= since)
+      return { reading, state: { state: "earlier", asOf: reading.at } };
   }
   return { reading: current, state: { state: "missing", asOf: null } };
+}
+
+/** Why a whole result cannot be written, or `null` when it can. */
+function noMarket(market: Sources["market"]): string | null {
+  if (market.state === "ok") return null;
+  return market.state === "failed" ? market.error : "The market data did not come in time";
 }
 
 /** Why there is nothing to write from, or `null` when there is something. */

@@ -1,20 +1,13 @@
 import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { iso } from "../lib/time";
-import { extractJson } from "../lib/json";
+import { readAnswer } from "../lib/answers/reading";
 import { AppError, messageOf } from "../lib/errors";
 import { cut } from "../lib/text";
 import { askForMarket, describeKeyPrices, signed, type AskedMarket } from "../market/model";
-import { completeStructured } from "../providers/llm";
 import { askSentiment } from "../providers/sentiment";
-import {
-  ONCHAIN_SCHEMA_NAME,
-  onchainMessages,
-  onchainShape,
-  SENTIMENT_SYSTEM,
-  sentimentQuestion,
-  sentimentShape,
-} from "./prompts";
+import { completeStructured } from "../providers/structured";
+import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
 import type { MarketOutput, Settled, Sources } from "./tables";
 
 /** The three sources of the research desk. Each answers with its reading or with why it has none; none throws. */
@@ -29,7 +22,7 @@ export function collectSource(ctx: ActionCtx, source: keyof Sources, focus: stri
     case "sentiment":
       return settle("sentiment", () => collectSentiment(focus));
     case "onchain":
-      return settle("onchain", () => collectOnchain(focus));
+      return settle("onchain", () => collectOnchain(ctx, focus));
   }
 }
 
@@ -72,23 +65,19 @@ function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
 async function collectSentiment(focus: string): Promise<Good<"sentiment">> {
   const now = Date.now();
   const answer = await askSentiment(SENTIMENT_SYSTEM, sentimentQuestion(focus, iso(now)), now);
-  const parsed = sentimentShape.safeParse(extractJson(answer.text));
-  if (!parsed.success) throw new AppError("upstream", "The sentiment model sent an unusable answer");
+  const read = readAnswer(sentimentShape, answer.text);
+  if ("problem" in read) {
+    throw new AppError("upstream", `The sentiment model sent an unusable answer: ${read.problem}`);
+  }
   return {
     model: answer.model,
     tokensUsed: answer.tokensUsed,
-    output: { ...parsed.data, degraded: answer.degraded },
+    output: { ...read.value, degraded: answer.degraded, citations: answer.citations },
   };
 }
 
-async function collectOnchain(focus: string): Promise<Good<"onchain">> {
-  const answer = await completeStructured({
-    messages: onchainMessages(focus, iso(Date.now())),
-    maxTokens: 1_500,
-    timeoutMs: deadlines.llmScheduled,
-    attempts: 2,
-    name: ONCHAIN_SCHEMA_NAME,
-    shape: onchainShape,
-  });
+async function collectOnchain(ctx: ActionCtx, focus: string): Promise<Good<"onchain">> {
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+  const answer = await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience);
   return { model: answer.model, tokensUsed: answer.tokensUsed, output: answer.value };
 }

@@ -11,7 +11,6 @@ import { providerAction } from "../lib/providerCalls";
 import { iso, MINUTE } from "../lib/time";
 import { dueReport } from "./checkpoints";
 import { describeEvidence, gatherEvidence, isEmpty } from "./evidence";
-import { synthesisMessages } from "./prompts";
 import { vReportKind, vResult, vSources, type ReportKind } from "./tables";
 import { writeResult } from "./writing";
 
@@ -133,15 +132,13 @@ export const write = providerAction({
     try {
       const evidence = gatherEvidence(task.observations);
       if (isEmpty(evidence)) throw new AppError("upstream", "No source could be collected");
-      const written = await writeResult(
-        synthesisMessages({
-          occasion: OCCASIONS[task.kind],
-          focus: task.focus,
-          nowIso: iso(Date.now()),
-          evidence: describeEvidence(evidence),
-        }),
-        deadlines.llmScheduled,
-      );
+      const report = {
+        occasion: OCCASIONS[task.kind],
+        focus: task.focus,
+        nowIso: iso(Date.now()),
+        evidence: describeEvidence(evidence),
+      };
+      const written = await writeResult(ctx, report, deadlines.llmScheduled);
       await ctx.runMutation(internal.research.syntheses.store, { synthesisId, attempt, ...written });
     } catch (error) {
       const reason = messageOf(error);

@@ -46,6 +46,8 @@ const vSentimentOutput = v.object({
   ),
   /** The answer came without a live search: it says nothing about the present. */
   degraded: v.boolean(),
+  /** Addresses of the posts it cites. Absent on rows from before they were kept. */
+  citations: v.optional(v.array(v.string())),
 });
 
 const vOnchainOutput = v.object({

@@ -1,29 +1,22 @@
 import { log } from "../lib/log";
-import { completeStructured, type Message } from "../providers/llm";
-import { countWords, demands, isShort, mend, RESULT_SCHEMA_NAME, resultShape } from "./result";
+import type { ActionCtx } from "../_generated/server";
+import { completeStructured } from "../providers/structured";
+import { synthesisQuestion, type SynthesisTask } from "./prompts";
+import { countWords, isShort } from "./result";
 import type { Result } from "./tables";
-
-/** Room for 600 words and their JSON, twice over. */
-const MAX_TOKENS = 4_000;
 
 /**
  * Has the gateway write a ResearchResult that keeps the contract: one repair turn, then the mechanical fixes.
+ * @param turnMs For each of the two turns, in ms of real time.
  * @throws AppError `upstream`
  */
 export async function writeResult(
-  messages: Message[],
-  timeoutMs: number,
+  ctx: ActionCtx,
+  task: SynthesisTask,
+  turnMs: number,
 ): Promise<{ result: Result; model: string; tokensUsed: number }> {
-  const { value, model, tokensUsed } = await completeStructured({
-    messages,
-    maxTokens: MAX_TOKENS,
-    timeoutMs,
-    attempts: 2,
-    name: RESULT_SCHEMA_NAME,
-    shape: resultShape,
-    demands,
-    mend,
-  });
+  const patience = { turnMs, attempts: 2 };
+  const { value, model, tokensUsed } = await completeStructured(ctx, synthesisQuestion(task), patience);
   if (isShort(value)) log.warn("research.short analysis", { words: countWords(value.fullAnalysis), model });
   return { result: value, model, tokensUsed };
 }

@@ -2,6 +2,9 @@ import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 
+/** Runs looked at for a conversation: reports of research shifts are among them. */
+const LOOK_AT = 30;
+
 /** Records one run of an agent: a finished one, or one that has just begun. */
 export async function recordRun(
   ctx: MutationCtx,
@@ -34,6 +37,24 @@ export async function startedWith(
       q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
     )
     .unique();
+}
+
+/** What a user and an agent have said to each other of late, oldest first: runs that were answered since `since` (epoch ms). */
+export async function exchangesOf(
+  ctx: QueryCtx,
+  { userId, agentId, since, limit }: { userId: string; agentId: string; since: number; limit: number },
+): Promise<{ question: string; answer: string }[]> {
+  const runs = await ctx.db
+    .query("agentRuns")
+    .withIndex("by_userId", (q) => q.eq("userId", userId).gte("startedAt", since))
+    .order("desc")
+    .take(LOOK_AT);
+  return runs
+    .flatMap(({ agentId: who, question, answer }) =>
+      who === agentId && question !== undefined && answer !== undefined ? [{ question, answer }] : [],
+    )
+    .slice(0, limit)
+    .reverse();
 }
 
 /** Runs that began before `before` (epoch ms) and have not ended, oldest first. */

@@ -21,6 +21,12 @@ export function isIssueTime(epochMs: number): boolean {
   return new Date(epochMs).getUTCHours() >= ISSUE_HOUR;
 }
 
+/** The day whose signals there are to speak of at a moment: until those of a new day are issued, the day before. */
+export function spokenDay(epochMs: number): string {
+  const day = dayOf(epochMs);
+  return isIssueTime(epochMs) ? day : dayBefore(day);
+}
+
 /** The seven days from a Monday on. */
 export function daysOfWeek(week: string): string[] {
   return Array.from({ length: 7 }, (_, index) => dayOf(startOf(week) + index * DAY));

@@ -9,7 +9,7 @@ import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
-import { dayOf } from "./calendar";
+import { spokenDay } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
 import { eventExample, signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
@@ -126,7 +126,7 @@ const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/recap",
   summary:
-    "How the signals of this UTC day stand, with an AI-written review (null when the model is out of reach).",
+    "How the signals of this UTC day stand, before 08:00 those of the day before; with an AI-written review (null when the model is out of reach).",
   description:
     "The review is written once per day and set of outcomes, and shared. A missing one never keeps the figures back; a day without signals has none.",
   needs: [],
@@ -155,7 +155,7 @@ const recap: MountedEndpoint = endpoint({
     messengerSent,
   }),
   handler: async (ctx, { userId }, { caller }) => {
-    const day = dayOf(Date.now());
+    const day = spokenDay(Date.now());
     // Both waits together, and what each runs over, end before the caller's patience does.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
     const { signals, review } = await reviewedDay(ctx, day, caller, patience);

@@ -12,11 +12,12 @@ import { MINUTE } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { recentHourlyCloses } from "../prices/model";
 import { vPriceSource } from "../prices/tables";
-import { completeStructured, UnusableAnswer } from "../providers/llm";
+import { UnusableAnswer } from "../providers/llm";
+import { completeStructured } from "../providers/structured";
 import { dayBefore, dayOf, isIssueTime } from "./calendar";
 import { issuedCard } from "./cards";
 import { bare, chainHeadOf, findSignal, issueSignal, nextIssueTime } from "./model";
-import { proposalOf, proposalShape, SIGNAL_SCHEMA_NAME, signalMessages } from "./prompts";
+import { signalQuestion } from "./prompts";
 import { LIFETIME_MS, problemsOf, TOKENS, type Token } from "./rules";
 import { proposalFields, vPriceAtIssue, vSignal, vToken } from "./tables";
 
@@ -83,19 +84,15 @@ export const write = providerAction({
     try {
       // The entry is checked against this price; checking the model against itself would check nothing.
       const price = await ctx.runAction(internal.prices.live.measured, { token: task.token });
-      const answer = await completeStructured({
-        messages: signalMessages({ ...task, nowMs: Date.now(), price }),
-        maxTokens: 1_500,
-        timeoutMs: deadlines.llmScheduled,
-        attempts: 2,
-        name: SIGNAL_SCHEMA_NAME,
-        shape: proposalShape,
-        demands: (value) => problemsOf(proposalOf(value), price.priceUsd),
-      });
+      const question = signalQuestion({ ...task, nowMs: Date.now(), price }, (proposal) =>
+        problemsOf(proposal, price.priceUsd),
+      );
+      const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+      const answer = await completeStructured(ctx, question, patience);
       await ctx.runMutation(internal.signals.issuing.store, {
         runId,
         attempt,
-        proposal: proposalOf(answer.value),
+        proposal: answer.value,
         model: answer.model,
         price: { usd: price.priceUsd, source: price.source, observedAt: price.observedAt },
       });

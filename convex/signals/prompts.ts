@@ -1,46 +1,32 @@
 import * as z from "zod";
-import { line, looseNumber, usd, word } from "../lib/shapes";
+import { line, usd, usdOrNull } from "../lib/shapes";
 import { iso } from "../lib/time";
 import type { Message } from "../providers/llm";
+import type { Question } from "../providers/structured";
 import { standingOf } from "./standing";
 import type { Token } from "./rules";
 import type { Proposal, Signal, Week } from "./tables";
 
 /** What the signal desk asks the model, and the shapes of what comes back. */
 
-export const SIGNAL_SCHEMA_NAME = "trading_signal";
-
-const level = usd.nullable().describe("USD; null for HOLD");
-
-const direction = word(["buy", "sell", "hold"]);
-const holding = z.looseObject({ signal: direction.pipe(z.literal("hold")) });
+/** What is no price is no level, which a BUY or a SELL must have: `signals/rules` says so. */
+const level = usdOrNull.describe("USD; null for HOLD");
 
 /**
  * What the model must send. Whether it may be issued, `signals/rules` says. Levels on a HOLD mean nothing, so whatever
  * stands for them, or does not, is null.
  */
-export const proposalShape = z.preprocess(
-  (value) => {
-    const { success, data } = holding.safeParse(value);
-    return success ? { ...data, tp1: null, tp2: null, sl: null } : value;
-  },
-  z.object({
-    signal: direction.describe("buy, sell or hold"),
-    entry: usd.describe("USD, near the live price"),
+export const proposalShape = z
+  .object({
+    signal: z.enum(["BUY", "SELL", "HOLD"]),
+    entry: usd.describe("USD, within 3 % of the live price"),
     tp1: level,
     tp2: level,
     sl: level,
-    confidence: looseNumber.describe("Whole percent, 0 to 100"),
-    reasoning: line(800).describe("Two to four sentences"),
-  }),
-);
-
-const DIRECTIONS = { buy: "BUY", sell: "SELL", hold: "HOLD" } as const;
-
-/** The model's answer as a proposal. */
-export function proposalOf({ signal, ...rest }: z.output<typeof proposalShape>): Proposal {
-  return { ...rest, signal: DIRECTIONS[signal] };
-}
+    confidence: z.number().describe("whole percent, 0 to 100: the probability that tp1 is reached before sl"),
+    reasoning: line(800).describe("two to four sentences"),
+  })
+  .overwrite((value) => (value.signal === "HOLD" ? { ...value, tp1: null, tp2: null, sl: null } : value));
 
 export type SignalContext = {
   token: Token;
@@ -52,7 +38,18 @@ export type SignalContext = {
   yesterday: readonly Signal[];
 };
 
-export function signalMessages({ token, nowMs, price, closes, yesterday }: SignalContext): Message[] {
+/** @param demands What is wrong with a proposal at the live price; `null` when it may be issued. */
+export function signalQuestion(context: SignalContext, demands: (proposal: Proposal) => string | null) {
+  return {
+    name: "trading_signal",
+    messages: signalMessages(context),
+    maxTokens: 1_500,
+    shape: proposalShape,
+    demands,
+  } satisfies Question<typeof proposalShape>;
+}
+
+function signalMessages({ token, nowMs, price, closes, yesterday }: SignalContext): Message[] {
   const hours = closes
     .toSorted((a, b) => a.hourEndsAt - b.hourEndsAt)
     .map(({ hourEndsAt, priceUsd, source }) => `${iso(hourEndsAt)} $${priceUsd} (${source})`);
@@ -61,11 +58,9 @@ export function signalMessages({ token, nowMs, price, closes, yesterday }: Signa
       role: "system",
       content:
         "You are the signal analyst of a crypto trading desk. You give one trading signal on the 1-hour timeframe, " +
-        'which is open for 6 hours at most. You answer with one JSON object and nothing else: "signal" ("BUY", ' +
-        '"SELL" or "HOLD"), "entry" (USD, within 3 % of the live price), "tp1", "tp2" and "sl" (USD; null for HOLD), ' +
-        '"confidence" (whole percent, 0 to 100: the probability that tp1 is reached before sl) and "reasoning" (two ' +
-        "to four sentences). A BUY satisfies sl < entry < tp1 <= tp2, a SELL sl > entry > tp1 >= tp2, and the live " +
-        "price lies between sl and tp1. Say HOLD when there is no edge. Use the figures given and invent none.",
+        "which is open for 6 hours at most. A BUY satisfies sl < entry < tp1 <= tp2, a SELL sl > entry > tp1 >= tp2, " +
+        "and the live price lies between sl and tp1. Say HOLD when there is no edge. Use the figures given and invent " +
+        "none.",
     },
     {
       role: "user",
@@ -84,17 +79,23 @@ export function signalMessages({ token, nowMs, price, closes, yesterday }: Signa
   ];
 }
 
-export const REVIEW_SCHEMA_NAME = "signal_review";
+export const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
 
-export const reviewShape = z.object({ review: line(1_200).describe("Two to five sentences") });
+function reviewQuestion(messages: Message[]) {
+  return {
+    name: "signal_review",
+    messages,
+    maxTokens: 1_000,
+    shape: reviewShape,
+  } satisfies Question<z.ZodType>;
+}
 
 const REVIEWER =
   "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
-  "the method. You use the figures given, invent none, and promise nothing. You answer with one JSON object: " +
-  '"review" (two to five sentences).';
+  "the method. You use the figures given, invent none, and promise nothing.";
 
-export function dayReviewMessages(day: string, signals: readonly Signal[]): Message[] {
-  return [
+export function dayReviewQuestion(day: string, signals: readonly Signal[]) {
+  return reviewQuestion([
     { role: "system", content: REVIEWER },
     {
       role: "user",
@@ -102,10 +103,10 @@ export function dayReviewMessages(day: string, signals: readonly Signal[]): Mess
         .map(describeSignal)
         .join("\n")}`,
     },
-  ];
+  ]);
 }
 
-export function weekReviewMessages(week: string, recap: Week): Message[] {
+export function weekReviewQuestion(week: string, recap: Week) {
   const lines = Object.keys(recap.days)
     .toSorted()
     .flatMap((day) =>
@@ -115,13 +116,13 @@ export function weekReviewMessages(week: string, recap: Week): Message[] {
         return `${day} ${token}: ${one.signal} at $${one.entry}, confidence ${one.confidence}, ${one.status}${result(one.pnlPercent)}`;
       }),
     );
-  return [
+  return reviewQuestion([
     { role: "system", content: REVIEWER },
     {
       role: "user",
       content: `Review of the week from Monday ${week} (UTC).\n${describeStanding(recap)}\n\n${lines.join("\n")}`,
     },
-  ];
+  ]);
 }
 
 function describeStanding(standing: ReturnType<typeof standingOf>): string {

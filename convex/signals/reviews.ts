@@ -9,10 +9,10 @@ import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/requested";
-import { completeStructured } from "../providers/llm";
+import { completeStructured } from "../providers/structured";
 import { recapCard } from "./cards";
 import { bare, findSignal } from "./model";
-import { dayReviewMessages, REVIEW_SCHEMA_NAME, reviewShape } from "./prompts";
+import { dayReviewQuestion } from "./prompts";
 import { TOKENS } from "./rules";
 import { vSignal, type Signal } from "./tables";
 
@@ -55,13 +55,9 @@ export const write = providerAction({
   handler: async (ctx, { day, attempt }) => {
     try {
       const { signals } = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
-      const { value, model } = await completeStructured({
-        messages: dayReviewMessages(day, signals),
-        maxTokens: 1_000,
-        timeoutMs: deadlines.llmScheduled,
+      const { value, model } = await completeStructured(ctx, dayReviewQuestion(day, signals), {
+        turnMs: deadlines.llmScheduled,
         attempts: 2,
-        name: REVIEW_SCHEMA_NAME,
-        shape: reviewShape,
       });
       const written = { outcomes: outcomesKey(signals), review: value.review, model };
       await ctx.runMutation(internal.signals.reviews.store, { day, attempt, ...written });

@@ -10,11 +10,11 @@ import { researchPool } from "../lib/pools";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
-import { completeStructured } from "../providers/llm";
+import { completeStructured } from "../providers/structured";
 import { daysOfWeek, weekDueAt } from "./calendar";
 import { weekCard } from "./cards";
 import { chainHeadOf, findSignal } from "./model";
-import { REVIEW_SCHEMA_NAME, reviewShape, weekReviewMessages } from "./prompts";
+import { weekReviewQuestion } from "./prompts";
 import type { Token } from "./rules";
 import { resultsOf, standingOf } from "./standing";
 import { vWeek, type Week, type WeekSignal } from "./tables";
@@ -79,13 +79,9 @@ export const write = providerAction({
     const task = await ctx.runMutation(internal.signals.weeks.beginAttempt, { recapId, attempt });
     if (task === null) return null;
     try {
-      const { value, model } = await completeStructured({
-        messages: weekReviewMessages(task.week, task.figures),
-        maxTokens: 1_000,
-        timeoutMs: deadlines.llmScheduled,
+      const { value, model } = await completeStructured(ctx, weekReviewQuestion(task.week, task.figures), {
+        turnMs: deadlines.llmScheduled,
         attempts: 2,
-        name: REVIEW_SCHEMA_NAME,
-        shape: reviewShape,
       });
       const written = { review: value.review, model };
       await ctx.runMutation(internal.signals.weeks.store, { recapId, attempt, written });

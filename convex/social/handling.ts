@@ -6,20 +6,18 @@ import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
-import { completeStructured } from "../providers/llm";
+import { completeStructured } from "../providers/structured";
 import { valueOf } from "../wallets/accounts";
 import { TOKENS, type Symbol } from "../wallets/tokens";
 import { settle } from "../wallets/waiting";
 import { endMention } from "./endings";
 import { isUnderWay, vTry, type vWanted } from "./execution";
 import { TRIES, TRY_MS } from "./mentions";
-import { INTENT_SCHEMA_NAME, intentMessages, intentShape } from "./prompts";
+import { intentQuestion } from "./prompts";
 import { vIntent, type Intent } from "./tables";
 
 /** One try of one mention: the model reads it, the guards judge, prices are asked for, one mutation opens the trade. */
 
-/** An intent is a few short fields. */
-const MAX_TOKENS = 400;
 /** Before the second try, the third, and so on. */
 const PAUSES_MS = [15 * SECOND, MINUTE, 2 * MINUTE];
 
@@ -33,7 +31,7 @@ export const carryOut = providerAction({
     const work = await ctx.runQuery(internal.social.handling.work, one);
     if (work === null) return null;
     try {
-      const intent = work.intent ?? (await readIntent(work.text));
+      const intent = work.intent ?? (await readIntent(ctx, work.text));
       const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
       if (wanted === null) return null;
       const prices = await pricesOf(ctx, wanted);
@@ -60,15 +58,9 @@ function outcomeOf(code: ErrorCode | undefined): Infer<typeof vOutcome> {
   return code === undefined || code === "upstream" ? "retry" : "failed";
 }
 
-async function readIntent(text: string): Promise<Intent> {
-  const { value } = await completeStructured({
-    messages: intentMessages(text),
-    maxTokens: MAX_TOKENS,
-    timeoutMs: deadlines.llmInteractive,
-    attempts: 1,
-    name: INTENT_SCHEMA_NAME,
-    shape: intentShape,
-  });
+async function readIntent(ctx: ActionCtx, text: string): Promise<Intent> {
+  const patience = { turnMs: deadlines.llmInteractive, attempts: 1 };
+  const { value } = await completeStructured(ctx, intentQuestion(text), patience);
   return value;
 }
 

@@ -51,6 +51,16 @@ export const speaksFor = internalQuery({
   handler: (ctx, { userId }) => mayActAs(ctx, userId ?? undefined),
 });
 
+/** Whether the caller's token is the one of the user whose `userId` they name; nobody's `userId` proves nothing. */
+export const provesToBe = internalQuery({
+  args: { userId: v.union(v.string(), v.null()) },
+  returns: v.boolean(),
+  handler: async (ctx, { userId }) => {
+    if (userId === null || (await ownerOf(ctx, userId)) === null) return false;
+    return mayActAs(ctx, userId);
+  },
+});
+
 /** The token identifier of the signed-in user who owns a `userId`, or `null`. */
 export const owner = internalQuery({
   args: { userId: v.string() },

@@ -137,11 +137,20 @@ function apart(one: Reported, other: Reported): number {
 
 /** Alerts since a moment (epoch ms), newest first, at most `MAX_LISTED`. */
 export async function alertsSince(ctx: QueryCtx, since: number): Promise<Doc<"whaleAlerts">[]> {
+  return latestAlerts(ctx, since, MAX_LISTED);
+}
+
+/** The same, at most `limit`. */
+export async function latestAlerts(
+  ctx: QueryCtx,
+  since: number,
+  limit: number,
+): Promise<Doc<"whaleAlerts">[]> {
   return ctx.db
     .query("whaleAlerts")
     .withIndex("by_detectedAt", (q) => q.gte("detectedAt", since))
     .order("desc")
-    .take(MAX_LISTED);
+    .take(limit);
 }
 
 /** Whether any look for whales has come to its end: before that, no alert says nothing. */

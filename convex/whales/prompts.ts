@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { extractJson } from "../lib/json";
-import { line, symbol, usd, word } from "../lib/shapes";
+import { readValue } from "../lib/answers/reading";
+import { line, symbol, usd } from "../lib/shapes";
 import type { Reported } from "./tables";
 
 /** What the agent is asked each hour, and how its answer is read. */
@@ -28,15 +29,12 @@ function quoted(words: readonly string[]): string {
 }
 
 const alertShape = z.object({
-  token: symbol.pipe(z.string().regex(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/)),
-  alertType: z.preprocess(
-    (value) => (typeof value === "string" ? value.trim().replace(/[\s-]+/g, "_") : value),
-    word(ALERT_TYPES),
-  ),
-  amount: usd.pipe(z.number().max(MAX_USD)),
-  direction: word(DIRECTIONS),
+  token: symbol.regex(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/),
+  alertType: z.enum(ALERT_TYPES),
+  amount: usd.max(MAX_USD),
+  direction: z.enum(DIRECTIONS),
   description: line(500),
-  txHash: z.unknown().optional(),
+  txHash: z.string().nullable(),
 });
 
 const answerShape = z.union([
@@ -59,8 +57,8 @@ export function readAnswer(response: string): ReadAnswer {
   if (!list.success) return { alerts: [], dropped: 0, note: "The agent's answer held no list of alerts" };
   const usable = list.data
     .flatMap((item) => {
-      const parsed = alertShape.safeParse(item);
-      return parsed.success ? [parsed.data] : [];
+      const read = readValue(alertShape, withTextHash(item));
+      return "value" in read ? [read.value] : [];
     })
     .toSorted((a, b) => b.amount - a.amount)
     .slice(0, MAX_ALERTS);
@@ -71,10 +69,15 @@ export function readAnswer(response: string): ReadAnswer {
   return { alerts, dropped: list.data.length - alerts.length, note: null };
 }
 
+/** An alert does not fall with a hash that is no text. */
+function withTextHash(item: unknown): unknown {
+  if (typeof item !== "object" || item === null || !("txHash" in item)) return item;
+  return typeof item.txHash === "string" ? item : { ...item, txHash: null };
+}
+
 /** A transaction's name on some chain, or nothing: an alert does not fall with a malformed one. */
-function hashOf(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  const hash = value.trim();
+function hashOf(value: string | null): string | undefined {
+  const hash = value?.trim() ?? "";
   if (HEX_HASH.test(hash)) return hash.toLowerCase();
   return BASE58_SIGNATURE.test(hash) ? hash : undefined;
 }

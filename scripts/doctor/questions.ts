@@ -2,10 +2,11 @@ import * as z from "zod";
 import { setting, type Variable } from "../../convex/lib/env";
 import { failureOf } from "../../convex/lib/errors";
 import { readJob } from "../../convex/providers/agentApi";
-import { complete, completeStructured, UnusableAnswer } from "../../convex/providers/llm";
+import { complete, UnusableAnswer } from "../../convex/providers/llm";
 import { botUsername } from "../../convex/providers/messenger";
 import { askSentiment } from "../../convex/providers/sentiment";
 import { requestQuote } from "../../convex/providers/swap";
+import { askStructured } from "../../convex/providers/structured";
 import { askTicker, TICKERS } from "../../convex/providers/tickers";
 import { swapAddress } from "../../convex/wallets/tokens";
 import { lastAnswer } from "./exchanges";
@@ -107,8 +108,7 @@ async function askGateway(): Promise<Finding> {
     messages: [
       {
         role: "user" as const,
-        content:
-          'Is water wet? Answer with JSON alone: {"answer": "yes" or "no", "confidence": a number from 0 to 100, "reason": one short sentence}.',
+        content: "Is water wet? Say how sure you are, from 0 to 100, and why in one short sentence.",
       },
     ],
     maxTokens: 600,
@@ -116,8 +116,24 @@ async function askGateway(): Promise<Finding> {
     attempts: 1,
   };
   const shape = z.object({ answer: z.enum(["yes", "no"]), confidence: z.number(), reason: z.string() });
+  let refusesSchemas = false;
+  const memory = {
+    refusesSchemas: () => Promise.resolve(false),
+    noteRefusal: () => {
+      refusesSchemas = true;
+      return Promise.resolve();
+    },
+  };
   try {
-    const { model, repaired } = await completeStructured({ ...prompt, name: "doctor", shape });
+    const question = { messages: prompt.messages, maxTokens: prompt.maxTokens, name: "doctor", shape };
+    const { model, repaired } = await askStructured(memory, question, { turnMs: PATIENCE_MS, attempts: 1 });
+    if (refusesSchemas) {
+      return warning(
+        subject,
+        `refuses a JSON schema, and answers as ${model} without one`,
+        `It works; an LLM_MODEL that takes response_format is more reliable (now ${setting("LLM_MODEL")}).`,
+      );
+    }
     if (!repaired) return good(subject, `answers in the shape it is asked for, as ${model}`);
     return warning(
       subject,

@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { operations, type Check } from "built:operations";
-import { asksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { withProgress, type Listener } from "./progress";
 import { INVALID_PARAMS, RpcError } from "./rpc";
 import { callService, ServiceError } from "./service";
@@ -24,7 +24,7 @@ export async function callTool(
   if (tool === undefined || operation === undefined) {
     throw new RpcError(INVALID_PARAMS, `There is no tool named ${name}`);
   }
-  if (newestTexts(input).some(asksForKey)) return declined(tool, input);
+  if (inputAsksForKey(input)) return declined(tool, input);
   const refusal = notATextIn(tool, operation.texts, input) ?? weakIdIn(tool, input);
   if (refusal !== null) return failed(refusal);
   return answered(tool, input, operation.check, surroundings);
@@ -112,15 +112,4 @@ function failed(text: string): CallToolResult {
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
-}
-
-/** Every text of the newest turn, however deep: what was said earlier in the conversation was answered then. */
-function newestTexts({ messages: _earlier, ...newest }: Input): string[] {
-  return textsOf(newest);
-}
-
-function textsOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(textsOf);
 }

@@ -210,6 +210,17 @@ describe("/ask", () => {
     }
   });
 
+  test("remembers what a linked user said before in their own chat", async () => {
+    const app = createBotApp();
+    await linkedUser(app, "alice");
+    await say(app, "/ask My favourite coin is SOL", { from: ALICE, ...LONG });
+    await say(app, "/ask How is my favourite?", { from: ALICE, ...LONG });
+    const heard = () => JSON.stringify(app.standins.sent("llm").at(-1)?.body);
+    expect(heard()).toContain("My favourite coin is SOL");
+    await say(app, "/ask And mine?", { from: 43, ...LONG });
+    expect(heard()).not.toContain("favourite");
+  });
+
   test("says so when the model fails or its key is missing", async () => {
     const app = createBotApp();
     app.standins.fail("llm", { mode: "status", status: 500 });

@@ -103,6 +103,7 @@ describe("POST /mcp/chat", () => {
     [{ mode: "html" }, "The LLM gateway sent an unusable answer"],
     [{ mode: "empty" }, "The LLM gateway sent an unusable answer"],
     [{ mode: "reply", content: "  " }, "The LLM gateway sent an unusable answer"],
+    [{ mode: "truncated" }, "The LLM gateway sent an answer that was cut off at its limit"],
     [{ mode: "hang" }, "The LLM gateway did not answer in time"],
   ] as const)("is 502 when the gateway fails: %o", async (fault, error) => {
     const app = createApp();

@@ -41,7 +41,6 @@ describe("a piece of text", () => {
 });
 
 test("a price in USD is one that anything can have", () => {
-  expect(usd.parse("$1,000.50")).toBe(1_000.5);
   expect([1e13, 1e16, 1e308, 0, -1].map((value) => usd.safeParse(value).success)).toEqual([
     ...[true, false, false],
     ...[false, false],

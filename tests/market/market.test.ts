@@ -98,7 +98,9 @@ describe("an LLM gateway that fails", () => {
     ["answers HTML", { mode: "html" }, "The LLM gateway sent an unusable answer"],
     ["answers garbage", { mode: "garbage" }, "The LLM gateway sent an unusable answer"],
     ["answers no choices", { mode: "empty" }, "The LLM gateway sent an unusable answer"],
-    ["answers truncated JSON", { mode: "truncated" }, "The LLM gateway sent an unusable answer"],
+    ["answers truncated JSON", { mode: "truncated" }, "an answer that was cut off at its limit"],
+    ["refuses to answer", { mode: "refusal" }, "The LLM gateway sent an unusable answer"],
+    ["answers nothing", { mode: "blank" }, "The LLM gateway sent an unusable answer"],
     ["breaks off", { mode: "half" }, "The LLM gateway"],
     ["hangs up", { mode: "drop" }, "The LLM gateway could not be reached"],
     [

@@ -63,7 +63,11 @@ test(
     answers.push(await get("/mcp/market?token=DOGE"));
     answers.push(await post("/mcp/research/start", { userId: USER }));
     await app.t
-      .withIdentity({ subject: "web-user", issuer: "https://auth.test", tokenIdentifier: "https://auth.test|web-user" })
+      .withIdentity({
+        subject: "web-user",
+        issuer: "https://auth.test",
+        tokenIdentifier: "https://auth.test|web-user",
+      })
       .mutation(api.users.profile.signIn, {});
     await app.pass(6 * 60 * 60_000);
     answers.push(await post("/mcp/research/stop", { userId: USER }));

@@ -160,6 +160,7 @@ describe("a transaction's hash", () => {
           shortSummary: expect.stringMatching(/^(🟢|🔴|🟡) /u),
           marketOutlook: expect.stringMatching(/^(bullish|bearish|neutral)$/),
           impacts: expect.any(Array),
+          sources: expect.any(Object),
         },
       },
     ]);

@@ -53,7 +53,7 @@ const EXPECTED: Record<string, [endpoint: string, required: string, fields: stri
   ],
   stop_research: ["POST /mcp/research/stop", "userId", "userId", "destructive idempotent"],
   get_research_status: ["GET /mcp/research/status", "userId", "userId", READ_STORED],
-  get_research_report: ["GET /mcp/research/report", "token", "token", READ_STORED],
+  get_research_report: ["GET /mcp/research/report", "", "jobId token", READ_STORED],
   connect_wallet: ["POST /mcp/defi/connect", "userId", "userId", "idempotent"],
   swap_tokens: [
     "POST /mcp/defi/swap",

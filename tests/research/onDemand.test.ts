@@ -82,6 +82,20 @@ describe("POST /mcp/research", () => {
     expect(collectedAt).toBeDefined();
   });
 
+  test("takes no reading of more than two hours ago for the present", async () => {
+    const app = createApp();
+    await app.post("/mcp/research", { token: "BTC" });
+    app.standins.fail("sentiment", { mode: "status", status: 401 });
+    const sentiment = async () => {
+      const { body } = await app.post("/mcp/research", { token: "BTC" });
+      return body.result;
+    };
+    await app.pass(110 * MINUTE, { cronsRun: false });
+    expect(await sentiment()).toMatchObject({ sources: { sentiment: { state: "earlier" } } });
+    await app.pass(20 * MINUTE, { cronsRun: false });
+    expect(await sentiment()).toMatchObject({ sources: { sentiment: { state: "missing", asOf: null } } });
+  });
+
   test("goes on without the sentiment key, and says that it is missing", async () => {
     const app = createApp({ env: { SENTIMENT_API_KEY: "" } });
     const { status, body } = await app.post("/mcp/research", {});

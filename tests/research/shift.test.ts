@@ -197,6 +197,11 @@ describe("a research shift", () => {
       })),
     );
 
+    const [row] = await app.rows("shifts");
+    const ofShift = await app.get(`/mcp/research/report?jobId=${row?._id}`);
+    expect([ofShift.status, ofShift.body.jobId]).toEqual([200, row?._id]);
+    expect((await app.get("/mcp/research/report?jobId=nonsense")).status).toBe(404);
+    expect((await app.get("/mcp/research/report")).body.error).toBe("token is required");
     const latest = await app.get("/mcp/research/report?token=sol");
     expect(latest.status).toBe(200);
     expect(latest.body).toMatchObject({

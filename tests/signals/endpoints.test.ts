@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
 import { charge } from "../../convex/lib/limits";
@@ -287,6 +287,16 @@ describe("/mcp/signals/recap", () => {
     app.standins.fail("llm", { mode: "slow", ms: 300 });
     const { body } = await app.get(`/mcp/signals/recap?userId=${ALICE}`);
     expect([body.review, body.messengerSent]).toEqual([null, true]);
+  });
+
+  test("before the day's signals are due speaks of the day before", async () => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    vi.setSystemTime(Date.UTC(2026, 0, 6, 3, 0));
+    const { body } = await app.get("/mcp/signals/recap");
+    expect([body.date, body.wins, body.losses]).toEqual(["2026-01-05", 1, 1]);
+    vi.setSystemTime(Date.UTC(2026, 0, 6, 8, 30));
+    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({ date: "2026-01-06", wins: 0 });
   });
 
   test("answers the figures without the gateway's key", async () => {

@@ -13,7 +13,10 @@ const chat = (standins: Standins, init: RequestInit = {}) =>
 const say = (standins: Standins, init: RequestInit = {}) =>
   post(standins, "/messenger/bot1:AAE/sendMessage", { chat_id: 1, text: "hi" }, init);
 
-const shaped = (name: string) => ({ type: "json_schema", json_schema: { name, schema: { type: "object" } } });
+const shaped = (name: string) => ({
+  type: "json_schema",
+  json_schema: { name, schema: { type: "object", properties: { review: { type: "string" } } } },
+});
 const user = [{ role: "user", content: "hi" }];
 
 test("faults apply in order, as often as told, and not after clearing", async () => {
@@ -38,7 +41,7 @@ test("a fault for one schema leaves the others alone", async () => {
   standins.fail("llm", { mode: "reply", content: "two", schema: "chat", times: 1 });
   const content = async (format?: unknown) =>
     (await complete(standins, user, format)).choices[0]?.message.content;
-  expect(await content(shaped("other"))).toBe("{}");
+  expect(await content(shaped("other"))).toMatch(/^\{"review":/);
   expect(await content(shaped("market_snapshot"))).toBe("one");
   expect(await content()).toBe("two");
   expect(await content()).not.toBe("two");
@@ -131,6 +134,43 @@ describe("one by one", () => {
     expect(() => {
       JSON.parse(answer.choices[0]?.message.content ?? "");
     }).toThrow(SyntaxError);
+  });
+
+  test("formatless: a schema beside the prompt is refused, the prompt alone is not", async () => {
+    const standins = standinsAt();
+    standins.fail("llm", { mode: "formatless" });
+    const body = { model: "m", messages: user, response_format: shaped("x") };
+    const refused = await post(standins, "/llm/v1/chat/completions", body);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: { message: expect.stringContaining("'response_format'"), param: "response_format" } },
+    ]);
+    expect((await complete(standins, user)).choices[0]?.finish_reason).toBe("stop");
+  });
+
+  test("refusal and blank: an answer without content", async () => {
+    const standins = standinsAt();
+    standins.fail("llm", { mode: "refusal", times: 1 });
+    standins.fail("llm", { mode: "blank", times: 1 });
+    const answers = [await (await chat(standins)).json(), await (await chat(standins)).json()];
+    const [refused, blank] = answers;
+    expect(refused).toMatchObject({
+      choices: [{ message: { content: null, refusal: expect.any(String) } }],
+    });
+    expect(blank).toMatchObject({ choices: [{ message: { content: null, refusal: null } }] });
+  });
+
+  test.each([
+    ["fenced", /^```json\n\{[^`]*\n```$/],
+    ["prose", /^Here is .*\n\n\{"review".*\}\n\nLet/],
+    ["otherCase", /^\{"REVIEW":/],
+    ["extraKeys", /^\{"note":"simulated","review":/],
+    ["wrapped", /^\{"result":\{"review"/],
+  ] as const)("style: %s", async (style, pattern) => {
+    const standins = standinsAt();
+    standins.fail("llm", { mode: "style", style });
+    const answer = await complete(standins, user, shaped("x"));
+    expect(answer.choices[0]?.message.content).toMatch(pattern);
   });
 
   test("half: the body breaks off with an error", async () => {

@@ -1,34 +1,27 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { marketShape, snapshotMessages, tokenAnswerShape, tokenMessages } from "../../convex/market/prompts";
-import { INTENT_SCHEMA_NAME, intentMessages, intentShape } from "../../convex/social/prompts";
+import { marketShape, snapshotQuestion, tokenAnswerShape, tokenQuestion } from "../../convex/market/prompts";
+import { onchainQuestion, onchainShape } from "../../convex/research/prompts";
+import { intentQuestion, intentShape } from "../../convex/social/prompts";
+import { formOf } from "../../convex/lib/answers/template";
+import { wireSchema } from "../../convex/lib/answers/schema";
 import { minimalValue } from "../../scripts/stack/standins/schemaValue";
 import { BASE, complete, get, post, standinsAt, START, structured } from "./support";
 
 const NOW = new Date(START).toISOString();
-const user = (content: string) => [{ role: "user", content }];
+const user = (content: string) => [{ role: "user" as const, content }];
 
 describe("market_snapshot", () => {
   test("fits the service's shape, without and with a focus", async () => {
     const standins = standinsAt();
-    const whole = await structured(
-      standins,
-      "market_snapshot",
-      marketShape(""),
-      snapshotMessages("", NOW, null),
-    );
+    const whole = await structured(standins, snapshotQuestion("", NOW, null));
     const figures = marketShape("").parse(JSON.parse(whole));
     expect(figures.trending).toHaveLength(10);
     expect(figures.top20).toHaveLength(20);
     expect(figures).not.toHaveProperty("focus");
     const shape = z.object({ focus: z.object({ symbol: z.string() }) });
     for (const focus of ["PEPE", "NOTLISTED", "A.B-1"]) {
-      const answer = await structured(
-        standins,
-        "market_snapshot",
-        marketShape(focus),
-        snapshotMessages(focus, NOW, null),
-      );
+      const answer = await structured(standins, snapshotQuestion(focus, NOW, null));
       marketShape(focus).parse(JSON.parse(answer));
       expect(shape.parse(JSON.parse(answer)).focus.symbol).toBe(focus);
     }
@@ -37,10 +30,13 @@ describe("market_snapshot", () => {
 
 describe("token_answer", () => {
   const ask = async (question: string) => {
-    const messages = tokenMessages(question, NOW, "Trending: ADA (+1 %)");
-    return tokenAnswerShape.parse(
-      JSON.parse(await structured(standinsAt(), "token_answer", tokenAnswerShape, messages)),
+    const context = { question, nowIso: NOW, live: null, market: "Trending: ADA (+1 %)" };
+    const asked = tokenQuestion(
+      context,
+      () => null,
+      () => null,
     );
+    return tokenAnswerShape.parse(JSON.parse(await structured(standinsAt(), asked)));
   };
 
   test.each([
@@ -65,9 +61,7 @@ describe("token_answer", () => {
 
 describe("trade_intent", () => {
   const read = async (text: string) =>
-    intentShape.parse(
-      JSON.parse(await structured(standinsAt(), INTENT_SCHEMA_NAME, intentShape, intentMessages(text))),
-    );
+    intentShape.parse(JSON.parse(await structured(standinsAt(), intentQuestion(text))));
 
   test("reads a plain order, and none where there is none", async () => {
     expect(await read("@bot buy $10 of ETH")).toMatchObject({ action: "buy", amount: "10", unit: "USD" });
@@ -83,24 +77,15 @@ describe("trade_intent", () => {
   });
 });
 
-test("onchain_signals follow the half hour and the focus", async () => {
-  const signal = z.object({
-    token: z.string(),
-    kind: z.enum(["whale_movement", "unusual_volume", "smart_money"]),
-    direction: z.enum(["bullish", "bearish", "neutral"]),
-    detail: z
-      .string()
-      .min(1)
-      .regex(/^[^{}]*$/),
-    amountUsd: z.number().positive().nullable(),
-  });
-  const shape = z.object({ summary: z.string().min(1), signals: z.array(signal).min(3).max(6) });
-  const ask = async (at: number, prompt: string) =>
-    shape.parse(JSON.parse(await structured(standinsAt(at), "onchain_signals", shape, user(prompt))));
-  const first = await ask(START, "Signals.");
-  expect(await ask(START, "Signals.")).toEqual(first);
-  expect(await ask(START + 30 * 60_000, "Signals.")).not.toEqual(first);
-  expect((await ask(START, "Signals.\nFocus token: WIF")).signals[0]?.token).toBe("WIF");
+test("on-chain signals follow the half hour and the focus", async () => {
+  const ask = async (at: number, focus: string) =>
+    onchainShape.parse(JSON.parse(await structured(standinsAt(at), onchainQuestion(focus, NOW))));
+  const first = await ask(START, "");
+  expect(first.signals.length).toBeGreaterThanOrEqual(3);
+  expect(JSON.stringify(first.signals.map(({ detail }) => detail))).not.toMatch(/[{}]/);
+  expect(await ask(START, "")).toEqual(first);
+  expect(await ask(START + 30 * 60_000, "")).not.toEqual(first);
+  expect((await ask(START, "WIF")).signals[0]?.token).toBe("WIF");
 });
 
 test("prose without a response format: a simulated assistant with live prices", async () => {
@@ -111,26 +96,95 @@ test("prose without a response format: a simulated assistant with live prices", 
   expect(text).toMatch(/Should I look at Solana\?.*Bitcoin at \$[\d,]+ .*Ethereum at \$.*Solana at \$/);
 });
 
-test("any other schema gets the smallest value that fits", async () => {
+describe("a question nobody has heard of", () => {
   const shape = z.object({
-    name: z.string().min(3),
+    name: z.string().min(3).describe("of whom"),
     kind: z.enum(["a", "b"]),
-    score: z.number().min(2),
-    count: z.int().positive(),
-    tags: z.array(z.string()).min(1),
+    score: z.number(),
+    count: z.int(),
+    tags: z.array(z.object({ tag: z.string() })),
     note: z.string().nullable(),
-    when: z.iso.datetime(),
-    extra: z.string().optional(),
+    part: z.object({ yes: z.boolean() }).nullable(),
   });
-  const answer = await structured(standinsAt(), "else", shape, user("x"));
-  expect(shape.parse(JSON.parse(answer))).not.toHaveProperty("extra");
-  const nested = {
-    $ref: "#/$defs/node",
-    $defs: { node: { type: "object", properties: {}, required: ["next"] } },
-  };
-  expect(minimalValue(nested)).toEqual({ next: null });
-  const mixed = { allOf: [{ type: "object", properties: { a: { const: 1 } }, required: ["a"] }] };
-  expect(minimalValue(mixed)).toEqual({ a: 1 });
+  const smallest = { name: "", kind: "a", score: 0, count: 0, tags: [], note: null, part: null };
+
+  test("gets the smallest value that fits its schema", async () => {
+    const answer = await structured(standinsAt(), { name: "else", messages: user("x"), maxTokens: 9, shape });
+    expect(JSON.parse(answer)).toEqual(smallest);
+    const nested = {
+      $ref: "#/$defs/node",
+      $defs: { node: { type: "object", properties: {}, required: ["next"] } },
+    };
+    expect(minimalValue(nested)).toEqual({ next: null });
+  });
+
+  test("or the form in its prompt, where no schema stands beside it", async () => {
+    const prompt = `Tell me.\n\n${formOf(wireSchema(shape))}`;
+    const { choices } = await complete(standinsAt(), user(prompt));
+    expect(JSON.parse(choices[0]?.message.content ?? "")).toEqual(smallest);
+  });
+
+  test("gets nothing of use for a part without a type", async () => {
+    const schema = {
+      type: "object",
+      properties: { summary: {}, signals: {} },
+      required: ["summary", "signals"],
+    };
+    const format = { type: "json_schema", json_schema: { name: "onchain_signals", schema } };
+    const { choices } = await complete(standinsAt(), user("Signals."), format);
+    expect(JSON.parse(choices[0]?.message.content ?? "")).toEqual({
+      summary: "unspecified",
+      signals: "unspecified",
+    });
+  });
+});
+
+describe("a schema that strict mode refuses is refused, in the gateway's words", () => {
+  const object = (properties: object, rest: object = {}) => ({
+    type: "object",
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+    ...rest,
+  });
+  const text = { type: "string" };
+
+  test.each([
+    [object({ a: {} }), "In context=('properties', 'a'), schema must have a 'type' key."],
+    [
+      object({ a: text }, { additionalProperties: true }),
+      "In context=(), 'additionalProperties' is required to be supplied and to be false.",
+    ],
+    [
+      object({ list: { type: "array", items: object({ a: text }, { required: [] }) } }),
+      "In context=('properties', 'list', 'items'), 'required' is required to be supplied and to be an array including every key in properties. Missing 'a'.",
+    ],
+    [
+      object({ a: { ...text, minLength: 1 } }),
+      "In context=('properties', 'a'), 'minLength' is not permitted.",
+    ],
+    [object({ a: { ...text, default: "" } }), "In context=('properties', 'a'), 'default' is not permitted."],
+    [
+      object({ a: { anyOf: [{ type: "number", maximum: 1 }, { type: "null" }] } }),
+      "In context=('properties', 'a', 'anyOf', 0), 'maximum' is not permitted.",
+    ],
+    [{ anyOf: [object({})] }, "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'."],
+  ])("%j", async (schema, problem) => {
+    const format = { type: "json_schema", json_schema: { name: "x", schema, strict: true } };
+    const body = { model: "m", messages: user("hi"), response_format: format };
+    const answer = await post(standinsAt(), "/llm/v1/chat/completions", body);
+    expect(answer.status).toBe(400);
+    const message = `Invalid schema for response_format 'x': ${problem}`;
+    expect(await answer.json()).toMatchObject({ error: { message, param: "response_format" } });
+  });
+});
+
+test("an answer that needs more tokens than it may have ends where they end", async () => {
+  const body = { model: "m", messages: user("Tell me about Bitcoin"), max_tokens: 5 };
+  const answer = await post(standinsAt(), "/llm/v1/chat/completions", body);
+  expect(await answer.json()).toMatchObject({
+    choices: [{ finish_reason: "length", message: { content: expect.stringMatching(/^.{20}$/) } }],
+  });
 });
 
 test("refuses what the gateway refuses", async () => {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createMarket } from "../../scripts/stack/standins/market";
 import { researchResult } from "../../scripts/stack/standins/research";
+import { synthesisQuestion } from "../../convex/research/prompts";
 import { countWords, demands, resultShape } from "../../convex/research/result";
 import { standinsAt, START, structured } from "./support";
 
@@ -45,9 +46,9 @@ test("keeps the contract for any seed, moment, focus and evidence", () => {
 });
 
 test("cites the evidence and names what is missing", async () => {
-  const answer = await structured(standinsAt(), "research_result", resultShape, [
-    { role: "user", content: prompt("SOL", `${EVIDENCE}\nMarket data: none could be collected.`) },
-  ]);
+  const evidence = `${EVIDENCE}\nMarket data: none could be collected.`;
+  const task = { occasion: "Interim report", focus: "SOL", nowIso: "now", evidence };
+  const answer = await structured(standinsAt(), synthesisQuestion(task));
   const { fullAnalysis } = resultShape.parse(JSON.parse(answer));
   expect(fullAnalysis).toContain("Whales sent coins to exchanges");
   expect(fullAnalysis).toContain("WIF and TAO");

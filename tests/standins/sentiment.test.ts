@@ -18,7 +18,7 @@ const responseShape = z.object({
 const bodyFor = (tool: Record<string, unknown>, question = "Mood?") => ({
   model: "grok-4.3",
   store: false,
-  max_output_tokens: 1_500,
+  max_output_tokens: 8_000,
   input: [
     { role: "system", content: "Answer with JSON." },
     { role: "user", content: question },

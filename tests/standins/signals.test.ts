@@ -1,13 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  dayReviewMessages,
-  proposalOf,
-  proposalShape,
-  REVIEW_SCHEMA_NAME,
-  reviewShape,
-  SIGNAL_SCHEMA_NAME,
-  signalMessages,
-} from "../../convex/signals/prompts";
+import { dayReviewQuestion, proposalShape, reviewShape, signalQuestion } from "../../convex/signals/prompts";
 import { problemsOf } from "../../convex/signals/rules";
 import { standinsAt, START, structured } from "./support";
 
@@ -25,11 +17,11 @@ test("the simulated model proposes signals that the rules take, the same for the
       return { hourEndsAt, priceUsd: close, source: "coinbase" };
     });
     const price = { priceUsd, source: "coinbase", observedAt: nowMs };
-    const messages = signalMessages({ token: "ETH", nowMs, price, closes, yesterday: [] });
-    const ask = () => structured(standins, SIGNAL_SCHEMA_NAME, proposalShape, messages);
+    const question = signalQuestion({ token: "ETH", nowMs, price, closes, yesterday: [] }, () => null);
+    const ask = () => structured(standins, question);
     const answer = await ask();
     expect(await ask()).toBe(answer);
-    const proposal = proposalOf(proposalShape.parse(JSON.parse(answer)));
+    const proposal = proposalShape.parse(JSON.parse(answer));
     expect(problemsOf(proposal, priceUsd)).toBeNull();
     seen.add(proposal.signal);
   }
@@ -37,12 +29,7 @@ test("the simulated model proposes signals that the rules take, the same for the
 });
 
 test("the simulated model reviews the figures it is given", async () => {
-  const answer = await structured(
-    standinsAt(),
-    REVIEW_SCHEMA_NAME,
-    reviewShape,
-    dayReviewMessages("2026-01-05", []),
-  );
+  const answer = await structured(standinsAt(), dayReviewQuestion("2026-01-05", []));
   expect(reviewShape.parse(JSON.parse(answer)).review).toContain(
     "0 won, 0 lost and 0 expired, for +0.00% in all",
   );

@@ -2,6 +2,8 @@
 
 import { expect } from "vitest";
 import * as z from "zod";
+import { wireSchema } from "../../convex/lib/answers/schema";
+import type { Question } from "../../convex/providers/structured";
 import { createStandins, type Standins } from "../../scripts/stack/standins/index";
 
 export const BASE = "http://providers.test";
@@ -44,7 +46,7 @@ export async function complete(standins: Standins, messages: Message[], format?:
   const response = await post(standins, "/llm/v1/chat/completions", {
     model: "claude-haiku-4.5",
     messages,
-    max_tokens: 100,
+    max_tokens: 4_000,
     stream: false,
     ...(format === undefined ? {} : { response_format: format }),
   });
@@ -52,10 +54,10 @@ export async function complete(standins: Standins, messages: Message[], format?:
   return completion.parse(await response.json());
 }
 
-/** Asks for a JSON value as the service does, and returns the raw text of the answer. */
-export async function structured(standins: Standins, name: string, shape: z.ZodType, messages: Message[]) {
-  const schema = z.toJSONSchema(shape, { io: "output", unrepresentable: "any" });
-  const format = { type: "json_schema", json_schema: { name, schema, strict: true } };
+/** Asks a question with its schema as the service does, and returns the raw text of the answer. */
+export async function structured<Shape extends z.ZodType>(standins: Standins, question: Question<Shape>) {
+  const { name, shape, messages } = question;
+  const format = { type: "json_schema", json_schema: { name, schema: wireSchema(shape), strict: true } };
   const { choices } = await complete(standins, messages, format);
   return choices[0]?.message.content ?? "";
 }

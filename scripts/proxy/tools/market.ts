@@ -107,6 +107,7 @@ const getTokenData = tool({
     token: null,
     answer: SECURITY_MESSAGE,
     model: "none",
+    priceSource: null,
     fetchedAt: new Date().toISOString(),
   }),
 });

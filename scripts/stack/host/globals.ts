@@ -111,7 +111,7 @@ function installRandom(): void {
   randomInstalled = true;
   const seeded = () => executions.getStore()?.frozen?.random;
   Math.random = () => (seeded() ?? random)();
-  const fill = (array: ArrayBufferView): ArrayBufferView => {
+  const fill = (array: ArrayBufferView<ArrayBuffer>): ArrayBufferView => {
     const source = seeded();
     if (source === undefined) return getRandomValues(array);
     const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);

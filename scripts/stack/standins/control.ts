@@ -1,6 +1,7 @@
 /** Part of the stand-ins for local use: the faults a stand-in can be told to show, and which request gets which. */
 
 import * as z from "zod";
+import { STYLES } from "./styles";
 
 export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap", "tickers"] as const;
 export type Provider = (typeof PROVIDERS)[number];
@@ -48,6 +49,14 @@ const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("drop"), ...limits }),
   /** The model's content, or the response of the agent's job, is this text. */
   z.strictObject({ mode: z.literal("reply"), content: z.string(), ...limits }),
+  /** The gateway knows no schemas beside the prompt: it refuses requests with one, and takes the others. */
+  z.strictObject({ mode: z.literal("formatless"), ...limits }),
+  /** The right value, written as some models write it. */
+  z.strictObject({ mode: z.literal("style"), style: z.enum(STYLES), ...limits }),
+  /** The model refuses to answer. */
+  z.strictObject({ mode: z.literal("refusal"), ...limits }),
+  /** The model's content is null. */
+  z.strictObject({ mode: z.literal("blank"), ...limits }),
   /** The sentiment model answers without a search. */
   z.strictObject({ mode: z.literal("uncited"), ...limits }),
   /** The agent takes the prompt, and its job fails. */
@@ -63,12 +72,21 @@ const MODELS: readonly Provider[] = ["llm", "sentiment"];
 const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
   truncated: MODELS,
   reply: [...MODELS, "agent"],
+  formatless: ["llm"],
+  style: MODELS,
+  refusal: ["llm"],
+  blank: ["llm"],
   uncited: ["sentiment"],
   fails: ["agent"],
   never: ["agent"],
 };
 
-type About = { schema?: string | undefined; ticker?: Ticker | undefined };
+type About = {
+  schema?: string | undefined;
+  ticker?: Ticker | undefined;
+  /** Whether a schema stands beside the prompt. */
+  isFormatted?: boolean;
+};
 
 export type Faults = {
   /** @throws TypeError for a fault this provider cannot show. */
@@ -99,12 +117,13 @@ export function createFaults(): Faults {
       if (provider === undefined) queues.clear();
       else queues.delete(provider);
     },
-    take: (provider, { schema, ticker }) => {
+    take: (provider, { schema, ticker, isFormatted = false }) => {
       const found = queues
         .get(provider)
         ?.find(
           ({ fault, left }) =>
             left > 0 &&
+            (fault.mode !== "formatless" || isFormatted) &&
             (fault.schema === undefined || fault.schema === schema) &&
             (fault.ticker === undefined || fault.ticker === ticker),
         );

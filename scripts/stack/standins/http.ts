@@ -46,6 +46,8 @@ export function problemOf(error: z.ZodError): string {
 }
 
 /** Language models are billed by tokens of about four characters. */
+export const CHARACTERS_PER_TOKEN = 4;
+
 export function tokensOf(text: string): number {
-  return Math.ceil(text.length / 4);
+  return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { createAgentApi } from "./agentApi";
 import { CHAT, control, createFaults, PROVIDERS, type Fault, type Provider } from "./control";
 import { json, parseJson, problemOf, type Call } from "./http";
-import { createLlm, schemaOf } from "./llm";
+import { createLlm, isFormatted, schemaOf } from "./llm";
 import { createMarket, type Market } from "./market";
 import { createMessenger } from "./messenger";
 import { createRecords, type Sent } from "./records";
@@ -106,7 +106,11 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       const { method, path } = call;
       records.request(provider, { method, path, ...query, body, at: now(), ...named });
     }
-    const about = { schema: schema === null ? CHAT : schema, ticker: tickerOf(call.path) };
+    const about = {
+      schema: schema === null ? CHAT : schema,
+      ticker: tickerOf(call.path),
+      isFormatted: isFormatted(body),
+    };
     const fault = faults.take(provider, about);
     if (fault?.mode === "status") return refusal(provider, fault, call);
     await delay(fault, signal);

@@ -2,10 +2,12 @@
 
 import * as z from "zod";
 import type { Fault } from "./control";
-import { bearer, json, parseJson, problemOf, tokensOf, type Call } from "./http";
-import { contentFor, type Prompted } from "./llmContent";
+import { bearer, CHARACTERS_PER_TOKEN, json, parseJson, problemOf, tokensOf, type Call } from "./http";
+import { answerTo, type Prompted, type Scene } from "./llmContent";
 import type { Market } from "./market";
 import { hash } from "./random";
+import { schemaProblem } from "./strictSchema";
+import { styled } from "./styles";
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 
@@ -49,16 +51,18 @@ export function createLlm(options: { seed: string; now: () => number; market: Ma
     const parsed = requestShape.safeParse(parseJson(call.body));
     if (!parsed.success) return refuse(400, problemOf(parsed.error));
     const at = options.now();
+    const refused = formatProblem(parsed.data, fault);
+    if (refused !== null) return refuse(400, refused, null, "response_format");
     const prompted = promptOf(parsed.data);
-    const whole = fault?.mode === "reply" ? fault.content : contentFor(prompted, { ...options, at });
-    const cut = fault?.mode === "truncated";
-    const content = cut ? whole.slice(0, Math.ceil(whole.length / 2)) : whole;
-    const choice = {
-      index: 0,
-      message: { role: "assistant", content, refusal: null },
-      logprobs: null,
-      finish_reason: cut ? "length" : "stop",
-    };
+    const whole = contentOf(prompted, fault, { ...options, at });
+    const room = roomOf(parsed.data, fault, whole);
+    const isCut = whole.length > room;
+    const content = whole.slice(0, room);
+    const message =
+      fault?.mode === "refusal"
+        ? { role: "assistant", content: null, refusal: "I'm sorry, but I can't help with that." }
+        : { role: "assistant", content: fault?.mode === "blank" ? null : content, refusal: null };
+    const choice = { index: 0, message, logprobs: null, finish_reason: isCut ? "length" : "stop" };
     const promptTokens = tokensOf(prompted.messages.map((message) => message.content).join("\n"));
     const completionTokens = tokensOf(content);
     return json({
@@ -103,23 +107,58 @@ export function schemaOf(body: unknown): string | null | undefined {
   return format?.type === "json_schema" ? format.json_schema.name : null;
 }
 
-export function llmError(message: string, code: string | null = null): unknown {
-  return { error: { message, type: "invalid_request_error", param: null, code } };
+/** Whether a schema stands beside the prompt. */
+export function isFormatted(body: unknown): boolean {
+  return typeof schemaOf(body) === "string";
 }
 
-function refuse(status: number, message: string, code: string | null = null): Response {
-  return json(llmError(message, code), status);
+export function llmError(message: string, code: string | null = null, param: string | null = null): unknown {
+  return { error: { message, type: "invalid_request_error", param, code } };
 }
 
-function promptOf({ messages, response_format: format }: z.infer<typeof requestShape>): Prompted {
+function refuse(status: number, message: string, code: string | null = null, param: string | null = null) {
+  return json(llmError(message, code, param), status);
+}
+
+type Request = z.infer<typeof requestShape>;
+
+/** What is wrong with the form that was asked for, in the gateway's words; `null` when it is followed. */
+function formatProblem(
+  { messages, response_format: format }: Request,
+  fault: Fault | undefined,
+): string | null {
+  if (format?.type === "json_object" && !/json/i.test(JSON.stringify(messages))) {
+    return "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.";
+  }
+  if (format?.type !== "json_schema") return null;
+  if (fault?.mode === "formatless") {
+    return "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.";
+  }
+  const { name, schema, strict } = format.json_schema;
+  return strict === true ? schemaProblem(name, schema) : null;
+}
+
+function contentOf(prompted: Prompted, fault: Fault | undefined, scene: Scene): string {
+  if (fault?.mode === "reply") return fault.content;
+  const answer = answerTo(prompted, scene);
+  if ("prose" in answer) return answer.prose;
+  return fault?.mode === "style" ? styled(answer.value, fault.style) : JSON.stringify(answer.value);
+}
+
+/** How many characters of an answer fit into the tokens that it may have. */
+function roomOf(request: Request, fault: Fault | undefined, whole: string): number {
+  const tokens = request.max_completion_tokens ?? request.max_tokens ?? Infinity;
+  const room = tokens * CHARACTERS_PER_TOKEN;
+  return fault?.mode === "truncated" ? Math.min(room, Math.ceil(whole.length / 2)) : room;
+}
+
+function promptOf({ messages, response_format: format }: Request): Prompted {
   return {
     messages: messages.map(({ role, content }) => ({
       role,
       content: typeof content === "string" ? content : (content ?? []).map(({ text }) => text ?? "").join(""),
     })),
     json: format?.type === "json_schema" || format?.type === "json_object",
-    ...(format?.type === "json_schema"
-      ? { schemaName: format.json_schema.name, schema: format.json_schema.schema ?? {} }
-      : {}),
+    ...(format?.type === "json_schema" ? { schema: format.json_schema.schema ?? {} } : {}),
   };
 }

@@ -1,11 +1,12 @@
 /** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
 
+import { conforming, isRecord } from "./conforming";
+import { formIn } from "./form";
 import { signalReview, tradingSignal } from "./llmSignals";
 import type { Coin, Market } from "./market";
 import { onchainSignals } from "./onchain";
 import { random } from "./random";
 import { researchResult } from "./research";
-import { minimalValue } from "./schemaValue";
 import { tradeIntent } from "./tradeIntent";
 import { bigUsd, percent, usd } from "./words";
 
@@ -13,39 +14,50 @@ export type Prompted = {
   messages: { role: string; content: string }[];
   /** Whether JSON was asked for. */
   json: boolean;
-  schemaName?: string;
+  /** The schema that was sent beside the prompt. */
   schema?: Record<string, unknown>;
 };
 
 /** The moment and the market an answer is made from. */
 export type Scene = { seed: string; market: Market; at: number };
 
-export function contentFor(prompted: Prompted, scene: Scene): string {
-  if (!prompted.json) return chatAnswer(prompted, scene);
-  return JSON.stringify(valueFor(prompted, scene));
+/** What the model says: prose, or a value in the form that schema or prompt ask for. */
+export function answerTo(prompted: Prompted, scene: Scene): { prose: string } | { value: unknown } {
+  const schema = prompted.schema ?? formIn(prompted.messages.map(({ content }) => content));
+  if (schema !== undefined) return { value: conforming(knowledge(schema, prompted, scene), schema) };
+  const prose = chatAnswer(prompted, scene);
+  return prompted.json ? { value: { answer: prose } } : { prose };
 }
 
-function valueFor(prompted: Prompted, scene: Scene): unknown {
-  switch (prompted.schemaName) {
-    case "market_snapshot":
-      return marketSnapshot(prompted, scene);
-    case "token_answer":
-      return tokenAnswer(userMessage(prompted, "Question:"), scene);
-    case "onchain_signals":
-      return onchainSignals(userMessage(prompted, "Focus token:"), scene);
-    case "research_result":
-      return researchResult(userMessage(prompted, "Evidence:"), scene);
-    case "trade_intent":
-      return tradeIntent(userMessage(prompted, "Post: "));
-    case "trading_signal":
-      return tradingSignal(userMessage(prompted, "Live price:"), scene);
-    case "signal_review":
-      return signalReview(userMessage(prompted, "Review of the"), scene);
-    case undefined:
-      return { answer: chatAnswer(prompted, scene) };
-    default:
-      return minimalValue(prompted.schema ?? {});
-  }
+type Topic = { about: readonly string[]; tell: (prompted: Prompted, scene: Scene) => unknown };
+
+/** What the model can talk about: it knows a question by what is asked for. */
+const TOPICS: readonly Topic[] = [
+  { about: ["keyPrices", "trending", "top20"], tell: marketSnapshot },
+  { about: ["token", "answer"], tell: (asked, scene) => tokenAnswer(userMessage(asked, "Question:"), scene) },
+  {
+    about: ["summary", "signals"],
+    tell: (asked, scene) => onchainSignals(userMessage(asked, "Focus token:"), scene),
+  },
+  {
+    about: ["fullAnalysis", "shortSummary", "marketOutlook", "impacts"],
+    tell: (asked, scene) => researchResult(userMessage(asked, "Evidence:"), scene),
+  },
+  {
+    about: ["action", "fromToken", "toToken", "amount"],
+    tell: (asked) => tradeIntent(userMessage(asked, "Post: ")),
+  },
+  {
+    about: ["signal", "entry", "tp1", "sl"],
+    tell: (asked, scene) => tradingSignal(userMessage(asked, "Live price:"), scene),
+  },
+  { about: ["review"], tell: (asked, scene) => signalReview(userMessage(asked, "Review of the"), scene) },
+];
+
+function knowledge(schema: Record<string, unknown>, prompted: Prompted, scene: Scene): unknown {
+  const asked = isRecord(schema["properties"]) ? Object.keys(schema["properties"]) : [];
+  const known = TOPICS.find(({ about }) => about.every((name) => asked.includes(name)));
+  return known?.tell(prompted, scene);
 }
 
 /** The first user message that holds the marker (a repair turn adds further ones), else the first of all. */
@@ -72,16 +84,10 @@ function marketSnapshot(prompted: Prompted, { market, at }: Scene): unknown {
       marketCap,
     })),
   };
-  if (!hasProperty(prompted.schema, "focus")) return snapshot;
   const named = /\bthe token \$?([A-Za-z0-9][A-Za-z0-9.$-]{0,23})/.exec(
     userMessage(prompted, "the token "),
   )?.[1];
   return { ...snapshot, focus: named === undefined ? null : market.coin(named.replace(/\.+$/, ""), at) };
-}
-
-function hasProperty(schema: Record<string, unknown> | undefined, name: string): boolean {
-  const properties = schema?.["properties"];
-  return typeof properties === "object" && properties !== null && name in properties;
 }
 
 function tokenAnswer(prompt: string, { market, at }: Scene): unknown {

@@ -1,10 +1,13 @@
 /** A stand-in for the social sentiment model's Responses API with its search tool, for local use. */
 
 import * as z from "zod";
+import { conforming } from "./conforming";
 import type { Fault } from "./control";
-import { bearer, json, parseJson, problemOf, tokensOf, type Call } from "./http";
+import { formIn } from "./form";
+import { bearer, CHARACTERS_PER_TOKEN, json, parseJson, problemOf, tokensOf, type Call } from "./http";
 import { outlookOf, type Coin, type Market, type Outlook } from "./market";
 import { hash, random, type Random } from "./random";
+import { styled } from "./styles";
 import { focusToken } from "./words";
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
@@ -16,6 +19,7 @@ const requestShape = z.looseObject({
     z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(part)]) })).min(1),
   ]),
   max_output_tokens: z.int().positive().nullish(),
+  reasoning: z.looseObject({ effort: z.enum(["low", "medium", "high", "xhigh"]).nullish() }).nullish(),
   store: z.boolean().nullish(),
   tools: z
     .array(
@@ -41,15 +45,13 @@ export function createSentiment(options: { seed: string; now: () => number; mark
     const request = parsed.data;
     const at = options.now();
     const prompt = promptOf(request);
-    const whole =
-      fault?.mode === "reply"
-        ? fault.content
-        : JSON.stringify(moods(prompt, options.seed, options.market, at));
-    const cut = fault?.mode === "truncated";
-    const text = cut ? whole.slice(0, Math.ceil(whole.length / 2)) : whole;
+    const whole = contentOf(prompt, fault, moods(prompt, options.seed, options.market, at));
+    const room = roomOf(request, fault, whole);
+    const cut = whole.length > room;
+    const text = whole.slice(0, room);
     const searched = fault?.mode !== "uncited" && searches(request);
     const id = hash(`${at} ${call.body}`).toString(16);
-    const [inputTokens, outputTokens] = [tokensOf(prompt), tokensOf(text)];
+    const [inputTokens, outputTokens] = [tokensOf(prompt), REASONING_TOKENS + tokensOf(text)];
     return json({
       id: `resp_${id}`,
       object: "response",
@@ -63,6 +65,7 @@ export function createSentiment(options: { seed: string; now: () => number; mark
         input_tokens: inputTokens,
         output_tokens: outputTokens,
         total_tokens: inputTokens + outputTokens,
+        output_tokens_details: { reasoning_tokens: REASONING_TOKENS },
         num_sources_used: searched ? sources(id).length : 0,
         num_server_side_tools_used: searched ? 1 : 0,
       },
@@ -84,6 +87,23 @@ export function createSentiment(options: { seed: string; now: () => number; mark
       return call.method === "POST" ? respond(call, fault) : refuse(405, "method-not-allowed", "Use POST");
     },
   };
+}
+
+/** What the model thinks before it writes: it counts against the limit of the answer. */
+const REASONING_TOKENS = 2_400;
+
+/** How many characters of the answer fit into what thinking leaves of the limit. */
+function roomOf(request: Request, fault: Fault | undefined, whole: string): number {
+  const tokens = Math.max(0, (request.max_output_tokens ?? Infinity) - REASONING_TOKENS);
+  const room = tokens * CHARACTERS_PER_TOKEN;
+  return fault?.mode === "truncated" ? Math.min(room, Math.ceil(whole.length / 2)) : room;
+}
+
+function contentOf(prompt: string, fault: Fault | undefined, known: unknown): string {
+  if (fault?.mode === "reply") return fault.content;
+  const form = formIn([prompt]);
+  const value = form === undefined ? known : conforming(known, form);
+  return fault?.mode === "style" ? styled(value, fault.style) : JSON.stringify(value);
 }
 
 export function sentimentError(code: string, error: string): unknown {
@@ -139,16 +159,18 @@ function output(id: string, text: string, searched: boolean): unknown[] {
     start_index: 0,
     end_index: Math.min(4, text.length),
   }));
+  const message = {
+    type: "message",
+    id: `msg_${id}`,
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text, logprobs: null, annotations: searched ? annotations : [] }],
+  };
   return [
     { type: "reasoning", id: `rs_${id}`, status: "completed", summary: [] },
     ...(searched ? [search] : []),
-    {
-      type: "message",
-      id: `msg_${id}`,
-      role: "assistant",
-      status: "completed",
-      content: [{ type: "output_text", text, logprobs: null, annotations: searched ? annotations : [] }],
-    },
+    // Cut off while it was thinking, it has written nothing.
+    ...(text === "" ? [] : [message]),
   ];
 }
 

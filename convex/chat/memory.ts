@@ -1,0 +1,73 @@
+import { v } from "convex/values";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { SECURITY_MESSAGE } from "../lib/keyRequests";
+import { DAY } from "../lib/time";
+import { exchangesOf, recordRun, startedWith } from "../runs/model";
+import { lastTurns, vTurn, type Turn } from "./turns";
+
+/** What an agent remembers of a user: the exchanges of the last day, kept among the user's runs. */
+
+const REMEMBERED_MS = DAY;
+const EXCHANGES = 6;
+/** Part of the price of every run, so that less is passed on than a client may send. */
+const REMEMBERED_CHARS = 8_000;
+const TITLE_LENGTH = 80;
+
+/** The turns an agent goes on from, oldest first. A refusal to show a key is none. */
+export async function rememberedTurns(
+  ctx: QueryCtx,
+  userId: string,
+  agentId: string,
+  now: number,
+): Promise<Turn[]> {
+  const since = now - REMEMBERED_MS;
+  const exchanges = await exchangesOf(ctx, { userId, agentId, since, limit: EXCHANGES });
+  const turns = exchanges
+    .filter(({ answer }) => answer !== SECURITY_MESSAGE)
+    .flatMap(({ question, answer }): Turn[] => [
+      { role: "user", content: question },
+      { role: "assistant", content: answer },
+    ]);
+  return lastTurns(turns, REMEMBERED_CHARS);
+}
+
+export const turns = internalQuery({
+  args: { userId: v.string(), agentId: v.string() },
+  returns: v.array(vTurn),
+  handler: (ctx, { userId, agentId }) => rememberedTurns(ctx, userId, agentId, Date.now()),
+});
+
+/** Keeps an exchange that was not a run of the web application, once per key: it cost no credits. */
+export const keep = internalMutation({
+  args: {
+    userId: v.string(),
+    agentId: v.string(),
+    question: v.string(),
+    reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
+    key: v.string(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { userId, agentId, question, reply, key }) => {
+    if ((await startedWith(ctx, userId, key)) !== null) return null;
+    const now = Date.now();
+    await recordRun(ctx, {
+      userId,
+      agentId,
+      title: titleOf(question),
+      status: "completed",
+      startedAt: now,
+      finishedAt: now,
+      question,
+      ...reply,
+      credits: 0,
+      idempotencyKey: key,
+    });
+    return null;
+  },
+});
+
+/** The beginning of a question, no character cut in two. */
+export function titleOf(question: string): string {
+  if (question.length <= TITLE_LENGTH) return question;
+  return `${question.slice(0, TITLE_LENGTH - 1).replace(/\p{Surrogate}$/u, "")}…`;
+}

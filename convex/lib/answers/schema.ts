@@ -1,0 +1,77 @@
+import * as z from "zod";
+
+/**
+ * A shape as a model is told it: a JSON schema that strict structured outputs take (every part typed, every property
+ * required, nothing else allowed, no keyword beyond these). Limits of length, range and pattern are not among them: they
+ * are checked when the answer is read.
+ */
+export type WireSchema = ObjectSchema | ArraySchema | WordSchema | PlainSchema | NullableSchema;
+
+type Described = { description?: string };
+export type ObjectSchema = Described & {
+  type: "object";
+  properties: Record<string, WireSchema>;
+  required: string[];
+  additionalProperties: false;
+};
+type ArraySchema = Described & { type: "array"; items: WireSchema };
+type WordSchema = Described & { type: "string"; enum: string[] };
+type PlainSchema = Described & { type: "string" | "number" | "integer" | "boolean" };
+type NullableSchema = Described & { anyOf: [WireSchema, { type: "null" }] };
+
+const keywords = z.object({
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  properties: z.record(z.string(), z.unknown()).optional(),
+  items: z.unknown().optional(),
+  anyOf: z.array(z.unknown()).optional(),
+  enum: z.array(z.string()).optional(),
+  description: z.string().optional(),
+});
+
+/** @throws Error for a shape of which some part cannot be told: a transformation, a default, a union, a record. */
+export function wireSchema(shape: z.ZodType): ObjectSchema {
+  const schema = schemaOf(z.toJSONSchema(shape, { io: "output" }));
+  if (!("type" in schema) || schema.type !== "object") throw new Error("A model is asked for an object");
+  return schema;
+}
+
+function schemaOf(json: unknown): WireSchema {
+  const { type, properties, items, anyOf, enum: words, description } = keywords.parse(json);
+  const described: Described = description === undefined ? {} : { description };
+  if (anyOf !== undefined) {
+    const [inner, none, ...others] = anyOf;
+    if (others.length > 0 || keywords.parse(none).type !== "null")
+      throw new Error("A model is told no unions");
+    return { ...described, anyOf: [schemaOf(inner), { type: "null" }] };
+  }
+  if (Array.isArray(type)) {
+    const [inner, none, ...others] = type;
+    if (inner === undefined || none !== "null" || others.length > 0)
+      throw new Error("A model is told no unions");
+    return { ...described, anyOf: [schemaOf({ type: inner }), { type: "null" }] };
+  }
+  switch (type) {
+    case "object": {
+      if (properties === undefined) throw new Error("A model is told the keys of an object");
+      const entries = Object.entries(properties).map(([name, part]) => [name, schemaOf(part)] as const);
+      const required = entries.map(([name]) => name);
+      return {
+        ...described,
+        type,
+        properties: Object.fromEntries(entries),
+        required,
+        additionalProperties: false,
+      };
+    }
+    case "array":
+      return { ...described, type, items: schemaOf(items) };
+    case "string":
+      return words === undefined ? { ...described, type } : { ...described, type, enum: words };
+    case "number":
+    case "integer":
+    case "boolean":
+      return { ...described, type };
+    default:
+      throw new Error("A part of the shape has no type that a model can be told");
+  }
+}

@@ -1,0 +1,73 @@
+import type * as z from "zod";
+import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
+import type { Question } from "../../convex/providers/structured";
+import { onchainQuestion, synthesisQuestion } from "../../convex/research/prompts";
+import { dayReviewQuestion, signalQuestion, weekReviewQuestion } from "../../convex/signals/prompts";
+import { problemsOf } from "../../convex/signals/rules";
+import { intentQuestion } from "../../convex/social/prompts";
+import type { Market } from "../stack/standins/market";
+
+/** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
+
+export type Ask<Shape extends z.ZodType> = (at: number, market: Market) => Question<Shape>;
+
+const iso = (at: number) => new Date(at).toISOString();
+
+const EVIDENCE = [
+  "Market as of now: Bitcoin $104500 (+1 %)",
+  "Social sentiment at 2026-01-05T09:00:00.000Z: calm",
+  "On-chain signals: none could be collected.",
+].join("\n");
+
+const NO_WEEK = {
+  days: {},
+  wins: 0,
+  losses: 0,
+  expired: 0,
+  pending: 0,
+  winrate: null,
+  totalPnlPercent: 0,
+  averagePnlPercent: null,
+  bestPnlPercent: null,
+  worstPnlPercent: null,
+};
+
+/** Calls `use` with each question in turn, by its name in the service. */
+export async function questions(
+  use: <Shape extends z.ZodType>(name: string, ask: Ask<Shape>) => Promise<void>,
+): Promise<void> {
+  await use("market", (at) => snapshotQuestion("", iso(at), null));
+  await use("market with a focus", (at) => snapshotQuestion("SOL", iso(at), "BTC 100000 USD"));
+  await use("token", (at) =>
+    tokenQuestion(
+      { question: "How is SOL doing?", nowIso: iso(at), live: null, market: null },
+      () => null,
+      () => null,
+    ),
+  );
+  await use("on-chain signals", (at) => onchainQuestion("ETH", iso(at)));
+  await use("research", (at) =>
+    synthesisQuestion({ occasion: "Final report", focus: "BTC", nowIso: iso(at), evidence: EVIDENCE }),
+  );
+  await use("trade intent", (at) =>
+    intentQuestion(
+      at % 2 === 0
+        ? "@bot buy 10 USD of ETH"
+        : "@bot send 5 USDC to 0x1111111111111111111111111111111111111111",
+    ),
+  );
+  await use("trading signal", (at, market) => {
+    const priceUsd = market.coin("BTC", at).price;
+    const closes = [3, 2, 1].map((hours) => ({
+      hourEndsAt: at - hours * 3_600_000,
+      priceUsd: market.coin("BTC", at - hours * 3_600_000).price,
+      source: "coinbase",
+    }));
+    const price = { priceUsd, source: "coinbase", observedAt: at };
+    return signalQuestion({ token: "BTC", nowMs: at, price, closes, yesterday: [] }, (proposal) =>
+      problemsOf(proposal, priceUsd),
+    );
+  });
+  await use("day's review", (at) => dayReviewQuestion(iso(at).slice(0, 10), []));
+  await use("week's review", (at) => weekReviewQuestion(iso(at).slice(0, 10), NO_WEEK));
+}

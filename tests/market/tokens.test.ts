@@ -1,0 +1,63 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { closeApp, createApp, type App } from "../support/app";
+
+/** `/mcp/token`: what a model says of a token is held against the sources of prices. */
+
+afterEach(closeApp);
+
+const requestShape = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
+const asked = (app: App) => app.standins.sent("llm").map(({ body }) => requestShape.parse(body).messages);
+
+const figures = (symbol: string, price: number) => ({
+  symbol,
+  name: symbol,
+  price,
+  change24h: 1,
+  marketCap: null,
+  volume24h: null,
+});
+const says = (token: unknown, answer: string) => JSON.stringify({ token, answer });
+
+describe("a token's price", () => {
+  test("is the source's, with its name and its own time; the model is told the live prices", async () => {
+    const app = createApp();
+    const { body } = await app.get("/mcp/token?question=BTC");
+    expect(body).toMatchObject({ token: { symbol: "BTC" }, priceSource: "coinbase" });
+    const [board] = await app.rows("quoteBoards");
+    const quote = board?.sources[0]?.quotes.find(({ symbol }) => symbol === "BTC");
+    expect(body.token).toMatchObject({ price: quote?.usd });
+    expect(body.fetchedAt).toBe(new Date(quote?.observedAt ?? 0).toISOString());
+    expect(asked(app)[0]?.at(-1)?.content).toMatch(/Live prices.*BTC [\d.]+ USD/);
+  });
+
+  test("that is invented is sent back, and replaced with what was said of it when the model insists", async () => {
+    const app = createApp();
+    const content = says(figures("BTC", 42_000), "Bitcoin is at 42,000 USD.");
+    app.standins.fail("llm", { mode: "reply", content, times: 1 });
+    const mended = await app.get("/mcp/token?question=BTC");
+    expect(asked(app)[1]?.at(-1)?.content).toContain("the price of BTC is");
+    expect(mended.body.answer).not.toContain("42,000");
+
+    app.standins.fail("llm", { mode: "reply", content, times: 2 });
+    const { body } = await app.get("/mcp/token?question=How%20is%20BTC");
+    expect(JSON.stringify(body)).not.toMatch(/42,?000/);
+    expect(body).toMatchObject({ priceSource: "coinbase", answer: expect.stringContaining("by coinbase") });
+  });
+
+  test("that no source knows is marked as the model's; a question about nothing has none", async () => {
+    const app = createApp();
+    const doge = await app.get("/mcp/token?question=DOGE");
+    expect(doge.body).toMatchObject({ token: { symbol: "DOGE" }, priceSource: "model" });
+    const none = await app.get("/mcp/token?question=ZZZZ%3F");
+    expect(none.body).toMatchObject({ token: null, priceSource: null });
+  });
+});
+
+test("a market of an hour ago is no context", async () => {
+  const app = createApp();
+  await app.get("/mcp/market");
+  await app.pass(60 * 60_000, { cronsRun: false });
+  await app.get("/mcp/token?question=BTC");
+  expect(asked(app).at(-1)?.at(-1)?.content).not.toContain("Trending:");
+});

@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { STYLES } from "../../scripts/stack/standins/styles";
+import { closeApp, createApp, type App } from "../support/app";
+
+/** The LLM gateway as gateways are: with and without schemas, cut off, limiting, and answering in many spellings. */
+
+afterEach(closeApp);
+
+const DAY = 24 * 3_600_000;
+
+const requestShape = z.object({
+  max_tokens: z.number(),
+  messages: z.array(z.object({ role: z.string(), content: z.string() })),
+  response_format: z.unknown().optional(),
+});
+
+const requests = (app: App) => app.standins.sent("llm").map(({ body }) => requestShape.parse(body));
+const withSchema = (app: App) => requests(app).map((one) => one.response_format !== undefined);
+
+describe("a gateway that knows no schemas", () => {
+  test("is asked again without one, and without one for a day", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "formatless" });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(withSchema(app)).toEqual([true, false]);
+    expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
+    expect(withSchema(app)).toEqual([true, false, false]);
+    expect(await app.rows("refusedFormats")).toHaveLength(1);
+    await app.pass(DAY + 60_000, { cronsRun: false });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(withSchema(app)).toEqual([true, false, false, true, false]);
+  });
+
+  test.each([
+    [400, { error: "Unknown parameter: response_format" }],
+    [400, "json_schema is not supported by this provider"],
+    [422, { detail: [{ loc: ["body", "response_format"], msg: "extra fields not permitted" }] }],
+  ])("may say so in many ways: %i %j", async (status, body) => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status, body, times: 1 });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(withSchema(app)).toEqual([true, false]);
+  });
+
+  test("is not meant by another 400, nor when the prompt alone is refused too", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 400, body: { error: "prompt too long" }, times: 1 });
+    expect((await app.get("/mcp/market")).status).toBe(502);
+    expect(withSchema(app)).toEqual([true]);
+    app.standins.fail("llm", { mode: "status", status: 400, body: { error: "bad schema" }, times: 2 });
+    expect((await app.get("/mcp/market")).status).toBe(502);
+    expect(await app.rows("refusedFormats")).toEqual([]);
+  });
+});
+
+describe("an answer cut off at its limit", () => {
+  test("is asked for again with twice the room", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "truncated", times: 1 });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    const [first, second, ...others] = requests(app);
+    expect(second?.max_tokens).toBe(2 * (first?.max_tokens ?? 0));
+    expect(second?.messages).toEqual(first?.messages);
+    expect(others).toEqual([]);
+  });
+
+  test("in a chat too, never to be passed off as whole", async () => {
+    const app = createApp();
+    await app.get("/mcp/market");
+    app.standins.forget();
+    app.standins.fail("llm", { mode: "truncated", times: 1, schema: "chat" });
+    const { status, body } = await app.post("/mcp/chat", { question: "hello" });
+    expect([status, body.answer]).toEqual([200, expect.stringMatching(/\.$/)]);
+    expect(requests(app)).toHaveLength(2);
+  });
+});
+
+test("the repair turn names everything that was wrong, and quotes no empty answer", async () => {
+  const app = createApp();
+  const broken = { keyPrices: { bitcoin: { usd: 1, usd_24h_change: 1 } }, trending: [{}, {}], top20: [] };
+  app.standins.fail("llm", { mode: "reply", content: JSON.stringify(broken), times: 1 });
+  expect((await app.get("/mcp/market")).status).toBe(200);
+  const repair = requests(app)[1]?.messages.at(-1)?.content ?? "";
+  for (const path of [
+    "keyPrices.ethereum",
+    "keyPrices.solana",
+    "trending.[].rank",
+    "trending.[].name",
+    "top20",
+  ]) {
+    expect(repair).toContain(path);
+  }
+  expect(repair.match(/trending\.\[\]\.rank/g)).toHaveLength(1);
+
+  const other = createApp();
+  other.standins.fail("llm", { mode: "blank", times: 1 });
+  expect((await other.get("/mcp/market")).status).toBe(200);
+  expect(requests(other)[1]?.messages.map(({ role }) => role)).toEqual(["system", "user", "user"]);
+});
+
+test.each(STYLES)("an answer written in style %s is used", async (style) => {
+  const app = createApp();
+  app.standins.fail("llm", { mode: "style", style, times: 1 });
+  const { status, body } = await app.get("/mcp/market?token=SOL");
+  expect([status, body.focus]).toMatchObject([200, { symbol: "SOL", price: expect.any(Number) }]);
+  expect(requests(app)).toHaveLength(1);
+});
+
+describe("a gateway that limits requests", () => {
+  test("is asked again, after the pause it names", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 429, retryAfter: 7, times: 1 });
+    const before = Date.now();
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(Date.now() - before).toBeGreaterThanOrEqual(7_000);
+    app.standins.fail("llm", { mode: "status", status: 429, times: 1 });
+    expect((await app.get("/mcp/market?token=SOL")).status).toBe(200);
+  });
+
+  test("is not waited for when it names a long one", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 429, retryAfter: 600, times: 1 });
+    expect((await app.get("/mcp/market")).status).toBe(502);
+    expect(requests(app)).toHaveLength(1);
+  });
+});
+
+test("an answer whose body breaks off is asked for again", async () => {
+  const app = createApp();
+  app.standins.fail("llm", { mode: "half", times: 1 });
+  expect((await app.get("/mcp/market")).status).toBe(200);
+  expect(requests(app)).toHaveLength(2);
+});

@@ -1,0 +1,34 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
+import type { Chain } from "../../scripts/stack/chain";
+import { startTestChain } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { authorize, buy, createPaidApp, payer, versionTwo } from "./paying";
+
+/** What a paid report is written from: all of its sources, and it says so. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+test("a report waits for the slowest source, however soon others have answered, and names them all", async () => {
+  const app = createPaidApp(chain);
+  deadlines.researchSources = 1;
+  app.standins.fail("sentiment", { mode: "slow", ms: 700, times: 1 });
+  const { status, body } = await buy(app, versionTwo(await authorize(await payer(chain))));
+  expect(status).toBe(200);
+  const live = { state: "live", asOf: expect.any(String) };
+  expect(body.result).toMatchObject({ sources: { market: live, sentiment: live, onchain: live } });
+});
+
+test("without market data no report is written, and the payment is kept", async () => {
+  const app = createPaidApp(chain);
+  const header = versionTwo(await authorize(await payer(chain)));
+  app.standins.fail("llm", { mode: "status", status: 401, schema: "market_snapshot" });
+  const failed = await buy(app, header);
+  expect([failed.status, failed.body.error]).toEqual([502, "The LLM gateway refused this service's key"]);
+  expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid" }]);
+});
