@@ -1,7 +1,8 @@
 import type { Address } from "viem";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { prepareTransaction, UPSTREAM, type Preparation } from "../providers/chain";
+import { UPSTREAM } from "../providers/chain";
+import { prepareTransaction, type Preparation } from "../providers/chainPreparation";
 import { authorizationCall, readAuthorization, type SignedAuthorization } from "../providers/usdc";
 import { asAddress, asHex } from "../wallets/addresses";
 import { gasLimit } from "../wallets/plans";

@@ -6,8 +6,10 @@ import {
   TransactionNotFoundError,
   type Address,
   type Hex,
+  type Log,
 } from "viem";
 import {
+  getBalance,
   getBlock,
   getTransaction,
   getTransactionCount,
@@ -52,8 +54,17 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
   }
 }
 
+export type Mined = {
+  kind: "mined";
+  succeeded: boolean;
+  blockNumber: number;
+  logs: Log[];
+  /** What its sender has paid for it besides its value, in wei: gas, and the fee for its L1 data. */
+  fee: bigint;
+};
+
 export type Standing =
-  | { kind: "mined"; succeeded: boolean; blockNumber: number }
+  | Mined
   /** In a node's pool. */
   | { kind: "pending" }
   /** Neither mined nor pending, and its nonce is still free. */
@@ -79,6 +90,8 @@ export async function standing(from: Address, nonce: number, raw: Hex): Promise<
         kind: "mined",
         succeeded: receipt.status === "success",
         blockNumber: Number(receipt.blockNumber),
+        logs: receipt.logs,
+        fee: receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt),
       };
     }
     if (transaction !== null) return { kind: "pending" };
@@ -99,6 +112,28 @@ export async function gasPrices(): Promise<{ baseFee: bigint; tip: bigint }> {
     ]);
     return { baseFee: block.baseFeePerGas ?? 0n, tip: BigInt(tip) };
   });
+}
+
+/**
+ * How much of the chain's own coin an account has gained in a block, in wei; less than nothing where it lost some.
+ * @throws AppError `upstream`, also where the node has forgotten the block's state.
+ */
+export async function gainedIn(blockNumber: number, address: Address): Promise<bigint> {
+  const client = chainClient();
+  const block = BigInt(blockNumber);
+  return guarded(async () => {
+    const [after, before] = await Promise.all([
+      getBalance(client, { address, blockNumber: block }),
+      getBalance(client, { address, blockNumber: block - 1n }),
+    ]);
+    return after - before;
+  });
+}
+
+/** OP-stack chains add the fee to their receipts. */
+function l1FeeOf(receipt: object): bigint {
+  const fee = "l1Fee" in receipt ? receipt.l1Fee : null;
+  return typeof fee === "string" && /^0x[0-9a-f]{1,64}$/i.test(fee) ? BigInt(fee) : 0n;
 }
 
 /** An answer, or `null` where the chain has none. */

@@ -3,7 +3,8 @@ import { internal } from "../_generated/api";
 import { providerAction } from "../lib/providerCalls";
 import { standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
-import { isOpen, REVERTED } from "./machine";
+import { endingOf } from "./endings";
+import { isOpen } from "./machine";
 import { handOut } from "./steps";
 
 /**
@@ -19,7 +20,7 @@ export const check = providerAction({
     const { nonce, rawTransaction } = row;
     const ask = () => standing(asAddress(row.address), nonce, asHex(rawTransaction));
     const now = await ask();
-    const advance = (to: "confirmed" | "failed" | "broadcast", error?: string) =>
+    const advance = (to: "failed" | "broadcast", error?: string) =>
       ctx.runMutation(internal.wallets.transactions.advance, {
         transactionId,
         to,
@@ -27,8 +28,10 @@ export const check = providerAction({
       });
     switch (now.kind) {
       case "mined":
-        if (now.succeeded) await advance("confirmed");
-        else await advance("failed", REVERTED);
+        await ctx.runMutation(internal.wallets.transactions.advance, {
+          transactionId,
+          ...(await endingOf(row, now)),
+        });
         break;
       case "replaced":
         if (

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { vRequest, vSource, vState, vSwapTerms, type TransactionRequest } from "./tables";
+import { vRequest, vSource, vState, vSwapTerms, vTraded, type TransactionRequest } from "./tables";
 
 /** Finding the machine's rows, and what leaves them. */
 
@@ -15,6 +15,7 @@ export const vView = v.object({
   rawTransaction: v.optional(v.string()),
   address: v.string(),
   terms: v.optional(vSwapTerms),
+  traded: v.optional(vTraded),
   approvalTxHash: v.optional(v.string()),
   error: v.optional(v.string()),
   errorCode: v.optional(v.string()),
@@ -82,6 +83,7 @@ export function project(row: Doc<"transactions">) {
     ...(row.nonce === undefined ? {} : { nonce: row.nonce }),
     ...(row.rawTransaction === undefined ? {} : { rawTransaction: row.rawTransaction }),
     ...(row.terms === undefined ? {} : { terms: row.terms }),
+    ...(row.traded === undefined ? {} : { traded: row.traded }),
     ...(row.approvalTxHash === undefined ? {} : { approvalTxHash: row.approvalTxHash }),
     ...(row.error === undefined ? {} : { error: row.error }),
     ...(row.errorCode === undefined ? {} : { errorCode: row.errorCode }),

@@ -21,6 +21,8 @@ export const vRequest = v.union(
     toToken: vSymbol,
     amount: v.string(),
     slippageBps: v.number(),
+    /** The caller takes the quote on the provider's word alone when no price feed can say anything about it. */
+    acceptUnpriced: v.optional(v.boolean()),
   }),
   /** The allowance a swap needs first: `spender` may take `amount` of `token`. */
   v.object({ kind: v.literal("approve"), token: vSymbol, spender: v.string(), amount: v.string() }),
@@ -48,6 +50,9 @@ export const vSwapTerms = v.object({
   /** The quote was held against the price feeds. */
   priceChecked: v.boolean(),
 });
+
+/** What a swap has sold and bought, by its receipt. */
+export const vTraded = v.object({ sellAmount: v.string(), buyAmount: v.string() });
 
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({
@@ -107,6 +112,7 @@ export const walletTables = {
     rawTransaction: v.optional(v.string()),
     txHash: v.optional(v.string()),
     terms: v.optional(vSwapTerms),
+    traded: v.optional(vTraded),
     /** A swap's approval. */
     approvalTxHash: v.optional(v.string()),
     /** Why it failed, and the error code its caller is told. */

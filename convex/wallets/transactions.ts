@@ -14,6 +14,7 @@ import {
   vSource,
   vState,
   vSwapTerms,
+  vTraded,
   type TransactionRequest,
   type TransactionState,
 } from "./tables";
@@ -210,11 +211,16 @@ export const advance = internalMutation({
     errorCode: v.optional(vErrorCode),
     /** Only out of this state: for dropping what was not signed. */
     onlyFrom: v.optional(vState),
+    traded: v.optional(vTraded),
   },
   returns: v.null(),
-  handler: async (ctx, { transactionId, to, error, errorCode, onlyFrom }) => {
+  handler: async (ctx, { transactionId, to, error, errorCode, onlyFrom, traded }) => {
     const row = await byId(ctx, transactionId);
-    if (onlyFrom === undefined || row.state === onlyFrom) await moveOn(ctx, row, to, error, errorCode);
+    if (onlyFrom !== undefined && row.state !== onlyFrom) return null;
+    if (traded !== undefined && mayFollow(row.state, to)) {
+      await ctx.db.patch("transactions", transactionId, { traded });
+    }
+    await moveOn(ctx, row, to, error, errorCode);
     return null;
   },
 });

@@ -7,7 +7,8 @@ import { providerAction } from "../lib/providerCalls";
 import { sleep } from "../lib/time";
 import { standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
-import { isOpen, REVERTED } from "./machine";
+import { endingOf } from "./endings";
+import { isOpen } from "./machine";
 import { vView, type View } from "./rows";
 import { NOT_SENT } from "./transactions";
 
@@ -59,14 +60,13 @@ export const settle = providerAction({
 });
 
 /** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
-async function receiptOf({ address, nonce, rawTransaction, _id }: View) {
+async function receiptOf(row: View) {
+  const { address, nonce, rawTransaction, _id } = row;
   if (nonce === undefined || rawTransaction === undefined) return null;
   try {
     const now = await standing(asAddress(address), nonce, asHex(rawTransaction));
     if (now.kind !== "mined") return null;
-    return now.succeeded
-      ? { to: "confirmed" as const }
-      : { to: "failed" as const, error: REVERTED, errorCode: "upstream" as const };
+    return await endingOf(row, now);
   } catch (error) {
     // The caller has its hash; the follow-up asks again when the chain answers.
     log.warn("wallets.receipt unknown", { transactionId: _id, error: messageOf(error) });

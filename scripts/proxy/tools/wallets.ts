@@ -136,7 +136,7 @@ const swapTokens = tool({
   }),
   text: (swap) =>
     lines(
-      `Swap of ${tokenAmount(swap.sellAmount, swap.fromToken)} for about ${tokenAmount(swap.buyAmount, swap.toToken)} (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
+      `Swap of ${tokenAmount(swap.sellAmount, swap.fromToken)} for ${swap.status === "confirmed" ? "" : "about "}${tokenAmount(swap.buyAmount, swap.toToken)} (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
       swap.priceChecked ? null : "There were no price feeds to check the quote against.",
       swap.explorerUrl,
     ),

@@ -5,8 +5,9 @@ import { format } from "prettier";
 import * as z from "zod";
 
 /**
- * Compiles the local chain's contracts and writes one artifact per contract: `tsx build.ts [directory]`. Without a
- * directory it renews the committed ones. To be run as a process of its own: the compilers leave handlers behind.
+ * Compiles the local chain's contracts and writes one artifact per contract: `tsx build.ts [directory] [sources]`.
+ * Without a directory it renews the committed ones; with a directory of other sources it compiles those instead. To be
+ * run as a process of its own: the compilers leave handlers behind.
  */
 
 const here = import.meta.dirname;
@@ -44,11 +45,13 @@ const outputShape = z.object({
 /** A source file: the name the compiler knows it by, and its place on the disk. */
 type Source = { name: string; file: string };
 
-async function buildAll(directory: string): Promise<void> {
-  const own = (await readdir(path.join(here, "contracts"))).filter((name) => name.endsWith(".sol")).sort();
-  const compiled = await compileOwn(own);
+const OWN_SOURCES = path.join(here, "contracts");
+
+async function buildAll(directory: string, sources: string): Promise<void> {
+  const own = (await readdir(sources)).filter((name) => name.endsWith(".sol")).sort();
+  const compiled = await compileOwn(sources, own);
   const contracts = new Map(own.map((name) => [path.parse(name).name, contractIn(compiled, name)]));
-  contracts.set("Permit2", await compilePermit2());
+  if (sources === OWN_SOURCES) contracts.set("Permit2", await compilePermit2());
 
   await mkdir(directory, { recursive: true });
   for (const [name, { abi, evm }] of contracts) {
@@ -58,8 +61,8 @@ async function buildAll(directory: string): Promise<void> {
   }
 }
 
-async function compileOwn(names: string[]): Promise<z.infer<typeof outputShape>> {
-  const roots = names.map((name) => ({ name, file: path.join(here, "contracts", name) }));
+async function compileOwn(directory: string, names: string[]): Promise<z.infer<typeof outputShape>> {
+  const roots = names.map((name) => ({ name, file: path.join(directory, name) }));
   const sources = await withImports(roots, (name) => ({ name, file: require.resolve(name) }));
   return run("solc", sources, {
     evmVersion: "cancun",
@@ -146,4 +149,5 @@ function contractIn(output: z.infer<typeof outputShape>, file: string): Contract
   return contract;
 }
 
-await buildAll(path.resolve(process.argv[2] ?? path.join(here, "artifacts")));
+const [directory = path.join(here, "artifacts"), sources = OWN_SOURCES] = process.argv.slice(2);
+await buildAll(path.resolve(directory), path.resolve(sources));
