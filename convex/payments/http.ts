@@ -6,6 +6,7 @@ import { AppError } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, optionalToken, userId } from "../lib/input";
 import { resultExample, resultFields } from "../research/http";
+import { countGuess, refuseGuessing } from "../lib/limits";
 import { paymentRequired, receipt } from "./challenge";
 import { parseProof, proofHeader } from "./proofs";
 import { PAID_PATH } from "./terms";
@@ -61,14 +62,18 @@ const report: MountedEndpoint = endpoint({
     result: z.object(resultFields),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
-  handler: async (ctx, { userId, token }, { head }) => {
+  handler: async (ctx, { userId, token }, { head, caller }) => {
     const proof = parseProof(proofHeader(head.header) ?? "");
     if (proof.kind === "refused") throw paymentRequired(proof);
     const focus = token ?? "";
     const bodyHash = sha256Hex(JSON.stringify([userId ?? "", focus]));
     const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
+    if (proof.kind === "hash") await refuseGuessing(ctx, "unknownHash", caller);
     const redeemed = await ctx.runAction(internal.payments.redemption.redeem, { proof, order });
-    if (redeemed.kind === "refused") throw paymentRequired(redeemed);
+    if (redeemed.kind === "refused") {
+      if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);
+      throw paymentRequired(redeemed);
+    }
     const headers =
       redeemed.receipt === null
         ? {}

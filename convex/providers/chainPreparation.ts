@@ -1,14 +1,8 @@
 import { AbiDecodingZeroDataError, BaseError, erc20Abi, parseAbi, type Address, type Hex } from "viem";
-import {
-  estimateGas,
-  getBalance,
-  getBlock,
-  getChainId,
-  getTransactionCount,
-  readContract,
-} from "viem/actions";
+import { estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
 import { AppError } from "../lib/errors";
 import { CHAIN_ID, chainClient, guarded, revertReason, UPSTREAM, type ChainClient } from "./chain";
+import { feesIn, readFees, type FeeMarket, type Fees } from "./chainFees";
 
 /** What a transaction needs from the chain before it can be signed. */
 
@@ -16,17 +10,14 @@ import { CHAIN_ID, chainClient, guarded, revertReason, UPSTREAM, type ChainClien
 const GAS_PRICE_ORACLE: Address = "0x420000000000000000000000000000000000000F";
 const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
 
-export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
-
 export type Preparation = {
-  /** The next nonce as the chain sees it, pending transactions included. */
-  chainNonce: number;
+  /** How many of the account's transactions are mined. What may be pending is this service's own to know. */
+  mined: number;
   native: bigint;
   /** The spent token's balance; 0 for the chain's own coin. */
   token: bigint;
   fees: Fees;
-  /** The latest block's, in wei. */
-  baseFee: bigint;
+  market: FeeMarket;
   /** Gas the call takes, or why it would revert. */
   gas: { kind: "estimated"; gas: bigint } | { kind: "reverts"; reason: string };
   /** What the chain charges for the transaction's L1 data, in wei; 0 where it has no such fee. */
@@ -47,12 +38,11 @@ export async function prepareTransaction(
 ): Promise<Preparation> {
   const client = chainClient();
   return guarded(async () => {
-    const [chainId, chainNonce, native, block, tip, held, gas, l1Fee] = await Promise.all([
+    const [chainId, mined, native, market, held, gas, l1Fee] = await Promise.all([
       getChainId(client),
-      getTransactionCount(client, { address: from, blockTag: "pending" }),
+      getTransactionCount(client, { address: from, blockTag: "latest" }),
       getBalance(client, { address: from, blockTag: "pending" }),
-      getBlock(client, { blockTag: "latest" }),
-      suggestedTip(client),
+      readFees(client),
       token === null ? Promise.resolve(0n) : tokenBalance(client, token, from),
       estimate(client, from, transaction),
       l1DataFee(client, transaction),
@@ -63,14 +53,12 @@ export async function prepareTransaction(
         `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}: nothing was signed`,
       );
     }
-    const base = block.baseFeePerGas ?? 0n;
     return {
-      chainNonce,
+      mined,
       native,
       token: held,
-      // Room for the base fee to double before the transaction is mined.
-      fees: { maxFeePerGas: base * 2n + tip, maxPriorityFeePerGas: tip },
-      baseFee: base,
+      fees: feesIn(market),
+      market,
       gas,
       l1Fee,
     };
@@ -85,11 +73,6 @@ async function tokenBalance(client: ChainClient, token: Address, owner: Address)
     args: [owner],
     blockTag: "pending",
   });
-}
-
-async function suggestedTip(client: ChainClient): Promise<bigint> {
-  const tip = await client.request({ method: "eth_maxPriorityFeePerGas" });
-  return BigInt(tip);
 }
 
 async function estimate(

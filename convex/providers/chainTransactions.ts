@@ -1,7 +1,6 @@
 import {
   BaseError,
   HttpRequestError,
-  keccak256,
   TransactionReceiptNotFoundError,
   TransactionNotFoundError,
   type Address,
@@ -10,7 +9,6 @@ import {
 } from "viem";
 import {
   getBalance,
-  getBlock,
   getTransaction,
   getTransactionCount,
   getTransactionReceipt,
@@ -56,6 +54,8 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
 
 export type Mined = {
   kind: "mined";
+  /** Which of the hashes it is. */
+  hash: Hex;
   succeeded: boolean;
   blockNumber: number;
   logs: Log[];
@@ -65,53 +65,52 @@ export type Mined = {
 
 export type Standing =
   | Mined
-  /** In a node's pool. */
-  | { kind: "pending" }
+  /** In a node's pool; so many of its sender's transactions are mined. */
+  | { kind: "pending"; mined: number }
   /** Neither mined nor pending, and its nonce is still free. */
-  | { kind: "missing" }
+  | { kind: "missing"; mined: number }
   /** Its nonce is used up and the chain does not know it: replaced, or mined where this answer did not look yet. */
   | { kind: "replaced" };
 
 /**
  * Where a signed transaction stands.
+ * @param hashes Its own, and those it had with other fees under the same nonce: one of them at most is ever mined.
  * @throws AppError `upstream`
  */
-export async function standing(from: Address, nonce: number, raw: Hex): Promise<Standing> {
+export async function standing(from: Address, nonce: number, hashes: readonly Hex[]): Promise<Standing> {
   const client = chainClient();
-  const hash = keccak256(raw);
   return guarded(async () => {
-    const [receipt, transaction, mined] = await Promise.all([
-      orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
-      orNull(getTransaction(client, { hash }), TransactionNotFoundError),
+    const [receipts, transactions, mined] = await Promise.all([
+      Promise.all(
+        hashes.map((hash) =>
+          orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
+        ),
+      ),
+      Promise.all(hashes.map((hash) => orNull(getTransaction(client, { hash }), TransactionNotFoundError))),
       getTransactionCount(client, { address: from, blockTag: "latest" }),
     ]);
+    const receipt = receipts.find((one) => one !== null) ?? null;
     if (receipt !== null) {
       return {
         kind: "mined",
+        hash: receipt.transactionHash,
         succeeded: receipt.status === "success",
         blockNumber: Number(receipt.blockNumber),
         logs: receipt.logs,
         fee: receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt),
       };
     }
-    if (transaction !== null) return { kind: "pending" };
-    return { kind: mined > nonce ? "replaced" : "missing" };
+    if (transactions.some((one) => one !== null)) return { kind: "pending", mined };
+    return mined > nonce ? { kind: "replaced" } : { kind: "missing", mined };
   });
 }
 
 /**
- * What the chain asks for gas now, in wei: the latest block's base fee and the suggested tip.
+ * How many of an account's transactions are mined.
  * @throws AppError `upstream`
  */
-export async function gasPrices(): Promise<{ baseFee: bigint; tip: bigint }> {
-  const client = chainClient();
-  return guarded(async () => {
-    const [block, tip] = await Promise.all([
-      getBlock(client, { blockTag: "latest" }),
-      client.request({ method: "eth_maxPriorityFeePerGas" }),
-    ]);
-    return { baseFee: block.baseFeePerGas ?? 0n, tip: BigInt(tip) };
-  });
+export async function readMined(address: Address): Promise<number> {
+  return guarded(() => getTransactionCount(chainClient(), { address, blockTag: "latest" }));
 }
 
 /**

@@ -4,7 +4,7 @@ import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { gainedIn, type Mined } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
-import { REVERTED } from "./machine";
+import { REVERTED, WITHDRAWN } from "./machine";
 import type { View } from "./rows";
 import type { vTraded } from "./tables";
 import { TOKENS, type Symbol } from "./tokens";
@@ -12,12 +12,29 @@ import { TOKENS, type Symbol } from "./tokens";
 /** What a mined transaction has come to, as its receipt says. For actions. */
 
 type Traded = Infer<typeof vTraded>;
-type Ending = { to: "confirmed"; traded?: Traded } | { to: "failed"; error: string; errorCode: "upstream" };
+type Ending = { minedAs?: string } & (
+  { to: "confirmed"; traded?: Traded } | { to: "failed"; error: string; errorCode: "upstream" }
+);
 
 export async function endingOf(row: View, mined: Mined): Promise<Ending> {
-  if (!mined.succeeded) return { to: "failed", error: REVERTED, errorCode: "upstream" };
+  const { replacement, txHash } = row;
+  const minedAs = mined.hash === txHash ? {} : { minedAs: mined.hash };
+  const failed = (error: string) => ({
+    ...minedAs,
+    to: "failed" as const,
+    error,
+    errorCode: "upstream" as const,
+  });
+  if (!mined.succeeded) return failed(REVERTED);
+  const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
+  const isWithdrawn = others.some((one) => one.kind === "withdrawal" && one.txHash === mined.hash);
+  if (isWithdrawn) return failed(WITHDRAWN);
+  return { ...minedAs, to: "confirmed", ...(await tradedIn(row, mined)) };
+}
+
+async function tradedIn(row: View, mined: Mined): Promise<{ traded?: Traded }> {
   const { request, rawTransaction } = row;
-  if (request.kind !== "swap" || rawTransaction === undefined) return { to: "confirmed" };
+  if (request.kind !== "swap" || rawTransaction === undefined) return {};
   try {
     const owner = asAddress(row.address);
     const { value = 0n } = parseTransaction(asHex(rawTransaction));
@@ -28,11 +45,11 @@ export async function endingOf(row: View, mined: Mined): Promise<Ending> {
         : gainedOf(token, owner, mined.logs);
     const sold = request.fromToken === "ETH" ? value : -(await gained(request.fromToken));
     const traded = { sellAmount: sold.toString(), buyAmount: (await gained(request.toToken)).toString() };
-    return { to: "confirmed", traded };
+    return { traded };
   } catch (error) {
     // The swap is confirmed all the same; its answer goes on naming what was quoted.
     log.warn("wallets.outcome unknown", { transactionId: row._id, error: messageOf(error) });
-    return { to: "confirmed" };
+    return {};
   }
 }
 

@@ -10,7 +10,7 @@ import { judgeSettler } from "../providers/settlers";
 import { simulate } from "../providers/simulation";
 import { requestQuote, type Quote } from "../providers/swap";
 import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../prices/feeds";
-import { asAddress, asHex } from "./addresses";
+import { asAddress } from "./addresses";
 import { signTypedData } from "./custody/signing";
 import { checkOutcome, watchedOf } from "./outcomes";
 import { permitData } from "./permits";
@@ -82,8 +82,8 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   const spent = { token: swap.fromToken, amount: swap.amount };
   const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent, gas ?? 0n);
   const watched = watchedOf(taker, to);
-  const { fees, baseFee } = plan.preparation;
-  const offer = { gas: plan.gas, maxFeePerGas: fees.maxFeePerGas, baseFee };
+  const { fees, market } = plan.preparation;
+  const offer = { gas: plan.gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
   const simulated = await simulate(
     taker,
     plan.transaction,
@@ -172,11 +172,11 @@ async function mined(
   ctx: ActionCtx,
   transactionId: Parameters<typeof handOut>[1]["_id"],
   from: Address,
-  { nonce, rawTransaction }: { nonce: number; rawTransaction: string },
+  { nonce, txHash }: { nonce: number; txHash: Hex },
 ): Promise<void> {
   const until = AbortSignal.timeout(APPROVAL_WAIT_MS);
   while (!until.aborted) {
-    const now = await standing(from, nonce, asHex(rawTransaction));
+    const now = await standing(from, nonce, [txHash]);
     if (now.kind === "mined") {
       const to = now.succeeded ? "confirmed" : "failed";
       await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, to });

@@ -7,6 +7,7 @@ import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
+import { countGuess, refuseGuessing } from "../lib/limits";
 import { log } from "../lib/log";
 import { assertMayMove } from "../users/access";
 import { acceptUnpriced, addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
@@ -158,7 +159,10 @@ const transaction: MountedEndpoint = endpoint({
   path: "/mcp/defi/transaction",
   summary: "Where one of the user's transactions stands.",
   needs: [],
-  errors: { not_found: "This user has no transaction with this hash." },
+  errors: {
+    not_found: "This user has no transaction with this hash.",
+    rate_limited: "Too many questions about transactions that are not the user's.",
+  },
   example: {
     input: { userId: EXAMPLE_USER, txHash: EXAMPLE_TX },
     output: {
@@ -172,23 +176,32 @@ const transaction: MountedEndpoint = endpoint({
   returns: z.object({
     txHash: z.string(),
     status,
-    kind: z.enum(["send", "swap", "approve"]),
+    minedAs: z
+      .string()
+      .optional()
+      .describe("The hash under which it was mined, where its fees had to be raised on the way"),
+    kind: z.enum(["send", "swap", "approve", "fill"]),
     error: z.string().optional().describe("Why it failed"),
     sellAmount: z.string().optional().describe("What a confirmed swap has sold, in its smallest unit"),
     buyAmount: z.string().optional().describe("What a confirmed swap has bought, in its smallest unit"),
     explorerUrl,
   }),
-  handler: async (ctx, { userId, txHash }) => {
+  handler: async (ctx, { userId, txHash }, { caller }) => {
+    await refuseGuessing(ctx, "miss", caller, txHash);
     const view = await ctx.runQuery(internal.wallets.transactions.byHash, { userId, txHash });
-    if (view === null) throw new AppError("not_found", "This user has no transaction with this hash");
-    const { state, request, error, traded } = view;
+    if (view === null) {
+      await countGuess(ctx, "miss", caller, txHash);
+      throw new AppError("not_found", "This user has no transaction with this hash");
+    }
+    const { state, request, error, traded, minedAs } = view;
     return {
       txHash,
       status: shownStatus(state),
       kind: request.kind,
       ...(state === "failed" && error !== undefined ? { error } : {}),
       ...traded,
-      explorerUrl: EXPLORER + txHash,
+      ...(minedAs === undefined ? {} : { minedAs }),
+      explorerUrl: EXPLORER + (minedAs ?? txHash),
     };
   },
 });
@@ -196,7 +209,7 @@ const transaction: MountedEndpoint = endpoint({
 type Order = {
   userId: string;
   from: WalletKind;
-  request: Exclude<TransactionRequest, { kind: "approve" }>;
+  request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
   key: string | undefined;
   call: Call;
 };

@@ -6,10 +6,10 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { sleep } from "../lib/time";
 import { standing } from "../providers/chainTransactions";
-import { asAddress, asHex } from "./addresses";
+import { asAddress } from "./addresses";
 import { endingOf } from "./endings";
 import { isOpen } from "./machine";
-import { vView, type View } from "./rows";
+import { hashesOf, vView, type View } from "./rows";
 import { NOT_SENT } from "./transactions";
 
 /** Between two looks at a row, and between two questions to the chain. */
@@ -61,10 +61,10 @@ export const settle = providerAction({
 
 /** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
 async function receiptOf(row: View) {
-  const { address, nonce, rawTransaction, _id } = row;
-  if (nonce === undefined || rawTransaction === undefined) return null;
+  const { address, nonce, _id } = row;
+  if (nonce === undefined) return null;
   try {
-    const now = await standing(asAddress(address), nonce, asHex(rawTransaction));
+    const now = await standing(asAddress(address), nonce, hashesOf(row));
     if (now.kind !== "mined") return null;
     return await endingOf(row, now);
   } catch (error) {

@@ -73,7 +73,7 @@ function liesOf(chance: Random): Lie[] {
       call.approve(THIEF),
       call.permit(token()),
       "0x",
-      `0x${chance.hex(2 * chance.whole(1, 300))}`,
+      hex.parse(`0x${chance.hex(2 * chance.whole(1, 300))}`),
     ]);
   const permitOf = ({ permit2 }: SentQuote) => permit2?.eip712.message;
   return [

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { anonymisePayments } from "../../convex/payments/erasure";
-import { proofText } from "../../convex/payments/hashProofs";
+import { proofText } from "../../convex/payments/proofText";
 import type { Chain } from "../../scripts/stack/chain";
 import { startTestChain as startChainAt } from "../chain/support";
 import { startTestChain, type WalletApp } from "../support/walletApp";
