@@ -17,7 +17,7 @@ import { REGISTRY } from "../../scripts/stack/chain/addresses";
 
 /** The contracts of `contracts/`, compiled by `scripts/stack/chain/build.ts`, and how tests put them on a chain. */
 
-export const HOSTILE = ["HostileToken", "Puppet"] as const;
+export const HOSTILE = ["FreeRider", "HostileToken", "Puppet"] as const;
 
 const hexShape = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
 const artifactShape = z.object({ init: hexShape });
