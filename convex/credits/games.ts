@@ -1,13 +1,16 @@
 import type { Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { HOUR, iso } from "../lib/time";
+import { HOUR, iso, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";
 
 /** Arcade games: the server opens a session, one result ends it, and what the result earns is a deposit. */
 
 const MAX_LEVEL = 50;
-const DAILY_CAP = 10_000;
+/** What a day of playing is worth at most: five USDC. */
+const DAILY_CAP = 500;
+/** Nobody gets from one level to the next faster. */
+const LEVEL_MS = 15 * SECOND;
 const CREDITS_PER_LEVEL = 100;
 const SESSION_MS = 2 * HOUR;
 
@@ -40,7 +43,7 @@ export async function hasGames(ctx: QueryCtx, userId: string): Promise<boolean> 
 
 /**
  * Takes a session's result; repeating it returns the first one.
- * @throws AppError `invalid_request` for a level that is no whole number from 0 to 50; `not_found` for a session that is
+ * @throws AppError `invalid_request` for a level that is no whole number from 0 to 50, or reached too fast; `not_found` for a session that is
  * not this user's; `conflict` for one that expired or ended with another level.
  */
 export async function finishSession(
@@ -67,6 +70,9 @@ export async function finishSession(
   }
   const now = Date.now();
   if (now > session.expiresAt) throw new AppError("conflict", "This game session has expired");
+  if (now - session.openedAt < (levelReached - 1) * LEVEL_MS) {
+    throw new AppError("invalid_request", "This level cannot have been reached in this time");
+  }
   const creditsEarned = levelReached * CREDITS_PER_LEVEL;
   const credited = await takeFromDay(ctx, userId, creditsEarned, now);
   await creditDeposit(ctx, { userId, amount: credited, key: `game:${sessionId}`, source: "arcade" });

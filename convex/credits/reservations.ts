@@ -26,7 +26,7 @@ export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Pro
 
 /**
  * Ends a run that answered: what it did not use comes back; what it used beyond the estimate is taken as far as the
- * balance goes.
+ * balance goes, and up to half of the estimate more.
  * @returns What the run cost the user, in credits.
  */
 export async function settle(
@@ -50,7 +50,8 @@ export async function settle(
     });
   } else if (price > amount) {
     const { balance } = await standingOf(ctx, userId);
-    const more = Math.min(balance, price - amount);
+    // A gateway that reports what cannot be true must not take all that a user has.
+    const more = Math.min(balance, price - amount, Math.ceil(amount / 2));
     cost = amount + more;
     if (more > 0)
       await deduct(ctx, { ...SOURCE, userId, agentId, amount: more, key: `run:${runId}:more`, ...used });

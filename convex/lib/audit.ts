@@ -4,7 +4,13 @@ import type { MutationCtx } from "../_generated/server";
 export type AuditEvent = {
   /** The user for whom it was done, the payer's address where no user was named, or "operator". */
   actor: string;
-  action: "key created" | "key rotated" | "transaction signed" | "permit signed" | "payment accepted";
+  action:
+    | "key created"
+    | "key rotated"
+    | "transaction signed"
+    | "permit signed"
+    | "payment accepted"
+    | "nonces repaired";
   /** The wallet, transaction, key or claim id it was done to. */
   subject: string;
   detail?: string;

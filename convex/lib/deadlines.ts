@@ -33,6 +33,8 @@ export const deadlines = {
   /** How long a caller waits for a transaction: until it has a hash at most, and on to its receipt while time is left. */
   transaction: 24 * SECOND,
   receipt: 15 * SECOND,
+  /** How long a caller waits for a payment that no node has heard of: most such hashes are made up. */
+  unknownHash: 2.5 * SECOND,
   /** How long a deposit webhook waits for the chain's word; providers take no answer for a failure after 5 s. */
   deposit: 3 * SECOND,
   /** One message to the messenger. */

@@ -48,6 +48,10 @@ const limits = {
   botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
+  // Guesses: a stranger's, whatever they name, and all that name one thing.
+  missAddress: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 30 },
+  missSubject: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
+  unknownHashAddress: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },
   cardAddress: { kind: "token bucket", rate: 600, period: HOUR, capacity: 600 },
 } as const;
@@ -96,6 +100,48 @@ export async function charge(
   if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`, count);
 }
 
+/**
+ * Refuses whoever has guessed too often, before anything is looked up: a right guess is told no faster than a wrong one.
+ * @param subject What is guessed at.
+ * @throws AppError `rate_limited`
+ */
+export async function refuseGuessing(
+  ctx: ActionCtx,
+  name: "miss" | "unknownHash",
+  { address }: Caller,
+  subject?: string,
+): Promise<void> {
+  for (const [limit, key] of guesses(name, address, subject)) {
+    const status = await rateLimiter.check(ctx, limit, { key: sha256Hex(key) });
+    if (!status.ok) throw tooMany(status.retryAfter);
+  }
+}
+
+/** Counts a wrong guess. */
+export async function countGuess(
+  ctx: ActionCtx,
+  name: "miss" | "unknownHash",
+  { address }: Caller,
+  subject?: string,
+): Promise<void> {
+  for (const [limit, key] of guesses(name, address, subject)) {
+    await rateLimiter.limit(ctx, limit, { key: sha256Hex(key) });
+  }
+}
+
+function guesses(
+  name: "miss" | "unknownHash",
+  address: string | null,
+  subject: string | undefined,
+): [keyof typeof limits, string][] {
+  return [
+    ...(address === null ? [] : [[`${name}Address`, `address:${address}`] as [keyof typeof limits, string]]),
+    ...(subject === undefined
+      ? []
+      : [["missSubject", `subject:${subject}`] as [keyof typeof limits, string]]),
+  ];
+}
+
 /** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
 export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link" | "botLink"): Promise<void> {
   await take(ctx, `${name}Overall`, "everybody", 1);
@@ -119,6 +165,10 @@ async function take(
 ): Promise<void> {
   const status = await rateLimiter.limit(ctx, limit, { key: sha256Hex(subject), count });
   if (!status.ok) {
-    throw new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs: status.retryAfter });
+    throw tooMany(status.retryAfter);
   }
+}
+
+function tooMany(retryAfterMs: number): AppError {
+  return new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs });
 }

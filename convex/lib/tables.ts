@@ -77,7 +77,7 @@ export const libTables = {
     at: v.number(),
     /** The user for whom it was done, the payer's address where no user was named, or "operator". */
     actor: v.string(),
-    /** `key created`, `key rotated`, `transaction signed`, `permit signed`, `payment accepted`. */
+    /** `key created`, `key rotated`, `transaction signed`, `permit signed`, `payment accepted`, `nonces repaired`. */
     action: v.string(),
     /** The wallet, transaction, key or claim id it was done to. */
     subject: v.string(),

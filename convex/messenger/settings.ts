@@ -1,6 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { messageOf } from "../lib/errors";
+import { log } from "../lib/log";
 import { currentKeyId, keyIdOf, reseal } from "../lib/sealing";
 import { configOf } from "./model";
 import { botTokenSeal } from "./seals";
@@ -34,19 +36,29 @@ export const save = internalMutation({
 /**
  * Seals every bot token anew that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
  * wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
+ * @returns How many tokens were sealed anew, and the users whose envelope does not open: those stay as they are.
  */
 export const rotate = internalAction({
   args: {},
-  returns: v.object({ rotated: v.number() }),
-  handler: async (ctx): Promise<{ rotated: number }> => {
+  returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
+  handler: async (ctx): Promise<{ rotated: number; failed: string[] }> => {
     const keyId = currentKeyId();
+    const failed: string[] = [];
     for (let rotated = 0; ;) {
-      const batch = await ctx.runQuery(internal.messenger.settings.outdated, { keyId });
-      if (batch.length === 0) return { rotated };
-      for (const { userId, sealedBotToken } of batch) {
-        const to = await reseal(sealedBotToken, botTokenSeal(userId));
-        await ctx.runMutation(internal.messenger.settings.replaceToken, { userId, from: sealedBotToken, to });
-        rotated++;
+      const limit = BATCH + failed.length;
+      const batch = await ctx.runQuery(internal.messenger.settings.outdated, { keyId, limit });
+      const open = batch.filter(({ userId }) => !failed.includes(userId));
+      if (open.length === 0) return { rotated, failed };
+      for (const { userId, sealedBotToken } of open) {
+        try {
+          const to = await reseal(sealedBotToken, botTokenSeal(userId));
+          const from = sealedBotToken;
+          await ctx.runMutation(internal.messenger.settings.replaceToken, { userId, from, to });
+          rotated++;
+        } catch (error) {
+          log.error("messenger.rotation failed", { message: messageOf(error) });
+          failed.push(userId);
+        }
       }
     }
   },
@@ -54,17 +66,17 @@ export const rotate = internalAction({
 
 /** Bot tokens sealed under another master key than the named one. */
 export const outdated = internalQuery({
-  args: { keyId: v.string() },
+  args: { keyId: v.string(), limit: v.number() },
   returns: v.array(v.object({ userId: v.string(), sealedBotToken: v.string() })),
-  handler: async (ctx, { keyId }) => {
+  handler: async (ctx, { keyId, limit }) => {
     const before = await ctx.db
       .query("messengerConfigs")
       .withIndex("by_keyId", (q) => q.gt("keyId", "").lt("keyId", keyId))
-      .take(BATCH);
+      .take(limit);
     const after = await ctx.db
       .query("messengerConfigs")
       .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
-      .take(BATCH - before.length);
+      .take(limit - before.length);
     return [...before, ...after].flatMap(({ userId, sealedBotToken }) =>
       sealedBotToken === undefined ? [] : [{ userId, sealedBotToken }],
     );

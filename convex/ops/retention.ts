@@ -194,6 +194,11 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
 
   spentTransfers: kept("a row that died would open its transfer to replay"),
   paymentClaims: kept("a claim that died would open its payment to replay"),
+  relayerFailures: goes("relayerFailures", {
+    keptMs: 7 * DAY,
+    why: "what a payer's wallet has failed at counts for a day",
+    aged: (db, before) => db.query("relayerFailures").withIndex("by_at", (q) => q.lt("at", before)),
+  }),
   relayers: kept("one row per gas account: its next nonce"),
   depositHints: goes("depositHints", {
     keptMs: 30 * DAY,

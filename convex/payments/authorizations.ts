@@ -1,10 +1,18 @@
 import type { Address } from "viem";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { prepareTransaction, UPSTREAM, type Preparation } from "../providers/chain";
-import { authorizationCall, readAuthorization, type SignedAuthorization } from "../providers/usdc";
+import { UPSTREAM } from "../providers/chain";
+import { prepareTransaction, type Preparation } from "../providers/chainPreparation";
+import { simulate } from "../providers/simulation";
+import {
+  authorizationCall,
+  readAuthorization,
+  UNDEPLOYED_SUFFIX,
+  type SignedAuthorization,
+} from "../providers/usdc";
 import { asAddress, asHex } from "../wallets/addresses";
 import { gasLimit } from "../wallets/plans";
+import { isWorthwhile } from "./gasCosts";
 import type { Authorization } from "./proofs";
 import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "./terms";
 
@@ -14,8 +22,6 @@ import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "./terms"
 const REMAINING_SECONDS = 6n;
 /** What a contract wallet may spend of the relayer's gas on checking its own signature. */
 const MAX_GAS = 300_000n;
-/** Ends a signature that would deploy its wallet first (ERC-6492): no call of a payer's choosing is ever made. */
-const UNDEPLOYED_SUFFIX = "6492649264926492649264926492649264926492649264926492649264926492";
 
 /** What can be told from the authorization alone; `null` when that is in order. */
 export function refusalOfTerms(
@@ -67,7 +73,7 @@ export function signedAuthorization(authorization: Authorization): SignedAuthori
 }
 
 export type Feasible =
-  | { kind: "feasible"; preparation: Preparation; gas: bigint; balance: bigint }
+  | { kind: "feasible"; preparation: Preparation; gas: bigint; balance: bigint; codeHash: string | null }
   /** Its nonce is used or cancelled: by whom and for what has to be looked up. */
   | { kind: "used" }
   | Refusal;
@@ -83,7 +89,7 @@ export async function tryAuthorization(
   relayer: Address | null,
 ): Promise<Feasible> {
   const signed = signedAuthorization(authorization);
-  const [{ used, balance }, preparation] = await Promise.all([
+  const [{ used, balance, codeHash }, preparation] = await Promise.all([
     readAuthorization(signed.from, signed.nonce),
     prepareTransaction(relayer ?? signed.to, authorizationCall(signed), null),
   ]);
@@ -99,8 +105,46 @@ export async function tryAuthorization(
     log.error("payments.relayer out of gas", { relayer });
     throw new AppError("internal", "The payment relayer cannot pay the network fee: nothing was moved");
   }
-  return { kind: "feasible", preparation, gas, balance };
+  if (relayer !== null) {
+    const refused = await refusalAtPrice(relayer, signed, preparation, gas);
+    if (refused !== null) return refused;
+  }
+  return { kind: "feasible", preparation, gas, balance, codeHash };
 }
+
+/**
+ * Holds the settlement against what it is to bring, and tries it once more exactly as it will be mined: a payer's contract
+ * could tell an estimate by its gas price of zero, and fail where the relayer pays.
+ * @throws AppError `upstream`
+ */
+async function refusalAtPrice(
+  relayer: Address,
+  signed: SignedAuthorization,
+  preparation: Preparation,
+  gas: bigint,
+): Promise<Refusal | null> {
+  const { fees, market } = preparation;
+  const offer = { gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
+  const [worthwhile, tried] = await Promise.all([
+    isWorthwhile(preparation),
+    simulate(relayer, authorizationCall(signed), offer, []),
+  ]);
+  if (!worthwhile) {
+    throw new AppError(
+      "upstream",
+      "The network fee is too high at the moment to carry out a signed payment: nothing was moved",
+    );
+  }
+  if (tried.kind === "done") return null;
+  if (USED.test(tried.reason)) throw new AppError("upstream", ON_ITS_WAY);
+  return refusal(
+    "invalid_exact_evm_payload_signature",
+    "The payer's wallet accepts this payment only where it costs nothing: nothing was moved",
+  );
+}
+
+const USED = /used or canceled/i;
+const ON_ITS_WAY = "The payment is on its way into the chain: send the same proof again";
 
 /** USDC's own words, which public nodes pass on. */
 const REVERTS: readonly [RegExp, Reason, string][] = [
@@ -119,9 +163,7 @@ const REVERTS: readonly [RegExp, Reason, string][] = [
 ];
 
 function refusalOfRevert(text: string, short: boolean): Refusal {
-  if (/used or canceled/i.test(text)) {
-    throw new AppError("upstream", "The payment is on its way into the chain: send the same proof again");
-  }
+  if (USED.test(text)) throw new AppError("upstream", ON_ITS_WAY);
   for (const [pattern, reason, error] of REVERTS) {
     if (pattern.test(text)) return refusal(reason, error);
   }

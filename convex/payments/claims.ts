@@ -17,6 +17,8 @@ import {
 } from "./claimRows";
 import { vAuthorization, vOrder, vPaidReport, vProof, vTroubleCode, type Order } from "./paidTables";
 import { authorizationText, shownProof, type Authorization } from "./proofs";
+import { refusalFor } from "./failures";
+import { nextLook } from "./relayerNonces";
 import { ALREADY_USED, refusal, type Refusal } from "./terms";
 import { claimMined, vCandidate } from "./transferClaims";
 
@@ -97,20 +99,28 @@ export const claimTransfer = internalMutation({
 /**
  * Claims an authorization that was not used yet, and has it carried out.
  * @param balance The payer's, as the authorization was simulated: digits, USDC's smallest unit.
+ * @param codeHash The SHA-256 of its code, `null` for a key's account.
  * @returns `busy` when the payer's other payments under way leave less of it than this one takes: each was simulated
  * against all of it, and the relayer would pay for those that then fail.
  */
 export const claimAuthorization = internalMutation({
-  args: { authorization: vAuthorization, balance: v.string(), order: vOrder },
+  args: {
+    authorization: vAuthorization,
+    balance: v.string(),
+    codeHash: v.union(v.string(), v.null()),
+    order: vOrder,
+  },
   returns: v.union(vClaimed, v.object({ kind: v.literal("busy") })),
   handler: async (
     ctx,
-    { authorization, balance, order },
+    { authorization, balance, codeHash, order },
   ): Promise<ClaimTicket | Refusal | { kind: "busy" }> => {
     const key = authorizationKey(authorization);
     const row = await claimByKey(ctx, key);
     if (row !== null && row.state !== "refused") return rejoinSigned(ctx, row, authorization, order);
     const payer = authorization.from;
+    const refused = await refusalFor(ctx, payer, codeHash);
+    if (refused !== null) return refused;
     const underWay = await ctx.db
       .query("paymentClaims")
       .withIndex("by_payer_and_state", (q) => q.eq("payer", payer).eq("state", "settling"))
@@ -221,6 +231,15 @@ export const resumeLost = internalMutation({
         .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", Date.now()))
         .take(50);
     for (const row of await lost("settling")) await startSettling(ctx, row);
+    const now = Date.now();
+    const dueToLook = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_lookBackAt", (q) => q.gt("lookBackAt", 0).lte("lookBackAt", now))
+      .take(50);
+    for (const row of dueToLook) {
+      await ctx.db.patch("paymentClaims", row._id, nextLook(row, now));
+      await ctx.scheduler.runAfter(0, internal.payments.relaying.lookBack, { claimId: row._id });
+    }
     for (const row of await lost("generating")) {
       await ctx.db.patch("paymentClaims", row._id, {
         state: "paid",

@@ -5,8 +5,9 @@ import { HOUR, DAY, SECOND, sleep } from "../lib/time";
 import { readPayment, signedBy, USDC, type MinedPayment, type UsdcTransfer } from "../providers/usdc";
 import { asAddress, asHex } from "../wallets/addresses";
 import type { Order } from "./paidTables";
+import { proofText } from "./proofText";
 import type { Proof } from "./proofs";
-import { CHAIN_ID, PRICE, PRICE_SHOWN, refusal, type Refusal } from "./terms";
+import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "./terms";
 import type { Transfer } from "./transfers";
 
 /** Transactions that have paid, as the chain has them. For actions. */
@@ -33,18 +34,6 @@ export const TOO_OLD = refusal("payment_expired", "This payment is too old to bu
 export type Candidate = { transfer: Transfer; proven: boolean };
 
 type HashProof = Extract<Proof, { kind: "hash" }>;
-
-/** The text a payer signs (EIP-191, or ERC-1271) to bind a payment to an order. */
-export function proofText(txHash: string, payTo: string, { userId, focus }: Order): string {
-  return [
-    "I redeem this payment for one market research report.",
-    `Chain: ${CHAIN_ID}`,
-    `Paid to: ${payTo.toLowerCase()}`,
-    `Transaction: ${txHash.toLowerCase()}`,
-    `User: ${userId ?? ""}`,
-    `Token: ${focus}`,
-  ].join("\n");
-}
 
 /**
  * The transfers of a transaction that can buy a report; a transaction nobody has seen yet is waited for.
@@ -97,9 +86,11 @@ export async function candidatesOf(
 
 async function awaitPayment(txHash: string): Promise<Awaited<ReturnType<typeof readPayment>>> {
   const deadline = AbortSignal.timeout(deadlines.receipt);
+  const unheardOf = AbortSignal.timeout(deadlines.unknownHash);
   for (;;) {
     const payment = await readPayment(asHex(txHash));
     if (payment.kind === "mined" || deadline.aborted) return payment;
+    if (!payment.known && unheardOf.aborted) return payment;
     await sleep(PAUSE_MS);
   }
 }

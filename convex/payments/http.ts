@@ -4,6 +4,7 @@ import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, optionalToken, userId } from "../lib/input";
+import { countGuess, refuseGuessing } from "../lib/limits";
 import { resultExample, resultFields, shownSources, sourcesExample, sourcesShape } from "../research/http";
 import { paymentRequired, receipt } from "./challenge";
 import { parseProof, proofHeader } from "./proofs";
@@ -63,15 +64,19 @@ const report: MountedEndpoint = endpoint({
     }),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
-  handler: async (ctx, { userId, token }, { head }) => {
+  handler: async (ctx, { userId, token }, { head, caller }) => {
     const proof = parseProof(proofHeader(head.header) ?? "");
     if (proof.kind === "refused") throw paymentRequired(proof);
     const focus = token ?? "";
     const bodyHash = sha256Hex(JSON.stringify([userId ?? "", focus]));
     const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
+    if (proof.kind === "hash") await refuseGuessing(ctx, "unknownHash", caller);
     const { redeem } = await import("./redemption");
     const redeemed = await redeem(ctx, proof, order);
-    if (redeemed.kind === "refused") throw paymentRequired(redeemed);
+    if (redeemed.kind === "refused") {
+      if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);
+      throw paymentRequired(redeemed);
+    }
     const headers =
       redeemed.receipt === null
         ? {}

@@ -126,6 +126,9 @@ export const paidTables = {
         generatedAt: v.number(),
       }),
     ),
+    /** When the settlement is looked at again after its end, and how often it was: its block may be dropped. */
+    lookBackAt: v.optional(v.number()),
+    looks: v.optional(v.number()),
     /** When the report is forgotten; absent without one. */
     forgetAt: v.optional(v.number()),
   })
@@ -134,12 +137,33 @@ export const paidTables = {
     .index("by_state_and_leaseUntil", ["state", "leaseUntil"])
     .index("by_payer_and_state", ["payer", "state"])
     .index("by_forgetAt", ["forgetAt"])
+    .index("by_lookBackAt", ["lookBackAt"])
+    .index("by_relayer_and_nonce", ["settlement.relayer", "settlement.nonce"])
     .index("by_userId", ["order.userId"]),
+
+  /**
+   * Signed payments that were mined and have failed: the relayer paid for them and nobody else. Written by
+   * `payments/failures`; deleted after a week.
+   */
+  relayerFailures: defineTable({
+    at: v.number(),
+    txHash: v.string(),
+    /** Lower case. */
+    payer: v.string(),
+    /** SHA-256 of the payer's code; absent for a key's account. */
+    codeHash: v.optional(v.string()),
+  })
+    .index("by_at", ["at"])
+    .index("by_txHash", ["txHash"])
+    .index("by_payer", ["payer", "at"])
+    .index("by_codeHash", ["codeHash", "at"]),
 
   /** The gas accounts that carry out signed payments. Written with each settlement. Kept. */
   relayers: defineTable({
     /** Checksummed. */
     address: v.string(),
     nextNonce: v.number(),
+    /** What took nonces that no payment holds any more, and moved nothing; the latest few. */
+    fills: v.optional(v.array(v.object({ nonce: v.number(), rawTransaction: v.string() }))),
   }).index("by_address", ["address"]),
 };

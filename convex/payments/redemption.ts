@@ -89,7 +89,7 @@ async function claimAuthorization(
     if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
     const claimed: ClaimTicket | Refusal | { kind: "busy" } = await ctx.runMutation(
       internal.payments.claims.claimAuthorization,
-      { authorization, balance: feasible.balance.toString(), order },
+      { authorization, balance: feasible.balance.toString(), codeHash: feasible.codeHash, order },
     );
     if (claimed.kind !== "busy") return claimed;
     if (patience.aborted) {

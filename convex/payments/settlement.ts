@@ -12,11 +12,13 @@ import { broadcast, standing } from "../providers/chainTransactions";
 import { settleByFacilitator } from "../providers/facilitator";
 import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment } from "../providers/usdc";
 import { asAddress, asHex } from "../wallets/addresses";
+import { nonceAfter } from "../wallets/machine";
 import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
 import type { Settlement } from "./paidTables";
 import type { Authorization } from "./proofs";
 import { openRelayer, relayerAddress } from "./relayer";
+import { hashesOf, impossibleNonce, mendRelayer } from "./relaying";
 import { repriced } from "./repricing";
 import type { SettlementTask } from "./settlements";
 import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
@@ -50,7 +52,7 @@ export const settle = providerAction({
         const round =
           task.settlement === null
             ? await handIn(ctx, work, task)
-            : await follow(ctx, work, task.authorization, task.settlement, look % LOOKS_PER_PRICING === 0);
+            : await follow(ctx, work, task, task.settlement, look % LOOKS_PER_PRICING === 0);
         if (round === "ended") return null;
         if (deadline.aborted) {
           throw new AppError("upstream", "The payment is still being settled: send the same proof again");
@@ -71,34 +73,32 @@ export const settle = providerAction({
 });
 
 /** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
-async function handIn(
-  ctx: ActionCtx,
-  work: Work,
-  { authorization, dropped }: SettlementTask,
-): Promise<Round> {
+async function handIn(ctx: ActionCtx, work: Work, task: SettlementTask): Promise<Round> {
+  const { authorization, dropped } = task;
   const relayer = relayerAddress();
   const feasible = await tryAuthorization(authorization, relayer);
-  if (feasible.kind === "used") return recover(ctx, work, authorization, "not seen");
+  if (feasible.kind === "used") return recover(ctx, work, task, "not seen");
   if (feasible.kind === "refused") {
     // Bytes that were handed out and given up may have paid all the same, where this node has not looked yet.
     if (dropped) await believe(ctx, work);
     await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: feasible });
     return "ended";
   }
-  if (relayer === null) return handOver(ctx, work, authorization);
+  if (relayer === null) return handOver(ctx, work, task);
   const raw = await signAndStore(ctx, work, authorization, feasible);
   if (raw !== null) report(work, await broadcast(raw));
   return "again";
 }
 
 /** Without a relayer a facilitator carries the payment out; only what the chain says of that counts. */
-async function handOver(ctx: ActionCtx, work: Work, authorization: Authorization): Promise<Round> {
+async function handOver(ctx: ActionCtx, work: Work, task: SettlementTask): Promise<Round> {
+  const { authorization } = task;
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
   const done = await settleByFacilitator(payment, requirementOne(paidResource()));
   const { from, nonce } = signedAuthorization(authorization);
-  if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, authorization, "not seen");
+  if ((await readAuthorization(from, nonce)).used) return recover(ctx, work, task, "not seen");
   if (!done) {
     throw new AppError(
       "upstream",
@@ -118,8 +118,13 @@ async function signAndStore(
 ) {
   const relayer = openRelayer();
   for (let turn = 0; turn < MAX_NONCES; turn++) {
-    const next = await ctx.runQuery(internal.payments.settlements.nextNonce, { relayer: relayer.address });
-    const nonce = Math.max(preparation.chainNonce, next);
+    const { address } = relayer;
+    const { mined } = preparation;
+    const next = await ctx.runQuery(internal.payments.relayerNonces.next, { relayer: address });
+    const nonce = nonceAfter(mined, next);
+    if (nonce === null) throw impossibleNonce();
+    // What was mined and is not any more would hold up all that comes behind it.
+    if (mined < nonce) await mendRelayer(ctx, { relayer: address, mined, only: "ended" });
     const { rawTransaction, txHash } = await relayer.sign({
       type: "eip1559",
       chainId: CHAIN_ID,
@@ -140,27 +145,28 @@ async function signAndStore(
 async function follow(
   ctx: ActionCtx,
   work: Work,
-  authorization: Authorization,
+  task: SettlementTask,
   settlement: Settlement,
   pricing: boolean,
 ): Promise<Round> {
-  const { relayer, nonce, rawTransaction, txHash } = settlement;
-  const raw = asHex(rawTransaction);
-  const now = await standing(asAddress(relayer), nonce, raw);
-  switch (now.kind) {
-    case "mined":
-      return now.succeeded
-        ? accept(ctx, work, authorization, txHash)
-        : recover(ctx, work, authorization, "failed");
-    case "pending":
-      if (pricing) await outbid(ctx, work, settlement);
-      return "again";
-    case "missing":
-      if (!(pricing && (await outbid(ctx, work, settlement)))) report(work, await broadcast(raw));
-      return "again";
-    case "replaced":
-      return acceptOutpriced(ctx, work, authorization, settlement);
+  const { authorization, doubted } = task;
+  const { relayer, nonce, rawTransaction } = settlement;
+  const now = await standing(asAddress(relayer), nonce, hashesOf(settlement));
+  if (now.kind === "replaced") return suspect(ctx, work, settlement);
+  if (doubted) await ctx.runMutation(internal.payments.settlements.trust, work);
+  if (now.kind === "mined") {
+    if (now.succeeded) return accept(ctx, work, authorization, now.hash);
+    const { from, nonce: used } = signedAuthorization(authorization);
+    const { codeHash } = await readAuthorization(from, used);
+    const failure = { txHash: now.hash, payer: authorization.from, codeHash };
+    await ctx.runMutation(internal.payments.failures.record, failure);
+    return recover(ctx, work, task, "failed");
   }
+  // What waits behind a missing nonce is never mined, however often it is handed out.
+  if (pricing && now.mined < nonce) await mendRelayer(ctx, { relayer, mined: now.mined });
+  const outbids = pricing && (await outbid(ctx, work, settlement));
+  if (now.kind === "missing" && !outbids) report(work, await broadcast(asHex(rawTransaction)));
+  return "again";
 }
 
 /** Hands the same call out with higher fees, when the chain's have grown beyond it. @returns Whether it did. */
@@ -177,25 +183,13 @@ async function outbid(ctx: ActionCtx, work: Work, settlement: Settlement): Promi
   return true;
 }
 
-/** The nonce is used up: by the same call with lower fees, perhaps; else by somebody else's transaction. */
-async function acceptOutpriced(
-  ctx: ActionCtx,
-  work: Work,
-  authorization: Authorization,
-  settlement: Settlement,
-): Promise<Round> {
-  for (const txHash of settlement.outpriced ?? []) {
-    const payment = await readPayment(asHex(txHash));
-    if (payment.kind === "missing") continue;
-    return payment.succeeded
-      ? accept(ctx, work, authorization, txHash)
-      : recover(ctx, work, authorization, "failed");
-  }
+/** The nonce is used up: by somebody else's transaction, if the chain goes on saying so. */
+async function suspect(ctx: ActionCtx, work: Work, settlement: Settlement): Promise<Round> {
   // Asked a second time once it has been the answer for long enough: that node may have been behind as well.
-  const { relayer, nonce, rawTransaction } = settlement;
+  const { relayer, nonce } = settlement;
   if (
     (await ctx.runMutation(internal.payments.settlements.doubt, { ...work, answer: "replacedSince" })) &&
-    (await standing(asAddress(relayer), nonce, asHex(rawTransaction))).kind === "replaced"
+    (await standing(asAddress(relayer), nonce, hashesOf(settlement))).kind === "replaced"
   ) {
     await ctx.runMutation(internal.payments.settlements.drop, work);
   }
@@ -214,11 +208,11 @@ function report({ claimId }: Work, outcome: Awaited<ReturnType<typeof broadcast>
 async function recover(
   ctx: ActionCtx,
   work: Work,
-  authorization: Authorization,
+  { authorization, createdAt }: SettlementTask,
   own: "failed" | "not seen",
 ): Promise<Round> {
   const { from, nonce } = signedAuthorization(authorization);
-  const txHash = await findAuthorizationUse(from, nonce);
+  const txHash = await findAuthorizationUse(from, nonce, { sinceMs: createdAt });
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
   const feasible = await tryAuthorization(authorization, relayerAddress());
   if (feasible.kind === "used" || own === "not seen") await believe(ctx, work);

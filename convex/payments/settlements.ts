@@ -2,10 +2,11 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
-import { REPLACED_AFTER_MS } from "../wallets/machine";
+import { LOOK_BACK_MS, REPLACED_AFTER_MS } from "../wallets/machine";
 import { auditPayment, claimById, startGenerating, vRefusal } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
 import { vAuthorization, vSettlement, vTransfer, vTroubleCode } from "./paidTables";
+import { relayerRow } from "./relayerNonces";
 import { ALREADY_USED } from "./terms";
 import { spendTransfer, spentTransfer } from "./transfers";
 
@@ -22,6 +23,9 @@ const vTask = v.object({
   settlement: v.union(vSettlement, v.null()),
   /** Bytes of an earlier settlement were given up. */
   dropped: v.boolean(),
+  /** The settlement's nonce was said to be taken by another transaction. */
+  doubted: v.boolean(),
+  createdAt: v.number(),
 });
 export type SettlementTask = Infer<typeof vTask>;
 
@@ -32,16 +36,21 @@ export const task = internalQuery({
   handler: async (ctx, work): Promise<SettlementTask | null> => {
     const row = await current(ctx, work);
     if (row?.authorization === undefined) return null;
-    const { authorization, settlement = null, replacedSince } = row;
-    return { authorization, settlement, dropped: settlement === null && replacedSince !== undefined };
+    const { authorization, settlement = null, replacedSince, createdAt } = row;
+    const suspected = replacedSince !== undefined;
+    const dropped = settlement === null && suspected;
+    return { authorization, settlement, dropped, doubted: suspected && !dropped, createdAt };
   },
 });
 
-/** The next nonce of a relayer as far as this service has given them out. */
-export const nextNonce = internalQuery({
-  args: { relayer: v.string() },
-  returns: v.number(),
-  handler: async (ctx, { relayer }) => (await relayerRow(ctx, relayer))?.nextNonce ?? 0,
+/** The settlement of a payment that was made, or `null`. */
+export const made = internalQuery({
+  args: { claimId: v.id("paymentClaims") },
+  returns: v.union(vSettlement, v.null()),
+  handler: async (ctx, { claimId }) => {
+    const { state, settlement } = await claimById(ctx, claimId);
+    return state === "settling" || state === "refused" ? null : (settlement ?? null);
+  },
 });
 
 /**
@@ -101,6 +110,17 @@ export const doubt = internalMutation({
   },
 });
 
+/** The chain knows the settlement, or its nonce is free: whatever looked like a replacement was none. */
+export const trust = internalMutation({
+  args: vWork,
+  returns: v.null(),
+  handler: async (ctx, work) => {
+    const row = await current(ctx, work);
+    if (row !== null) await ctx.db.patch("paymentClaims", row._id, { replacedSince: undefined });
+    return null;
+  },
+});
+
 /** Drops bytes that can never be mined: another transaction has their nonce. */
 export const drop = internalMutation({
   args: vWork,
@@ -130,7 +150,9 @@ export const paid = internalMutation({
       if (spent !== null && !(await payFromCredits(ctx, transfer, row.order.userId, row.strength))) continue;
       await spendTransfer(ctx, transfer, { claimKey: row.key });
       await auditPayment(ctx, row._id, { order: row.order, transfer });
-      await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
+      const looks =
+        row.settlement === undefined ? {} : { looks: 0, lookBackAt: Date.now() + LOOK_BACK_MS[0] };
+      await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash, ...looks });
       await startGenerating(ctx, row);
       return null;
     }
@@ -187,11 +209,4 @@ async function end(
 async function current(ctx: QueryCtx, { claimId, attempt }: Work): Promise<Doc<"paymentClaims"> | null> {
   const row = await claimById(ctx, claimId);
   return row.state === "settling" && row.attempt === attempt ? row : null;
-}
-
-async function relayerRow(ctx: QueryCtx, address: string) {
-  return ctx.db
-    .query("relayers")
-    .withIndex("by_address", (q) => q.eq("address", address))
-    .unique();
 }

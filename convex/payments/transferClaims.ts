@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
-import { setting } from "../lib/env";
+import { required, setting } from "../lib/env";
 import { mayActAs } from "../users/access";
 import { userIdByAddress } from "../wallets/owners";
 import {
@@ -14,8 +14,9 @@ import {
   type ClaimTicket,
 } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
+import { proofText } from "./proofText";
 import { vTransfer, type Order, type Strength } from "./paidTables";
-import { ALREADY_USED, refusal, type Refusal } from "./terms";
+import { ALREADY_USED, PRICE, PRICE_SHOWN, refusal, type Refusal } from "./terms";
 import { spendTransfer, spentTransfer, transferKey } from "./transfers";
 
 /** Claiming a mined transfer: how good a proof is, and whose it makes the claim. Plain functions for mutations. */
@@ -80,8 +81,9 @@ export async function claimMined(
 async function strengthOf(
   ctx: MutationCtx,
   { transfer, proven }: Candidate,
-  { userId }: Order,
+  order: Order,
 ): Promise<Strength | Refusal> {
+  const { userId } = order;
   if (proven) return 2;
   const owner = await userIdByAddress(ctx, transfer.from);
   if (owner !== null && owner === userId && (await mayActAs(ctx, userId))) return 1;
@@ -95,6 +97,14 @@ async function strengthOf(
     return refusal(
       "invalid_payer_signature",
       "A transaction hash alone is no proof here: sign it with the paying wallet",
+    );
+  }
+  if (BigInt(transfer.amount) !== PRICE) {
+    // What is beyond the price is a deposit of somebody who is not known yet, and who would lose it with the rest.
+    const text = proofText(transfer.txHash, required("PLATFORM_WALLET_ADDRESS"), order);
+    return refusal(
+      "invalid_payer_signature",
+      `A transaction hash alone redeems a payment of exactly ${PRICE_SHOWN} USDC. For another amount send {txHash, signature}, the paying wallet's signature (EIP-191) of this text:\n${text}`,
     );
   }
   return 0;

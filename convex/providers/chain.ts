@@ -1,5 +1,4 @@
 import {
-  AbiDecodingZeroDataError,
   BaseError,
   createClient,
   defineChain,
@@ -11,18 +10,9 @@ import {
   type Address,
   type Client,
   type ContractFunctionParameters,
-  type Hex,
   type HttpTransport,
 } from "viem";
-import {
-  estimateGas,
-  getBalance,
-  getBlock,
-  getChainId,
-  getTransactionCount,
-  multicall,
-  readContract,
-} from "viem/actions";
+import { getBalance, multicall, readContract } from "viem/actions";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -34,9 +24,7 @@ export const UPSTREAM = "The chain RPC";
 
 export const CHAIN_ID = 8453;
 
-const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
-/** The OP stack's predeploy that prices a transaction's L1 data. */
-const GAS_PRICE_ORACLE: Address = "0x420000000000000000000000000000000000000F";
+export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 
 const chain = defineChain({
   id: CHAIN_ID,
@@ -50,7 +38,6 @@ const feedAbi = parseAbi([
   "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
 ]);
 const multicallAbi = parseAbi(["function getEthBalance(address addr) view returns (uint256 balance)"]);
-const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
@@ -154,117 +141,12 @@ async function manyCalls(
   return results.every(({ status }) => status === "failure") ? ask(true) : results;
 }
 
-export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
-
-export type Preparation = {
-  /** The next nonce as the chain sees it, pending transactions included. */
-  chainNonce: number;
-  native: bigint;
-  /** The spent token's balance; 0 for the chain's own coin. */
-  token: bigint;
-  fees: Fees;
-  /** Gas the call takes, or why it would revert. */
-  gas: { kind: "estimated"; gas: bigint } | { kind: "reverts"; reason: string };
-  /** What the chain charges for the transaction's L1 data, in wei; 0 where it has no such fee. */
-  l1Fee: bigint;
-};
-
-export type Transaction = { to: Address; data: Hex; value: bigint };
-
-/**
- * Everything a transaction needs to be signed, in one round trip. The chain's id is checked first of all: a transaction
- * is never signed for a chain that is not ours.
- * @param token The ERC-20 that is spent, if any.
- */
-export async function prepareTransaction(
-  from: Address,
-  transaction: Transaction,
-  token: Address | null,
-): Promise<Preparation> {
-  const client = chainClient();
-  return guarded(async () => {
-    const [chainId, chainNonce, native, block, tip, held, gas, l1Fee] = await Promise.all([
-      getChainId(client),
-      getTransactionCount(client, { address: from, blockTag: "pending" }),
-      getBalance(client, { address: from, blockTag: "pending" }),
-      getBlock(client, { blockTag: "latest" }),
-      suggestedTip(client),
-      token === null ? Promise.resolve(0n) : tokenBalance(client, token, from),
-      estimate(client, from, transaction),
-      l1DataFee(client, transaction),
-    ]);
-    if (chainId !== CHAIN_ID) {
-      throw new AppError(
-        "upstream",
-        `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}: nothing was signed`,
-      );
-    }
-    const base = block.baseFeePerGas ?? 0n;
-    return {
-      chainNonce,
-      native,
-      token: held,
-      // Room for the base fee to double before the transaction is mined.
-      fees: { maxFeePerGas: base * 2n + tip, maxPriorityFeePerGas: tip },
-      gas,
-      l1Fee,
-    };
-  });
-}
-
-async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
-  return readContract(client, {
-    address: token,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [owner],
-    blockTag: "pending",
-  });
-}
-
-async function suggestedTip(client: ChainClient): Promise<bigint> {
-  const tip = await client.request({ method: "eth_maxPriorityFeePerGas" });
-  return BigInt(tip);
-}
-
-async function estimate(
-  client: ChainClient,
-  from: Address,
-  { to, data, value }: Transaction,
-): Promise<Preparation["gas"]> {
-  try {
-    return { kind: "estimated", gas: await estimateGas(client, { account: from, to, data, value }) };
-  } catch (error) {
-    const reason = revertReason(error);
-    if (reason === null) throw error;
-    return { kind: "reverts", reason };
-  }
-}
-
-/** The oracle prices a transaction by its size; a chain without one charges nothing. */
-async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bigint> {
-  const size = BigInt((data.length - 2) / 2 + 120);
-  try {
-    return await readContract(client, {
-      address: GAS_PRICE_ORACLE,
-      abi: oracleAbi,
-      functionName: "getL1FeeUpperBound",
-      args: [size],
-    });
-  } catch (error) {
-    const absent =
-      error instanceof BaseError && error.walk((inner) => inner instanceof AbiDecodingZeroDataError);
-    if (absent) return 0n;
-    throw error;
-  }
-}
-
 /** How nodes say that a call itself fails; code 3 is the usual one, some send only words. */
 const REVERTED =
   /revert|out of gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
 
 /** Why a call would fail, in one readable line; `null` when the failure is not the call's (a limit, a bad method, …). */
-function revertReason(error: unknown): string | null {
+export function revertReason(error: unknown): string | null {
   const refused = refusal(error);
   if (refused === null) return null;
   return refused.code === 3 || REVERTED.test(refused.details) ? printable(refused.details) : null;

@@ -1,14 +1,14 @@
 import {
   BaseError,
   HttpRequestError,
-  keccak256,
   TransactionReceiptNotFoundError,
   TransactionNotFoundError,
   type Address,
   type Hex,
+  type Log,
 } from "viem";
 import {
-  getBlock,
+  getBalance,
   getTransaction,
   getTransactionCount,
   getTransactionReceipt,
@@ -52,53 +52,87 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
   }
 }
 
+export type Mined = {
+  kind: "mined";
+  /** Which of the hashes it is. */
+  hash: Hex;
+  succeeded: boolean;
+  blockNumber: number;
+  logs: Log[];
+  /** What its sender has paid for it besides its value, in wei: gas, and the fee for its L1 data. */
+  fee: bigint;
+};
+
 export type Standing =
-  | { kind: "mined"; succeeded: boolean; blockNumber: number }
-  /** In a node's pool. */
-  | { kind: "pending" }
+  | Mined
+  /** In a node's pool; so many of its sender's transactions are mined. */
+  | { kind: "pending"; mined: number }
   /** Neither mined nor pending, and its nonce is still free. */
-  | { kind: "missing" }
+  | { kind: "missing"; mined: number }
   /** Its nonce is used up and the chain does not know it: replaced, or mined where this answer did not look yet. */
   | { kind: "replaced" };
 
 /**
  * Where a signed transaction stands.
+ * @param hashes Its own, and those it had with other fees under the same nonce: one of them at most is ever mined.
  * @throws AppError `upstream`
  */
-export async function standing(from: Address, nonce: number, raw: Hex): Promise<Standing> {
+export async function standing(from: Address, nonce: number, hashes: readonly Hex[]): Promise<Standing> {
   const client = chainClient();
-  const hash = keccak256(raw);
   return guarded(async () => {
-    const [receipt, transaction, mined] = await Promise.all([
-      orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
-      orNull(getTransaction(client, { hash }), TransactionNotFoundError),
+    const [receipts, transactions, mined] = await Promise.all([
+      Promise.all(
+        hashes.map((hash) =>
+          orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
+        ),
+      ),
+      Promise.all(hashes.map((hash) => orNull(getTransaction(client, { hash }), TransactionNotFoundError))),
       getTransactionCount(client, { address: from, blockTag: "latest" }),
     ]);
+    const receipt = receipts.find((one) => one !== null) ?? null;
     if (receipt !== null) {
       return {
         kind: "mined",
+        hash: receipt.transactionHash,
         succeeded: receipt.status === "success",
         blockNumber: Number(receipt.blockNumber),
+        logs: receipt.logs,
+        fee: receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt),
       };
     }
-    if (transaction !== null) return { kind: "pending" };
-    return { kind: mined > nonce ? "replaced" : "missing" };
+    if (transactions.some((one) => one !== null)) return { kind: "pending", mined };
+    return mined > nonce ? { kind: "replaced" } : { kind: "missing", mined };
   });
 }
 
 /**
- * What the chain asks for gas now, in wei: the latest block's base fee and the suggested tip.
+ * How many of an account's transactions are mined.
  * @throws AppError `upstream`
  */
-export async function gasPrices(): Promise<{ baseFee: bigint; tip: bigint }> {
+export async function readMined(address: Address): Promise<number> {
+  return guarded(() => getTransactionCount(chainClient(), { address, blockTag: "latest" }));
+}
+
+/**
+ * How much of the chain's own coin an account has gained in a block, in wei; less than nothing where it lost some.
+ * @throws AppError `upstream`, also where the node has forgotten the block's state.
+ */
+export async function gainedIn(blockNumber: number, address: Address): Promise<bigint> {
   const client = chainClient();
+  const block = BigInt(blockNumber);
   return guarded(async () => {
-    const [block, tip] = await Promise.all([
-      getBlock(client, { blockTag: "latest" }),
-      client.request({ method: "eth_maxPriorityFeePerGas" }),
+    const [after, before] = await Promise.all([
+      getBalance(client, { address, blockNumber: block }),
+      getBalance(client, { address, blockNumber: block - 1n }),
     ]);
-    return { baseFee: block.baseFeePerGas ?? 0n, tip: BigInt(tip) };
+    return after - before;
   });
+}
+
+/** OP-stack chains add the fee to their receipts. */
+function l1FeeOf(receipt: object): bigint {
+  const fee = "l1Fee" in receipt ? receipt.l1Fee : null;
+  return typeof fee === "string" && /^0x[0-9a-f]{1,64}$/i.test(fee) ? BigInt(fee) : 0n;
 }
 
 /** An answer, or `null` where the chain has none. */

@@ -17,8 +17,6 @@ const digits = z
   .regex(/^\d{1,78}$/)
   .transform((value) => BigInt(value));
 
-const typedField = z.object({ name: z.string(), type: z.string() });
-
 const quoteShape = z.object({
   liquidityAvailable: z.literal(true),
   sellToken: address,
@@ -30,7 +28,6 @@ const quoteShape = z.object({
   permit2: z
     .object({
       eip712: z.object({
-        types: z.record(z.string(), z.array(typedField)),
         primaryType: z.literal("PermitTransferFrom"),
         domain: z.object({
           name: z.literal("Permit2"),

@@ -21,6 +21,7 @@ import {
   readContract,
   verifyMessage,
 } from "viem/actions";
+import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { CHAIN_ID, chainClient, guarded, UPSTREAM, type ChainClient } from "./chain";
 import { orNull } from "./chainTransactions";
@@ -33,6 +34,14 @@ const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 
 /** How far back a used authorization is looked for, in blocks; public nodes allow no more at once. */
 const LOOK_BACK_BLOCKS = 2_000n;
+/** Blocks come every two seconds. */
+const BLOCK_MS = 2_000;
+const MARGIN = 300n;
+/** A week. */
+const DEEPEST = 302_400n;
+
+/** Ends a signature that would deploy its wallet first (ERC-6492): no call of a signer's choosing is ever made. */
+export const UNDEPLOYED_SUFFIX = "6492649264926492649264926492649264926492649264926492649264926492";
 
 const authorizationAbi = parseAbi([
   "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
@@ -59,12 +68,15 @@ export type MinedPayment = {
   transfers: UsdcTransfer[];
 };
 
+/** `known`: a node has it, and it is not mined yet. */
+export type MissingPayment = { kind: "missing"; known: boolean };
+
 /**
  * A transaction with its USDC transfers, as the chain has it now.
  * @returns `missing` when no mined transaction has this hash.
  * @throws AppError `upstream`, also when the RPC serves another chain.
  */
-export async function readPayment(hash: Hex): Promise<MinedPayment | { kind: "missing" }> {
+export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPayment> {
   const client = chainClient();
   return guarded(async () => {
     const [chainId, receipt, transaction, head] = await Promise.all([
@@ -74,7 +86,7 @@ export async function readPayment(hash: Hex): Promise<MinedPayment | { kind: "mi
       getBlock(client, { blockTag: "latest" }),
     ]);
     requireChain(chainId);
-    if (receipt === null || transaction === null) return { kind: "missing" };
+    if (receipt === null || transaction === null) return { kind: "missing", known: transaction !== null };
     const block = await getBlock(client, { blockNumber: receipt.blockNumber });
     const depth = head.number - receipt.blockNumber;
     return {
@@ -132,16 +144,17 @@ export function authorizationCall({
 }
 
 /**
- * Whether an authorization was used or cancelled, and what its payer holds.
+ * Whether an authorization was used or cancelled, what its payer holds, and the SHA-256 of the payer's code (`null` for a
+ * key's account).
  * @throws AppError `upstream`
  */
 export async function readAuthorization(
   from: Address,
   nonce: Hex,
-): Promise<{ used: boolean; balance: bigint }> {
+): Promise<{ used: boolean; balance: bigint; codeHash: string | null }> {
   const client = chainClient();
   return guarded(async () => {
-    const [used, balance] = await Promise.all([
+    const [used, balance, code] = await Promise.all([
       readContract(client, {
         address: USDC,
         abi: authorizationAbi,
@@ -149,27 +162,44 @@ export async function readAuthorization(
         args: [from, nonce],
       }),
       readContract(client, { address: USDC, abi: erc20Abi, functionName: "balanceOf", args: [from] }),
+      getCode(client, { address: from }),
     ]);
-    return { used, balance };
+    return { used, balance, codeHash: code === undefined ? null : sha256Hex(code) };
   });
 }
 
 /**
- * The transaction that used an authorization lately, whoever sent it; `null` when none did.
+ * The transaction that used an authorization, whoever sent it; `null` when none did lately.
+ * @param sinceMs From when on it can have been used, epoch ms: looked for that far back, a week at most.
  * @throws AppError `upstream`
  */
-export async function findAuthorizationUse(from: Address, nonce: Hex): Promise<Hex | null> {
+export async function findAuthorizationUse(
+  from: Address,
+  nonce: Hex,
+  { sinceMs }: { sinceMs?: number } = {},
+): Promise<Hex | null> {
   const client = chainClient();
   return guarded(async () => {
     const head = await getBlockNumber(client);
-    const logs = await getLogs(client, {
-      address: USDC,
-      event: authorizationUsed,
-      args: { authorizer: from, nonce },
-      fromBlock: head > LOOK_BACK_BLOCKS ? head - LOOK_BACK_BLOCKS : 0n,
-      toBlock: head,
-    });
-    return logs.at(-1)?.transactionHash ?? null;
+    const age = sinceMs === undefined ? 0 : Math.max(0, Date.now() - sinceMs);
+    const wanted = BigInt(Math.ceil(age / BLOCK_MS));
+    const depth = wanted < LOOK_BACK_BLOCKS ? LOOK_BACK_BLOCKS : wanted > DEEPEST ? DEEPEST : wanted + MARGIN;
+    const lowest = head > depth ? head - depth : 0n;
+    // The newest first; nodes answer for so many blocks at a time.
+    for (let toBlock = head; ; toBlock -= LOOK_BACK_BLOCKS + 1n) {
+      const first = toBlock - LOOK_BACK_BLOCKS;
+      const fromBlock = first > lowest ? first : lowest;
+      const logs = await getLogs(client, {
+        address: USDC,
+        event: authorizationUsed,
+        args: { authorizer: from, nonce },
+        fromBlock,
+        toBlock,
+      });
+      const used = logs.at(-1)?.transactionHash;
+      if (used !== undefined) return used;
+      if (fromBlock === lowest) return null;
+    }
   });
 }
 
@@ -178,6 +208,7 @@ export async function findAuthorizationUse(from: Address, nonce: Hex): Promise<H
  * @throws AppError `upstream`
  */
 export async function signedBy(address: Address, message: string, signature: Hex): Promise<boolean> {
+  if (signature.toLowerCase().endsWith(UNDEPLOYED_SUFFIX)) return false;
   const byKey = await verifyEoaMessage({ address, message, signature }).catch(() => false);
   if (byKey) return true;
   return guarded(async () => {

@@ -89,6 +89,7 @@ async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
     case "swap":
       return prepareSwap(ctx, job, request);
     case "approve":
-      throw new AppError("internal", "An approval is signed with its swap");
+    case "fill":
+      throw new AppError("internal", "Approvals and fills are signed as they are made");
   }
 }

@@ -1,49 +1,91 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { providerAction } from "../lib/providerCalls";
-import { standing } from "../providers/chainTransactions";
-import { asAddress, asHex } from "./addresses";
-import { isOpen, REVERTED } from "./machine";
+import { standing, type Standing } from "../providers/chainTransactions";
+import { asAddress } from "./addresses";
+import { endingOf } from "./endings";
+import { isOpen } from "./machine";
+import { mendGap, replaceIfStuck } from "./replacing";
+import { hashesOf, type View } from "./rows";
 import { handOut } from "./steps";
+
+const TAKEN = "Another transaction took this one's place";
 
 /**
  * Asks the chain what became of a signed transaction. One that is neither mined nor pending is handed out again: the
- * same bytes, never new ones.
+ * same bytes, unless the chain cannot take those any more. What has ended is looked at as well: the chain may have
+ * decided anew.
  */
 export const check = providerAction({
   args: { transactionId: v.id("transactions") },
   returns: v.null(),
   handler: async (ctx, { transactionId }) => {
     const row = await ctx.runQuery(internal.wallets.transactions.view, { transactionId });
-    if (!isOpen(row.state) || row.nonce === undefined || row.rawTransaction === undefined) return null;
-    const { nonce, rawTransaction } = row;
-    const ask = () => standing(asAddress(row.address), nonce, asHex(rawTransaction));
+    const { nonce } = row;
+    if (nonce === undefined || row.state === "prepared") return null;
+    const ask = () => standing(asAddress(row.address), nonce, hashesOf(row));
     const now = await ask();
-    const advance = (to: "confirmed" | "failed" | "broadcast", error?: string) =>
-      ctx.runMutation(internal.wallets.transactions.advance, {
-        transactionId,
-        to,
-        ...(error === undefined ? {} : { error, errorCode: "upstream" as const }),
-      });
-    switch (now.kind) {
-      case "mined":
-        if (now.succeeded) await advance("confirmed");
-        else await advance("failed", REVERTED);
-        break;
-      case "replaced":
-        if (
-          (await ctx.runMutation(internal.wallets.transactions.suspectReplaced, { transactionId })) &&
-          (await ask()).kind === "replaced"
-        ) {
-          await advance("failed", "Another transaction took this one's place");
-        }
-        break;
-      case "pending":
-        await advance("broadcast");
-        break;
-      case "missing":
-        await handOut(ctx, row);
+    if (now.kind !== "replaced" && row.replacedSince !== undefined) {
+      await ctx.runMutation(internal.wallets.doubts.trust, { transactionId });
     }
+    if (now.kind === "replaced") {
+      if (row.state === "failed" || !(await isReplaced(ctx, row, ask))) return null;
+      const failed = { to: "failed", error: TAKEN, errorCode: "upstream" } as const;
+      if (isOpen(row.state)) {
+        await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, ...failed });
+      } else await ctx.runMutation(internal.wallets.doubts.amend, { transactionId, ...failed });
+      return null;
+    }
+    if (isOpen(row.state)) await followOpen(ctx, row, now);
+    else await followEnded(ctx, row, now);
     return null;
   },
 });
+
+async function isReplaced(
+  ctx: ActionCtx,
+  { _id, state }: View,
+  ask: () => Promise<Standing>,
+): Promise<boolean> {
+  const transactionId = _id;
+  const believed = await ctx.runMutation(internal.wallets.doubts.suspectReplaced, { transactionId });
+  if (believed && (await ask()).kind === "replaced") return true;
+  if (!isOpen(state)) await ctx.runMutation(internal.wallets.doubts.lookAgain, { transactionId });
+  return false;
+}
+
+type Found = Exclude<Standing, { kind: "replaced" }>;
+
+async function followOpen(ctx: ActionCtx, row: View, now: Found): Promise<void> {
+  const transactionId = row._id;
+  if (now.kind === "mined") {
+    const ending = await endingOf(row, now);
+    await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, ...ending });
+    return;
+  }
+  if (now.kind === "pending") {
+    await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, to: "broadcast" });
+  }
+  // What waits behind a missing nonce is never mined, however often it is handed out.
+  if (row.nonce !== undefined && now.mined < row.nonce) await mend(ctx, row, now.mined);
+  if (await replaceIfStuck(ctx, row, now.mined)) return;
+  if (now.kind === "missing") await handOut(ctx, row);
+}
+
+async function followEnded(ctx: ActionCtx, row: View, now: Found): Promise<void> {
+  const transactionId = row._id;
+  if (now.kind === "mined") {
+    const ending = await endingOf(row, now);
+    if (ending.to !== row.state) {
+      await ctx.runMutation(internal.wallets.doubts.amend, { transactionId, ...ending });
+    }
+    return;
+  }
+  await mend(ctx, row, now.mined);
+  await ctx.runMutation(internal.wallets.doubts.lookAgain, { transactionId });
+}
+
+async function mend(ctx: ActionCtx, { walletId, address }: View, mined: number): Promise<void> {
+  await mendGap(ctx, { walletId, address: asAddress(address), mined });
+}

@@ -54,17 +54,23 @@ export const slippageBps = z
   .preprocess((value) => {
     if (value === null || value === "") return undefined;
     return typeof value === "string" && /^\d{1,6}$/.test(value.trim()) ? Number(value) : value;
-  }, z.number("must be basis points, 0 to 10000").int("must be whole basis points").min(0, "must be 0 to 10000 basis points").max(10_000, "must be 0 to 10000 basis points").default(100))
+  }, z.number("must be basis points, 0 to 1000").int("must be whole basis points").min(0, "must be 0 to 1000 basis points").max(1_000, "must be 0 to 1000 basis points").default(100))
   .meta({
-    description: "Largest accepted shortfall in basis points (bps); 100 is 1 %.",
+    description: "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000.",
     accepts: () => ({
       anyOf: [
-        { type: "integer", minimum: 0, maximum: 10_000 },
-        { type: "string", pattern: String.raw`^\s*(?:0{0,2}[0-9]{1,4}|0?10000)\s*$` },
+        { type: "integer", minimum: 0, maximum: 1_000 },
+        { type: "string", pattern: String.raw`^\s*(?:0{0,3}[0-9]{1,3}|0{0,2}1000)\s*$` },
         { enum: ["", null], description: "Counts as left out." },
       ],
     }),
   });
+
+export const acceptUnpriced = absentWhenEmpty(z.boolean("must be true or false"))
+  .transform((value) => value ?? false)
+  .describe(
+    "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",
+  );
 
 export const txHash = z
   .string("must be a string")

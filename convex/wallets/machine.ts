@@ -10,7 +10,8 @@ import type { TransactionState } from "./tables";
  *      failed ◄──────┘          └─────────► confirmed, failed
  *
  * A nonce is taken in the transaction that stores the signed bytes, so a crash before it takes none and a crash behind
- * it leaves bytes that can be handed out again with the same effect.
+ * it leaves bytes that can be handed out again with the same effect. `confirmed` and `failed` are ends as far as anybody
+ * knows: a later receipt corrects them (`corrects`), since a chain may drop the block that decided.
  */
 
 export const REVERTED = "The transaction was mined and reverted";
@@ -29,6 +30,31 @@ export const PREPARED_FOR_MS = MINUTE;
  * for this long.
  */
 export const REPLACED_AFTER_MS = MINUTE;
+/** … and so many answers in a row, besides the one that ends it. */
+export const REPLACED_ANSWERS = 2;
+
+/** After its end a transaction is looked at again: the block that decided may have been dropped. */
+export const LOOK_BACK_MS = [MINUTE, 5 * MINUTE] as const;
+
+/** A transaction that cannot be mined any more is withdrawn after this long: its wallet may get the money meanwhile. */
+export const WITHDRAWN_AFTER_MS = 5 * MINUTE;
+
+export const WITHDRAWN =
+  "The transaction could not be mined any more and was withdrawn: nothing but a network fee was spent";
+
+/** More than this many transactions that this service has not signed are nobody's: the node is wrong. */
+export const FURTHEST_AHEAD = 16;
+
+/**
+ * The nonce to sign with.
+ * @param mined What the chain says is mined of the account.
+ * @param next The next one as far as this service has given them out; `null` when it has given out none.
+ * @returns `null` when the chain's answer cannot be true.
+ */
+export function nonceAfter(mined: number, next: number | null): number | null {
+  if (next === null) return mined;
+  return mined > next + FURTHEST_AHEAD ? null : Math.max(mined, next);
+}
 
 const FOLLOWS: Record<TransactionState, readonly TransactionState[]> = {
   prepared: ["signed", "failed"],
@@ -41,6 +67,11 @@ const FOLLOWS: Record<TransactionState, readonly TransactionState[]> = {
 
 export function mayFollow(state: TransactionState, next: TransactionState): boolean {
   return FOLLOWS[state].includes(next);
+}
+
+/** Whether a receipt may change an end that was believed before. */
+export function corrects(state: TransactionState, to: TransactionState): boolean {
+  return (state === "failed" && to === "confirmed") || (state === "confirmed" && to === "failed");
 }
 
 /** Signed, and its end is not known: the chain has to be asked. */

@@ -59,7 +59,7 @@ export async function openTransaction(ctx: MutationCtx, order: Order): Promise<I
 }
 
 /** Sees that somebody works through a wallet's queue: a driver whose lease ran out is replaced. */
-async function startDriver(ctx: MutationCtx, wallet: Doc<"wallets">, now: number): Promise<void> {
+export async function startDriver(ctx: MutationCtx, wallet: Doc<"wallets">, now: number): Promise<void> {
   if (wallet.driverUntil > now) return;
   const driver = wallet.driver + 1;
   await ctx.db.patch("wallets", wallet._id, { driver, driverUntil: now + DRIVER_LEASE_MS });

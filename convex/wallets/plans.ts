@@ -1,7 +1,7 @@
 import { encodeFunctionData, erc20Abi, type Address } from "viem";
 import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money";
-import type { Preparation, Transaction } from "../providers/chain";
+import type { Preparation, Transaction } from "../providers/chainPreparation";
 import { TOKENS, type Symbol } from "./tokens";
 
 /** What a send or an approval is on chain, and whether a wallet can pay for it. Pure. */

@@ -57,7 +57,7 @@ function checkPermit(
 }
 
 /** ETH and WETH change into each other one to one, at the WETH contract itself. */
-function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
+export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
   return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
 }
 

@@ -1,8 +1,18 @@
 import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
+import type { Hex } from "viem";
 import { AppError } from "../lib/errors";
-import { vRequest, vSource, vState, vSwapTerms, type TransactionRequest } from "./tables";
+import { asHex } from "./addresses";
+import {
+  vRequest,
+  vSource,
+  vState,
+  vReplacement,
+  vSwapTerms,
+  vTraded,
+  type TransactionRequest,
+} from "./tables";
 
 /** Finding the machine's rows, and what leaves them. */
 
@@ -13,8 +23,15 @@ export const vView = v.object({
   txHash: v.optional(v.string()),
   nonce: v.optional(v.number()),
   rawTransaction: v.optional(v.string()),
+  walletId: v.string(),
+  userId: v.string(),
   address: v.string(),
   terms: v.optional(vSwapTerms),
+  replacement: v.optional(vReplacement),
+  minedAs: v.optional(v.string()),
+  handedOutAt: v.optional(v.number()),
+  replacedSince: v.optional(v.number()),
+  traded: v.optional(vTraded),
   approvalTxHash: v.optional(v.string()),
   error: v.optional(v.string()),
   errorCode: v.optional(v.string()),
@@ -22,6 +39,19 @@ export const vView = v.object({
 });
 
 export type View = Infer<typeof vView>;
+
+/** The bytes to hand out, or `null` while nothing is signed. */
+export function bytesOf({ rawTransaction, replacement }: View): Hex | null {
+  const raw = replacement?.rawTransaction ?? rawTransaction;
+  return raw === undefined ? null : asHex(raw);
+}
+
+/** All hashes under which it may be mined. */
+export function hashesOf({ txHash, replacement }: View): Hex[] {
+  const own = txHash === undefined ? [] : [txHash];
+  const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
+  return [...own, ...others.map(({ txHash: hash }) => hash)].map(asHex);
+}
 
 export const vWork = v.object({
   transaction: vView,
@@ -71,9 +101,11 @@ export function sameRequest(a: TransactionRequest, b: TransactionRequest): boole
 }
 
 export function project(row: Doc<"transactions">) {
-  const { _id, state, request, address, checks } = row;
+  const { _id, state, request, walletId, userId, address, checks } = row;
   return {
     _id,
+    walletId,
+    userId,
     state,
     request,
     address,
@@ -82,6 +114,11 @@ export function project(row: Doc<"transactions">) {
     ...(row.nonce === undefined ? {} : { nonce: row.nonce }),
     ...(row.rawTransaction === undefined ? {} : { rawTransaction: row.rawTransaction }),
     ...(row.terms === undefined ? {} : { terms: row.terms }),
+    ...(row.replacement === undefined ? {} : { replacement: row.replacement }),
+    ...(row.minedAs === undefined ? {} : { minedAs: row.minedAs }),
+    ...(row.handedOutAt === undefined ? {} : { handedOutAt: row.handedOutAt }),
+    ...(row.replacedSince === undefined ? {} : { replacedSince: row.replacedSince }),
+    ...(row.traded === undefined ? {} : { traded: row.traded }),
     ...(row.approvalTxHash === undefined ? {} : { approvalTxHash: row.approvalTxHash }),
     ...(row.error === undefined ? {} : { error: row.error }),
     ...(row.errorCode === undefined ? {} : { errorCode: row.errorCode }),

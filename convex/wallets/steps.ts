@@ -2,12 +2,15 @@ import { keccak256, type Address, type Hex } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { CHAIN_ID, prepareTransaction, type Preparation, type Transaction } from "../providers/chain";
+import { CHAIN_ID, UPSTREAM } from "../providers/chain";
+import { prepareTransaction, type Preparation, type Transaction } from "../providers/chainPreparation";
 import { broadcast, standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
 import { signTransaction } from "./custody/signing";
 import { otherWalletHint } from "./hints";
+import { nonceAfter } from "./machine";
 import { gasOf, insufficient, shortfall, withGas } from "./plans";
+import { mendGap } from "./replacing";
 import type { Work } from "./rows";
 import { TOKENS, type Symbol } from "./tokens";
 import type { SwapTerms } from "./tables";
@@ -67,10 +70,25 @@ export async function refuseFor(
 
 export type Signed = { walletId: string; driver: number; nonce: number; rawTransaction: Hex; txHash: Hex };
 
-/** Signs with the wallet's next nonce; the nonce is only taken when the bytes are stored. */
+/**
+ * Signs with the wallet's next nonce; the nonce is only taken when the bytes are stored.
+ * @throws AppError `upstream` when the chain names a nonce that cannot be.
+ */
 export async function sign(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed> {
   const { preparation, transaction, gas, nextNonce } = plan;
-  const nonce = Math.max(preparation.chainNonce, nextNonce ?? 0);
+  const { mined } = preparation;
+  const nonce = nonceAfter(mined, nextNonce ?? 0);
+  if (nonce === null) {
+    throw new AppError(
+      "upstream",
+      `${UPSTREAM} tells of transactions that this wallet has not made: nothing was signed`,
+    );
+  }
+  // What was mined and is not any more would hold up all that comes behind it.
+  if (mined < nonce) {
+    const address = asAddress(job.transaction.address);
+    await mendGap(ctx, { walletId: job.walletId, address, mined, only: "ended" });
+  }
   const rawTransaction = await signTransaction(ctx, job.walletId, {
     type: "eip1559",
     chainId: CHAIN_ID,
@@ -83,17 +101,16 @@ export async function sign(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed
   return { walletId, driver, nonce, rawTransaction, txHash: keccak256(rawTransaction) };
 }
 
-type Outgoing = Pick<Work["transaction"], "_id" | "address" | "nonce" | "rawTransaction">;
+type Outgoing = Pick<Work["transaction"], "_id" | "address" | "nonce" | "rawTransaction" | "replacement">;
 
 /** Hands stored bytes to the chain and marks what became of that. Safe to repeat. */
 export async function handOut(
   ctx: ActionCtx,
-  { _id, address, nonce, rawTransaction }: Outgoing,
+  { _id, address, nonce, rawTransaction, replacement }: Outgoing,
 ): Promise<void> {
-  if (nonce === undefined || rawTransaction === undefined) {
-    throw new AppError("internal", "Nothing is signed");
-  }
-  const raw = asHex(rawTransaction);
+  const bytes = replacement?.rawTransaction ?? rawTransaction;
+  if (nonce === undefined || bytes === undefined) throw new AppError("internal", "Nothing is signed");
+  const raw = asHex(bytes);
   const first = await ctx.runMutation(internal.wallets.transactions.beginHandOut, { transactionId: _id });
   const outcome = await broadcast(raw);
   const advance = (to: "broadcast" | "unknown", error?: string) =>
@@ -116,7 +133,8 @@ export async function handOut(
       // Bytes that were handed out before may be mined yet, so they never fail by a node's word; and only what the
       // chain has not seen either has failed.
       const gone =
-        first && (await standing(asAddress(address), nonce, raw).catch(() => null))?.kind === "missing";
+        first &&
+        (await standing(asAddress(address), nonce, [keccak256(raw)]).catch(() => null))?.kind === "missing";
       if (!gone) return void (await advance("unknown", outcome.reason));
       await ctx.runMutation(internal.wallets.transactions.advance, {
         transactionId: _id,

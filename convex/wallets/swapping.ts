@@ -6,12 +6,16 @@ import { AppError } from "../lib/errors";
 import { SECOND, sleep } from "../lib/time";
 import { readAccount, readAllowance } from "../providers/chain";
 import { standing } from "../providers/chainTransactions";
+import { judgeSettler } from "../providers/settlers";
+import { simulate } from "../providers/simulation";
 import { requestQuote, type Quote } from "../providers/swap";
 import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../prices/feeds";
-import { asAddress, asHex } from "./addresses";
+import { asAddress } from "./addresses";
 import { signTypedData } from "./custody/signing";
+import { checkOutcome, watchedOf } from "./outcomes";
+import { permitData } from "./permits";
 import { approval } from "./plans";
-import { checkPrice, checkQuote } from "./quoteChecks";
+import { checkPrice, checkQuote, isWrapping } from "./quoteChecks";
 import { affordable, handOut, refuseFor, sign, type Job, type Plan } from "./steps";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "./tokens";
 import type { TransactionRequest } from "./tables";
@@ -19,13 +23,16 @@ import type { TransactionRequest } from "./tables";
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 
 const UNPRICED = "There is no live price to hold the quote against: nothing was swapped";
+const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
+const PAUSED = "The swap provider has paused its contract: nothing was signed";
 
 /** How long a swap waits for its approval to be mined. */
 const APPROVAL_WAIT_MS = 20 * SECOND;
 
 /**
- * A swap, ready to be signed: balance, quote and price are checked first, then an approval is made where one is needed
- * (and the swap quoted afresh), then the permit is signed and the call simulated with the signature appended.
+ * A swap, ready to be signed: balance, quote, price and the called contract are checked first, then an approval is made
+ * where one is needed (and the swap quoted afresh), then the permit is signed, and the call is simulated with the
+ * signature appended and its outcome held against the order.
  */
 export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
   const swap = { ...request, amount: BigInt(request.amount) };
@@ -49,12 +56,12 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   const check = (quote: Quote) => {
     checkQuote(quote, swap, Date.now());
     const checked = checkPrice(quote, swap, prices, maxImpactBps);
-    // Nobody who writes a post has seen a quote or a warning.
-    if (!checked && job.source === "x") throw new AppError("upstream", UNPRICED);
+    if (!checked && request.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
     return checked;
   };
   let quote = valueOf(asked);
   let priceChecked = check(quote);
+  await requireGenuine(quote, swap);
   let { nextNonce } = job;
   const sellToken = TOKENS[swap.fromToken].address;
   if (quote.permit2 && sellToken !== null && allowed.now - allowed.taken < swap.amount) {
@@ -65,6 +72,7 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
     }
     quote = await ask();
     priceChecked = check(quote);
+    await requireGenuine(quote, swap);
     if (quote.issues.allowance) {
       throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
     }
@@ -73,6 +81,16 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   const { to, value, gas } = quote.transaction;
   const spent = { token: swap.fromToken, amount: swap.amount };
   const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent, gas ?? 0n);
+  const watched = watchedOf(taker, to);
+  const { fees, market } = plan.preparation;
+  const offer = { gas: plan.gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
+  const simulated = await simulate(
+    taker,
+    plan.transaction,
+    offer,
+    watched.map(({ read }) => read),
+  );
+  checkOutcome(simulated, watched, taker, { ...swap, minBuyAmount: quote.minBuyAmount });
   return {
     ...plan,
     terms: {
@@ -82,6 +100,20 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       priceChecked,
     },
   };
+}
+
+/**
+ * What is called is the provider's own contract, as its registry on the chain says; wrapping calls no contract of theirs.
+ * @throws AppError `upstream`
+ */
+async function requireGenuine(
+  { transaction }: Quote,
+  swap: Pick<SwapRequest, "fromToken" | "toToken">,
+): Promise<void> {
+  if (isWrapping(swap)) return;
+  const verdict = await judgeSettler(transaction.to);
+  if (verdict === "genuine") return;
+  throw new AppError("upstream", verdict === "paused" ? PAUSED : COUNTERFEIT);
 }
 
 type Settled<Value> = { value: Value } | { error: unknown };
@@ -103,7 +135,7 @@ function valueOf<Value>(result: Settled<Value>): Value {
 async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> {
   const { permit2, transaction } = quote;
   if (!permit2) return transaction.data;
-  const signature = await signTypedData(ctx, job.walletId, permit2.eip712);
+  const signature = await signTypedData(ctx, job.walletId, permitData(permit2.eip712.message));
   await ctx.runMutation(internal.wallets.transactions.notePermit, { transactionId: job.transaction._id });
   return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
 }
@@ -140,11 +172,11 @@ async function mined(
   ctx: ActionCtx,
   transactionId: Parameters<typeof handOut>[1]["_id"],
   from: Address,
-  { nonce, rawTransaction }: { nonce: number; rawTransaction: string },
+  { nonce, txHash }: { nonce: number; txHash: Hex },
 ): Promise<void> {
   const until = AbortSignal.timeout(APPROVAL_WAIT_MS);
   while (!until.aborted) {
-    const now = await standing(from, nonce, asHex(rawTransaction));
+    const now = await standing(from, nonce, [txHash]);
     if (now.kind === "mined") {
       const to = now.succeeded ? "confirmed" : "failed";
       await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, to });

@@ -21,9 +21,13 @@ export const vRequest = v.union(
     toToken: vSymbol,
     amount: v.string(),
     slippageBps: v.number(),
+    /** The caller takes the quote on the provider's word alone when no price feed can say anything about it. */
+    acceptUnpriced: v.optional(v.boolean()),
   }),
   /** The allowance a swap needs first: `spender` may take `amount` of `token`. */
   v.object({ kind: v.literal("approve"), token: vSymbol, spender: v.string(), amount: v.string() }),
+  /** Moves nothing: takes a nonce whose transaction is gone, so that those behind it can be mined. */
+  v.object({ kind: v.literal("fill") }),
 );
 
 export const vState = v.union(
@@ -49,6 +53,22 @@ export const vSwapTerms = v.object({
   priceChecked: v.boolean(),
 });
 
+/** What a swap has sold and bought, by its receipt. */
+export const vTraded = v.object({ sellAmount: v.string(), buyAmount: v.string() });
+
+/** Other bytes with the same nonce and higher fees: of all of a transaction's bytes one at most is ever mined. */
+const replaced = {
+  /** `withdrawal`: it moves nothing, in place of what can no longer be mined. */
+  kind: v.union(v.literal("repriced"), v.literal("withdrawal")),
+  txHash: v.string(),
+};
+export const vReplacement = v.object({
+  ...replaced,
+  rawTransaction: v.string(),
+  /** Earlier replacements, which may be mined as well. */
+  outpriced: v.array(v.object(replaced)),
+});
+
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({
   token: vSymbol,
@@ -66,6 +86,7 @@ export type TransactionRequest = Infer<typeof vRequest>;
 export type TransactionState = Infer<typeof vState>;
 export type Source = Infer<typeof vSource>;
 export type SwapTerms = Infer<typeof vSwapTerms>;
+export type Replacement = Infer<typeof vReplacement>;
 
 export const walletTables = {
   /** One per user and kind. Written by `wallets/wallets`. Kept. */
@@ -102,11 +123,17 @@ export const walletTables = {
     nonce: v.optional(v.number()),
     /** When the signed bytes were first handed out; from then on only the chain decides. */
     handedOutAt: v.optional(v.number()),
-    /** Since when the chain's answers look as if another transaction had its nonce. */
+    /** Since when the chain's answers look as if another transaction had its nonce, and how many in a row. */
     replacedSince: v.optional(v.number()),
+    replacedAnswers: v.optional(v.number()),
+    /** The bytes as they were signed first, and their hash, by which its user knows it. */
     rawTransaction: v.optional(v.string()),
     txHash: v.optional(v.string()),
+    replacement: v.optional(vReplacement),
+    /** The hash under which it was mined, where that is a replacement's. */
+    minedAs: v.optional(v.string()),
     terms: v.optional(vSwapTerms),
+    traded: v.optional(vTraded),
     /** A swap's approval. */
     approvalTxHash: v.optional(v.string()),
     /** Why it failed, and the error code its caller is told. */
@@ -114,11 +141,12 @@ export const walletTables = {
     errorCode: v.optional(v.string()),
     createdAt: v.number(),
     endedAt: v.optional(v.number()),
-    /** When the follow-up looks after it again; `NEVER` once it has ended. */
+    /** When the follow-up looks after it again, twice after its end as well; then `NEVER`. */
     nextCheckAt: v.number(),
     checks: v.number(),
   })
     .index("by_walletId_and_state", ["walletId", "state"])
+    .index("by_walletId_and_nonce", ["walletId", "nonce"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"]),

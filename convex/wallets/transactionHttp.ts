@@ -7,9 +7,10 @@ import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
+import { countGuess, refuseGuessing } from "../lib/limits";
 import { log } from "../lib/log";
 import { assertMayMove } from "../users/access";
-import { addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
+import { acceptUnpriced, addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
 import { NO_WALLET, type WalletKind } from "./model";
 import type { View } from "./rows";
 import type { TransactionRequest } from "./tables";
@@ -83,7 +84,7 @@ const swap: MountedEndpoint = endpoint({
   summary: "Swaps one token for another in the user's custody wallet, through a Permit2 quote.",
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
-    "The quote is checked before anything is signed: it must sell exactly what was asked, and its guaranteed minimum may be worse than the price feeds by no more than `slippageBps` and the operator's allowance. When an approval is needed it is sent first, for the exact amount. `fromToken` and `toToken` must differ. Send an Idempotency-Key with everything that moves money.",
+    "The quote is checked before anything is signed: it must sell exactly what was asked, call the provider's own contract as its on-chain registry names it, and its guaranteed minimum may be worse than the price feeds by no more than `slippageBps` and the operator's allowance. The signed call is simulated first: it may sell no more than `amount`, must buy at least the minimum, and changes nothing else of the wallet. Without a live price the swap is refused unless `acceptUnpriced` is true. When an approval is needed it is sent first, for the exact amount. `fromToken` and `toToken` must differ. Send an Idempotency-Key with everything that moves money.",
   limit: "transfer",
   errors: {
     ...moving,
@@ -112,7 +113,15 @@ const swap: MountedEndpoint = endpoint({
     },
   },
   input: z
-    .object({ userId, fromToken: swapToken, toToken: swapToken, amount, slippageBps, idempotencyKey })
+    .object({
+      userId,
+      fromToken: swapToken,
+      toToken: swapToken,
+      amount,
+      slippageBps,
+      acceptUnpriced,
+      idempotencyKey,
+    })
     .refine(({ fromToken, toToken }) => fromToken !== toToken, {
       path: ["toToken"],
       error: "must differ from fromToken",
@@ -123,20 +132,25 @@ const swap: MountedEndpoint = endpoint({
     status,
     fromToken: z.string(),
     toToken: z.string(),
-    sellAmount: z.string().describe("In fromToken's smallest unit"),
-    buyAmount: z.string().describe("Quoted, in toToken's smallest unit"),
+    sellAmount: z
+      .string()
+      .describe("In fromToken's smallest unit: sold by the receipt once confirmed, until then as ordered"),
+    buyAmount: z
+      .string()
+      .describe("In toToken's smallest unit: bought by the receipt once confirmed, until then as quoted"),
     minBuyAmount: z.string().describe("Guaranteed, in toToken's smallest unit"),
     approvalTxHash: z.string().optional().describe("The approval that went before, when one was needed"),
     priceChecked: z.boolean().describe("Whether price feeds were there to check the quote against"),
     explorerUrl,
   }),
-  handler: async (ctx, { userId, fromToken, toToken, amount, slippageBps, idempotencyKey }, call) => {
-    const request = { kind: "swap" as const, fromToken, toToken, amount, slippageBps };
+  handler: async (ctx, { userId, acceptUnpriced, idempotencyKey, ...swap }, call) => {
+    const { fromToken, toToken } = swap;
+    const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
     const carried = await carryOut(ctx, { userId, from: "custody", request, key: idempotencyKey, call });
     const { outcome, view } = carried;
     if (view.terms === undefined) throw new Error("A signed swap has its terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
-    return { ...outcome, fromToken, toToken, ...view.terms, ...approvalTxHash };
+    return { ...outcome, fromToken, toToken, ...view.terms, ...view.traded, ...approvalTxHash };
   },
 });
 
@@ -147,7 +161,10 @@ const transaction: MountedEndpoint = endpoint({
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
   needs: [],
-  errors: { not_found: "This user has no transaction with this hash." },
+  errors: {
+    not_found: "This user has no transaction with this hash.",
+    rate_limited: "Too many questions about transactions that are not the user's.",
+  },
   example: {
     input: { userId: EXAMPLE_USER, txHash: EXAMPLE_TX },
     output: {
@@ -161,20 +178,32 @@ const transaction: MountedEndpoint = endpoint({
   returns: z.object({
     txHash: z.string(),
     status,
-    kind: z.enum(["send", "swap", "approve"]),
+    minedAs: z
+      .string()
+      .optional()
+      .describe("The hash under which it was mined, where its fees had to be raised on the way"),
+    kind: z.enum(["send", "swap", "approve", "fill"]),
     error: z.string().optional().describe("Why it failed"),
+    sellAmount: z.string().optional().describe("What a confirmed swap has sold, in its smallest unit"),
+    buyAmount: z.string().optional().describe("What a confirmed swap has bought, in its smallest unit"),
     explorerUrl,
   }),
-  handler: async (ctx, { userId, txHash }) => {
+  handler: async (ctx, { userId, txHash }, { caller }) => {
+    await refuseGuessing(ctx, "miss", caller, txHash);
     const view = await ctx.runQuery(internal.wallets.transactions.byHash, { userId, txHash });
-    if (view === null) throw new AppError("not_found", "This user has no transaction with this hash");
-    const { state, request, error } = view;
+    if (view === null) {
+      await countGuess(ctx, "miss", caller, txHash);
+      throw new AppError("not_found", "This user has no transaction with this hash");
+    }
+    const { state, request, error, traded, minedAs } = view;
     return {
       txHash,
       status: shownStatus(state),
       kind: request.kind,
       ...(state === "failed" && error !== undefined ? { error } : {}),
-      explorerUrl: EXPLORER + txHash,
+      ...traded,
+      ...(minedAs === undefined ? {} : { minedAs }),
+      explorerUrl: EXPLORER + (minedAs ?? txHash),
     };
   },
 });
@@ -182,7 +211,7 @@ const transaction: MountedEndpoint = endpoint({
 type Order = {
   userId: string;
   from: WalletKind;
-  request: Exclude<TransactionRequest, { kind: "approve" }>;
+  request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
   key: string | undefined;
   call: Call;
 };

@@ -1,24 +1,20 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
 import { recordCronRun } from "../lib/cronRuns";
-import type { ErrorCode } from "../lib/errors";
+import { providerAction } from "../lib/providerCalls";
+import { readMined } from "../providers/chainTransactions";
 import { assertMayMoveNow } from "../users/access";
-import { DRIVER_LEASE_MS, isOpen, mayFollow, NEVER, nextCheck, REPLACED_AFTER_MS } from "./machine";
-import { openTransaction } from "./opening";
+import { asAddress } from "./addresses";
+import { DRIVER_LEASE_MS, isOpen, LOOK_BACK_MS, NEVER, nextCheck } from "./machine";
+import { moveOn } from "./moving";
+import { auditSigning, signedFields, takeNonce, vSigned } from "./nonces";
+import { openTransaction, startDriver } from "./opening";
+import { mendGap } from "./replacing";
 import { byId, byWalletId, oldest, openedWith, project, vView, vWork, type Work } from "./rows";
-import {
-  vRequest,
-  vSource,
-  vState,
-  vSwapTerms,
-  type TransactionRequest,
-  type TransactionState,
-} from "./tables";
-import { settleTrade, tradeOf } from "./trades";
-import { release } from "./transferLimits";
+import { vRequest, vSource, vState, vSwapTerms, vTraded } from "./tables";
+import { tradeOf } from "./trades";
 
 /** The rows of the transaction machine (`machine.ts`): every transition is one mutation here. */
 
@@ -99,14 +95,6 @@ export const nextWork = internalMutation({
   },
 });
 
-const vSigned = v.object({
-  walletId: v.string(),
-  driver: v.number(),
-  nonce: v.number(),
-  rawTransaction: v.string(),
-  txHash: v.string(),
-});
-
 /**
  * Stores signed bytes and takes their nonce, in one transaction.
  * @returns `false` when the driver was replaced, the nonce is gone or the request was dropped: the bytes are void.
@@ -165,22 +153,6 @@ export const beginHandOut = internalMutation({
   },
 });
 
-/**
- * Notes that the chain's answer looks as if another transaction had taken this one's nonce.
- * @returns Whether that has been the answer for long enough to be believed.
- */
-export const suspectReplaced = internalMutation({
-  args: { transactionId: v.id("transactions") },
-  returns: v.boolean(),
-  handler: async (ctx, { transactionId }) => {
-    const { replacedSince } = await byId(ctx, transactionId);
-    const now = Date.now();
-    if (replacedSince !== undefined) return now - replacedSince >= REPLACED_AFTER_MS;
-    await ctx.db.patch("transactions", transactionId, { replacedSince: now });
-    return false;
-  },
-});
-
 /** Whether a user's idempotency key was used before: then nothing new will be moved. */
 export const isRepeat = internalQuery({
   args: { userId: v.string(), idempotencyKey: v.string() },
@@ -210,11 +182,15 @@ export const advance = internalMutation({
     errorCode: v.optional(vErrorCode),
     /** Only out of this state: for dropping what was not signed. */
     onlyFrom: v.optional(vState),
+    minedAs: v.optional(v.string()),
+    traded: v.optional(vTraded),
   },
   returns: v.null(),
-  handler: async (ctx, { transactionId, to, error, errorCode, onlyFrom }) => {
+  handler: async (ctx, { transactionId, onlyFrom, traded, ...step }) => {
     const row = await byId(ctx, transactionId);
-    if (onlyFrom === undefined || row.state === onlyFrom) await moveOn(ctx, row, to, error, errorCode);
+    if (onlyFrom !== undefined && row.state !== onlyFrom) return null;
+    const moved = await moveOn(ctx, row, step);
+    if (moved && traded !== undefined) await ctx.db.patch("transactions", transactionId, { traded });
     return null;
   },
 });
@@ -238,72 +214,51 @@ export const followUpDue = internalMutation({
         });
         await ctx.scheduler.runAfter(0, internal.wallets.followUp.check, { transactionId: row._id });
       } else if (row.state === "prepared") {
-        await moveOn(ctx, row, "failed", NOT_SENT, "upstream");
+        await moveOn(ctx, row, { to: "failed", error: NOT_SENT, errorCode: "upstream" });
+      } else {
+        const again = row.checks === 0;
+        const nextCheckAt = again ? now + LOOK_BACK_MS[1] : NEVER;
+        await ctx.db.patch("transactions", row._id, { checks: row.checks + 1, nextCheckAt });
+        await ctx.scheduler.runAfter(0, internal.wallets.followUp.check, { transactionId: row._id });
       }
     }
     return null;
   },
 });
 
-async function moveOn(
-  ctx: MutationCtx,
-  row: Doc<"transactions">,
-  to: TransactionState,
-  error: string | undefined,
-  errorCode: ErrorCode | undefined,
-): Promise<void> {
-  if (!mayFollow(row.state, to)) return;
-  if (to === row.state && error === row.error) return;
-  const now = Date.now();
-  const ended = to === "confirmed" || to === "failed";
-  await ctx.db.patch("transactions", row._id, {
-    state: to,
-    ...(error === undefined ? {} : { error }),
-    ...(errorCode === undefined ? {} : { errorCode }),
-    nextCheckAt: ended ? NEVER : nextCheck(now, row.checks),
-    ...(ended ? { endedAt: now } : {}),
-  });
-  if (to === "failed" && row.state === "signed") await giveBackNonce(ctx, row);
-  if (to === "failed" && row.reserved !== undefined) await release(ctx, row.userId, row.reserved);
-  if (ended) await settleTrade(ctx, row, to, error);
-}
+/**
+ * For an operator: `npx convex run wallets/transactions:repair '{"address":"0x…"}'`. Takes the chain's word for how far a
+ * wallet's nonces are, hands out again what the chain is missing, fills nonces that nobody holds, and sets the wallet's
+ * work going. Moves nothing that was not ordered; safe to repeat.
+ * @throws AppError `invalid_request` when no wallet has this address; `upstream`
+ */
+export const repair = providerAction({
+  args: { address: v.string() },
+  returns: v.object({
+    /** The chain's and this service's next nonce. */
+    mined: v.number(),
+    nextNonce: v.number(),
+    handedOut: v.number(),
+    filled: v.number(),
+  }),
+  handler: async (ctx, { address: given }) => {
+    const wallet = await ctx.runQuery(internal.wallets.wallets.byAddress, { address: given });
+    const { walletId } = wallet;
+    const address = asAddress(wallet.address);
+    const mined = await readMined(address);
+    const nextNonce: number = await ctx.runMutation(internal.wallets.nonces.accept, { walletId, mined });
+    const mended = await mendGap(ctx, { walletId, address, mined });
+    await ctx.runMutation(internal.wallets.transactions.resume, { walletId });
+    return { mined, nextNonce, ...mended };
+  },
+});
 
-async function takeNonce(ctx: MutationCtx, signed: { walletId: string; driver: number; nonce: number }) {
-  const wallet = await byWalletId(ctx, signed.walletId);
-  if (wallet.driver !== signed.driver || signed.nonce < (wallet.nextNonce ?? 0)) return false;
-  await ctx.db.patch("wallets", wallet._id, {
-    nextNonce: signed.nonce + 1,
-    driverUntil: Date.now() + DRIVER_LEASE_MS,
-  });
-  return true;
-}
-
-/** The chain refused the bytes outright: their nonce is free again, unless a later one was taken already. */
-async function giveBackNonce(ctx: MutationCtx, row: Doc<"transactions">): Promise<void> {
-  const wallet = await byWalletId(ctx, row.walletId);
-  if (row.nonce === undefined || wallet.nextNonce !== row.nonce + 1) return;
-  await ctx.db.patch("wallets", wallet._id, { nextNonce: row.nonce });
-}
-
-function signedFields({
-  nonce,
-  rawTransaction,
-  txHash,
-}: {
-  nonce: number;
-  rawTransaction: string;
-  txHash: string;
-}) {
-  return { state: "signed" as const, nonce, rawTransaction, txHash, nextCheckAt: nextCheck(Date.now(), 0) };
-}
-
-async function auditSigning(
-  ctx: MutationCtx,
-  userId: string,
-  transactionId: Id<"transactions">,
-  request: TransactionRequest,
-  txHash: string,
-): Promise<void> {
-  const event = { actor: userId, subject: transactionId, detail: `${request.kind} ${txHash}` };
-  await recordAudit(ctx, { ...event, action: "transaction signed" });
-}
+/** Sees that somebody works through a wallet's queue. */
+export const resume = internalMutation({
+  args: { walletId: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { walletId }) => {
+    await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
+    return null;
+  },
+});

@@ -54,6 +54,19 @@ export async function release(ctx: MutationCtx, userId: string, reservation: Res
   await ctx.db.patch("transferDays", row._id, { microUsd: (left > 0n ? left : 0n).toString() });
 }
 
+/** Counts a transfer after all that was given back: it was mined. Beyond a limit as well, as it has happened. */
+export async function reserveAgain(
+  ctx: MutationCtx,
+  userId: string,
+  reservation: Reservation,
+): Promise<void> {
+  const { day } = reservation;
+  const row = await dayOf(ctx, userId, day);
+  const moved = (BigInt(row?.microUsd ?? "0") + BigInt(reservation.microUsd)).toString();
+  if (row === null) await ctx.db.insert("transferDays", { userId, day, microUsd: moved });
+  else await ctx.db.patch("transferDays", row._id, { microUsd: moved });
+}
+
 /** Forgets what a user moved before today; today's sum goes on counting. @returns How many rows went. */
 export async function eraseTransferDays(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
   const today = iso(Date.now()).slice(0, "2026-01-01".length);

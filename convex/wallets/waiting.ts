@@ -6,9 +6,10 @@ import { log } from "../lib/log";
 import { counted } from "../lib/providerCalls";
 import { sleep } from "../lib/time";
 import { standing } from "../providers/chainTransactions";
-import { asAddress, asHex } from "./addresses";
-import { isOpen, REVERTED } from "./machine";
-import type { View } from "./rows";
+import { asAddress } from "./addresses";
+import { endingOf } from "./endings";
+import { isOpen } from "./machine";
+import { hashesOf, type View } from "./rows";
 import { NOT_SENT } from "./transactions";
 
 /** Between two looks at a row, and between two questions to the chain. */
@@ -54,14 +55,13 @@ export const settle = counted(
 );
 
 /** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
-async function receiptOf({ address, nonce, rawTransaction, _id }: View) {
-  if (nonce === undefined || rawTransaction === undefined) return null;
+async function receiptOf(row: View) {
+  const { address, nonce, _id } = row;
+  if (nonce === undefined) return null;
   try {
-    const now = await standing(asAddress(address), nonce, asHex(rawTransaction));
+    const now = await standing(asAddress(address), nonce, hashesOf(row));
     if (now.kind !== "mined") return null;
-    return now.succeeded
-      ? { to: "confirmed" as const }
-      : { to: "failed" as const, error: REVERTED, errorCode: "upstream" as const };
+    return await endingOf(row, now);
   } catch (error) {
     // The caller has its hash; the follow-up asks again when the chain answers.
     log.warn("wallets.receipt unknown", { transactionId: _id, error: messageOf(error) });

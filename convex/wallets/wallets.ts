@@ -1,6 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import { checksummed } from "../lib/addresses";
+import { AppError } from "../lib/errors";
 import { keepKey } from "./custody/model";
 import { OPEN_STATES } from "./machine";
 import { walletOf, type WalletKind } from "./model";
@@ -17,6 +19,24 @@ export const find = internalQuery({
   handler: async (ctx, { userId, kind }) => {
     const wallet = await walletOf(ctx, userId, kind);
     return wallet === null ? null : { walletId: wallet.walletId, address: wallet.address };
+  },
+});
+
+/** The wallet with an address. @throws AppError `invalid_request` when there is none. */
+export const byAddress = internalQuery({
+  args: { address: v.string() },
+  returns: vWallet,
+  handler: async (ctx, { address }) => {
+    const known = checksummed(address);
+    const wallet =
+      known === null
+        ? null
+        : await ctx.db
+            .query("wallets")
+            .withIndex("by_address", (q) => q.eq("address", known))
+            .unique();
+    if (wallet === null) throw new AppError("invalid_request", "No wallet has this address");
+    return { walletId: wallet.walletId, address: wallet.address };
   },
 });
 

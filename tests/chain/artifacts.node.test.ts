@@ -3,6 +3,7 @@ import path from "node:path";
 import { erc20Abi, type Abi } from "viem";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { CHECKER_CODE } from "../../convex/providers/checkerCode";
 import * as abis from "../../scripts/stack/chain/abis";
 import { CONTRACTS, readArtifact, type ContractName } from "../../scripts/stack/chain/artifacts";
 import { FINGERPRINT, fingerprintOf, writtenFingerprint } from "../../scripts/stack/chain/fingerprint";
@@ -16,11 +17,19 @@ test("the committed artifacts are complete, and of the sources and compilers tha
   expect(await fingerprintOf(artifacts)).toEqual(await writtenFingerprint(artifacts));
 });
 
+test("the checker that stands in for a wallet has the code of its source", async () => {
+  const { init } = await readArtifact("Checker");
+  expect(init.endsWith(CHECKER_CODE.slice(2))).toBe(true);
+  // What comes before is the constructor: it returns the rest.
+  expect((init.length - CHECKER_CODE.length) / 2).toBeLessThan(40);
+});
+
 const written: [string, Abi, ContractName[]][] = [
   ["faucetAbi", abis.faucetAbi, ["Usdc", "Usdt", "Dai"]],
   ["wethAbi", abis.wethAbi, ["Weth"]],
   ["feedAbi", abis.feedAbi, ["Feed"]],
   ["settlerAbi", abis.settlerAbi, ["Settler"]],
+  ["registryAbi", abis.registryAbi, ["Registry"]],
   ["permit2Abi", abis.permit2Abi, ["Permit2"]],
   ["usdcAbi", abis.usdcAbi, ["Usdc"]],
   ["viem's erc20Abi", erc20Abi, ["Usdc", "Usdt", "Dai", "Weth"]],

@@ -9,10 +9,15 @@ async function player(subject = "alice", app = createApp()) {
   const browser = browserOf(app, subject);
   await browser.mutation(api.users.profile.signIn, {});
   const open = async () => (await browser.mutation(api.credits.app.openGame, {})).sessionId;
-  const finish = (sessionId: Awaited<ReturnType<typeof open>>, levelReached: number) =>
+  /** Ends a game, after as long as its levels take. */
+  const finish = (sessionId: Awaited<ReturnType<typeof open>>, levelReached: number) => {
+    vi.setSystemTime(Date.now() + Math.max(0, Math.min(levelReached, 50)) * 15_000);
+    return end(sessionId, levelReached);
+  };
+  const end = (sessionId: Awaited<ReturnType<typeof open>>, levelReached: number) =>
     browser.mutation(api.credits.app.finishGame, { sessionId, levelReached });
   const balance = async () => (await browser.query(api.credits.app.balance, {})).balance;
-  return { app, open, finish, balance };
+  return { app, open, finish, end, balance };
 }
 
 const failsWith = (code: string) => ({ data: { code } });
@@ -21,14 +26,25 @@ describe("an arcade game", () => {
   test("earns 100 credits a level, as a deposit from the arcade, once", async () => {
     const { app, open, finish, balance } = await player();
     const game = await open();
-    const outcome = { levelReached: 7, creditsEarned: 700, credited: 700 };
-    const all = await Promise.all([finish(game, 7), finish(game, 7), finish(game, 7)]);
+    const outcome = { levelReached: 4, creditsEarned: 400, credited: 400 };
+    const all = await Promise.all([finish(game, 4), finish(game, 4), finish(game, 4)]);
     expect(all).toEqual([outcome, outcome, outcome]);
     await expect(finish(game, 8)).rejects.toMatchObject(failsWith("conflict"));
-    expect(await balance()).toBe(700);
+    expect(await balance()).toBe(400);
     expect(await app.rows("creditTransactions")).toMatchObject([
-      { type: "deposit", source: "arcade", amount: 700 },
+      { type: "deposit", source: "arcade", amount: 400 },
     ]);
+  });
+
+  test("has no level that could not be reached in its time, and goes on", async () => {
+    const { open, end, balance } = await player();
+    const game = await open();
+    await expect(end(game, 50)).rejects.toMatchObject(failsWith("invalid_request"));
+    vi.setSystemTime(Date.now() + 44_999);
+    await expect(end(game, 4)).rejects.toMatchObject(failsWith("invalid_request"));
+    vi.setSystemTime(Date.now() + 1);
+    expect(await end(game, 4)).toMatchObject({ credited: 400 });
+    expect(await balance()).toBe(400);
   });
 
   test("earns nothing for level 0, and leaves no row", async () => {
@@ -51,12 +67,12 @@ describe("an arcade game", () => {
     await expect(alice.finish(game, 1)).rejects.toMatchObject(failsWith("conflict"));
   });
 
-  test("earns at most 10,000 credits on a UTC day", async () => {
+  test("earns at most 500 credits on a UTC day", async () => {
     const { open, finish, balance } = await player();
-    for (const level of [50, 49]) await finish(await open(), level);
+    for (const level of [2, 2]) await finish(await open(), level);
     expect(await finish(await open(), 50)).toEqual({ levelReached: 50, creditsEarned: 5_000, credited: 100 });
     expect(await finish(await open(), 50)).toMatchObject({ credited: 0 });
-    expect(await balance()).toBe(10_000);
+    expect(await balance()).toBe(500);
     vi.setSystemTime(Date.UTC(2026, 0, 6, 0, 0, 1));
     expect(await finish(await open(), 1)).toMatchObject({ credited: 100 });
   });

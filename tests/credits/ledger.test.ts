@@ -165,6 +165,12 @@ describe("a reservation", () => {
     expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 0 });
   });
 
+  test("takes at most half of the estimate more, whatever the gateway says was used", async () => {
+    const app = await reserved(2);
+    expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(1_000_000_000)))).toBe(3);
+    expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 7 });
+  });
+
   test("gives all of it back when the run failed, once", async () => {
     const app = await reserved(6);
     for (let i = 0; i < 3; i++) await inLedger(app, (ctx) => release(ctx, "run-1"));

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { anonymisePayments } from "../../convex/payments/erasure";
-import { proofText } from "../../convex/payments/hashProofs";
+import { proofText } from "../../convex/payments/proofText";
 import type { Chain } from "../../scripts/stack/chain";
 import { startTestChain as startChainAt, until } from "../chain/support";
 import { startTestChain, type WalletApp } from "../support/walletApp";
@@ -95,9 +95,12 @@ describe("a transfer that reaches the deposit webhook", () => {
 
   test("of nobody known still buys a report, and credits only the rest when its sender is linked", async () => {
     const app = createPaidApp(chain);
-    const hash = await transfer(chain, await payer(chain), { value: 2n * ONE });
-    await webhook(app, hash);
-    expect((await buyWith(app, hash)).status).toBe(200);
+    const from = await payer(chain);
+    const txHash = await transfer(chain, from, { value: 2n * ONE });
+    await webhook(app, txHash);
+    const message = proofText(txHash, PLATFORM, { focus: "", bodyHash: "" });
+    const signature = await from.signMessage({ message });
+    expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
     expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.any(String) }]);
   });
 

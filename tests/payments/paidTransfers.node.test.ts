@@ -2,7 +2,7 @@ import { keccak256, stringToHex, toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import { proofText } from "../../convex/payments/hashProofs";
+import { proofText } from "../../convex/payments/proofText";
 import { LOCK_TAG } from "../../convex/payments/hashProofs";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";

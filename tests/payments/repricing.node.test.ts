@@ -86,6 +86,9 @@ describe("a settlement that the base fee has outgrown", () => {
     const app = createPaidApp(chain);
     const from = await payer(chain);
     await chain.miner.pause();
+    // What the test before has left is more than a payment is worth.
+    await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
+    await chain.miner.mine();
     const bought = buy(app, versionTwo(await authorize(from)), { userId: "alice" });
     await until(async () => {
       const hash = (await settlementOf(app))?.txHash;

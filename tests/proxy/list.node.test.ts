@@ -58,7 +58,7 @@ const EXPECTED: Record<string, [endpoint: string, required: string, fields: stri
   swap_tokens: [
     "POST /mcp/defi/swap",
     "amount fromToken toToken userId",
-    "amount fromToken idempotencyKey slippageBps toToken userId",
+    "acceptUnpriced amount fromToken idempotencyKey slippageBps toToken userId",
     "destructive open",
   ],
   send_token: [

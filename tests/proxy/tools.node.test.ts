@@ -168,7 +168,7 @@ describe("wallets", () => {
     });
     expect(swap.answer).toMatchObject({ success: true, sellAmount: "100000000" });
     expect(swap.text).toMatch(
-      /^Swap of 100 USDC for 0\.\d+ WETH as quoted \(at least 0\.\d+ WETH\): (?:confirmed|submitted)/,
+      /^Swap of 100 USDC for (?:about )?0\.\d+ WETH \(at least 0\.\d+ WETH\): (?:confirmed|submitted)/,
     );
 
     const order = { userId, token: "USDC", toAddress: RECIPIENT, amount: "25000000" };

@@ -20,7 +20,6 @@ function quote(changes: Partial<Quote> = {}): Quote {
     issues: { allowance: { actual: 0n, spender: PERMIT2 } },
     permit2: {
       eip712: {
-        types: {},
         primaryType: "PermitTransferFrom",
         domain: { name: "Permit2", chainId: 8453, verifyingContract: PERMIT2 },
         message: {

@@ -75,9 +75,9 @@ describe("POST /mcp/defi/swap", () => {
     ]);
     const after = await holdings(app);
     expect((before.USDC ?? 0n) - (after.USDC ?? 0n)).toBe(1_000_000_000n);
-    expect((after.WETH ?? 0n) - (before.WETH ?? 0n)).toBeGreaterThanOrEqual(
-      BigInt(String(body.minBuyAmount)),
-    );
+    // What was bought, not what was quoted.
+    expect((after.WETH ?? 0n) - (before.WETH ?? 0n)).toBe(BigInt(String(body.buyAmount)));
+    expect(BigInt(String(body.buyAmount))).toBeGreaterThanOrEqual(BigInt(String(body.minBuyAmount)));
     expect(await allowance(owner, chain.addresses.tokens.USDC)).toBe(0n);
     expect(
       (await app.rows("transactions")).map(({ request, state, nonce }) => [request.kind, state, nonce]),
@@ -130,7 +130,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(approvals).toEqual(["0", "100000000"]);
   });
 
-  test("takes slippage from 0 to 10000, 100 by default", async () => {
+  test("takes slippage from 0 to 1000, 100 by default", async () => {
     const app = createWalletApp(chain);
     await app.fundedWallet("alice", plenty);
     const bps = async (fields: object) => {
@@ -146,8 +146,8 @@ describe("POST /mcp/defi/swap", () => {
   test.each([
     [{ toToken: "USDC" }, "toToken must differ from fromToken"],
     [{ toToken: "DOGE" }, "toToken must be one of"],
-    [{ slippageBps: -1 }, "slippageBps must be 0 to 10000"],
-    [{ slippageBps: 10_001 }, "slippageBps must be 0 to 10000"],
+    [{ slippageBps: -1 }, "slippageBps must be 0 to 1000"],
+    [{ slippageBps: 1_001 }, "slippageBps must be 0 to 1000"],
     [{ slippageBps: 1.5 }, "slippageBps must be whole"],
     [{ slippageBps: "many" }, "slippageBps must be basis points"],
     [{ amount: "0.5" }, "amount must be in the token's smallest unit"],
@@ -275,14 +275,19 @@ describe("the price of a swap", () => {
     ]);
   });
 
-  test("without a live price the provider's minimum stands, and the answer says so", async () => {
+  test("without a live price nothing is swapped, unless the caller takes that too", async () => {
     const app = createWalletApp(chain);
     await app.fundedWallet("alice", plenty);
     await chain.feeds.pause();
     try {
       const now = Math.floor(Date.now() / 1000);
       await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: now - 60 });
-      const { status, body } = await swap(app, { amount: "1000000" });
+      const refused = await swap(app, { amount: "1000000" });
+      expect([refused.status, refused.body.error]).toEqual([
+        502,
+        "There is no live price to hold the quote against: nothing was swapped",
+      ]);
+      const { status, body } = await swap(app, { amount: "1000000", acceptUnpriced: true });
       expect([status, body.status, body.priceChecked]).toEqual([200, "confirmed", false]);
     } finally {
       await chain.feeds.set("SEQUENCER", { answer: 0n, updatedAt: 1_700_000_000 });

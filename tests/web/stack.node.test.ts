@@ -55,7 +55,7 @@ describe("a browser on the local stack", () => {
       code: "payment_required",
     });
     const { sessionId } = await client.mutation(api.credits.app.openGame, {});
-    await client.mutation(api.credits.app.finishGame, { sessionId, levelReached: 3 });
+    await client.mutation(api.credits.app.finishGame, { sessionId, levelReached: 1 });
     const runId = await client.mutation(api.chat.runs.start, { question: "How is the market?" });
     const run = await eventually(async () => {
       const one = await client.query(api.runs.app.one, { runId });
@@ -63,9 +63,9 @@ describe("a browser on the local stack", () => {
     });
     expect(run).toMatchObject({ status: "completed", answer: expect.any(String) });
     const { balance } = await client.query(api.credits.app.balance, {});
-    expect(balance).toBe(300 - (run.credits ?? 0));
+    expect(balance).toBe(100 - (run.credits ?? 0));
     const history = await client.query(api.credits.app.history, { paginationOpts });
-    expect(history.page.at(-1)).toMatchObject({ type: "deposit", source: "arcade", amount: 300 });
+    expect(history.page.at(-1)).toMatchObject({ type: "deposit", source: "arcade", amount: 100 });
     expect(history.page[0]?.balanceAfter).toBe(balance);
   });
 

@@ -148,7 +148,7 @@ const swapTokens = tool({
   }),
   text: (swap) =>
     lines(
-      `Swap of ${tokenAmount(swap.sellAmount, swap.fromToken)} for ${tokenAmount(swap.buyAmount, swap.toToken)} as quoted (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
+      `Swap of ${tokenAmount(swap.sellAmount, swap.fromToken)} for ${swap.status === "confirmed" ? "" : "about "}${tokenAmount(swap.buyAmount, swap.toToken)} (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
       swap.priceChecked ? null : "There were no price feeds to check the quote against.",
       swap.explorerUrl,
     ),

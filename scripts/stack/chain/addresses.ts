@@ -36,3 +36,6 @@ export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 
 /** Ours: pays for swaps. On the real chain such contracts change, so clients take it from the quote. */
 export const SETTLER: Address = "0x5e77130000000000000000000000000000008453";
+
+/** Where 0x tells on every chain which settler is genuine. */
+export const REGISTRY: Address = "0x00000000000004533Fe15556B1E086BB1A72cEae";

@@ -5,7 +5,18 @@ import { hexShape } from "./rpc";
 
 /** The compiled contracts, as `build.ts` writes them. */
 
-export const CONTRACTS = ["Permit2", "Multicall3", "Usdc", "Usdt", "Dai", "Weth", "Feed", "Settler"] as const;
+export const CONTRACTS = [
+  "Permit2",
+  "Multicall3",
+  "Usdc",
+  "Usdt",
+  "Dai",
+  "Weth",
+  "Feed",
+  "Settler",
+  "Registry",
+  "Checker",
+] as const;
 export type ContractName = (typeof CONTRACTS)[number];
 
 const artifactShape = z.object({

@@ -16,11 +16,14 @@ import { FINGERPRINT, fingerprintOf } from "./fingerprint";
 
 /**
  * Compiles the local chain's contracts, which takes most of a minute, and renews the committed artifacts: one per
- * contract, and their fingerprint. With `--check` it writes nothing, and fails when they are not what it would write.
+ * contract, and their fingerprint. With `--check` it writes nothing, and fails when they are not what it would write;
+ * with a directory and a directory of other sources it compiles those into that.
  * To be run as a process of its own: the compilers leave handlers behind.
  */
 
 const committed = path.join(import.meta.dirname, "artifacts");
+/** The contracts of the hostile tests. */
+const hostile = path.resolve(import.meta.dirname, "../../../tests/hostile");
 
 const require = createRequire(import.meta.url);
 
@@ -50,11 +53,11 @@ const outputShape = z.object({
   contracts: z.record(z.string(), z.record(z.string(), contractShape)).default({}),
 });
 
-async function buildAll(directory: string): Promise<void> {
-  const own = await ownContracts();
-  const compiled = run(await ownCompilation());
+async function buildAll(directory: string, sources?: string): Promise<void> {
+  const own = await ownContracts(sources);
+  const compiled = run(await ownCompilation(sources));
   const contracts = new Map(own.map((name) => [path.parse(name).name, contractIn(compiled, name)]));
-  contracts.set("Permit2", await compilePermit2());
+  if (sources === undefined) contracts.set("Permit2", await compilePermit2());
 
   await mkdir(directory, { recursive: true });
   for (const [name, { abi, evm }] of contracts) {
@@ -62,6 +65,7 @@ async function buildAll(directory: string): Promise<void> {
     const text = await format(artifact, { parser: "json", printWidth: 110 });
     await writeFile(path.join(directory, `${name}.json`), text);
   }
+  if (sources !== undefined) return;
   const fingerprint = `${JSON.stringify(await fingerprintOf(directory), null, 2)}\n`;
   await writeFile(path.join(directory, FINGERPRINT), fingerprint);
 }
@@ -98,16 +102,16 @@ function contractIn(output: z.infer<typeof outputShape>, file: string): Contract
   return contract;
 }
 
-/** The artifacts that are not what the sources compile to. */
-async function outdated(): Promise<string[]> {
+/** The artifacts of a folder that are not what the sources compile to. */
+async function outdated(kept: string, sources?: string): Promise<string[]> {
   const directory = await mkdtemp(path.join(tmpdir(), "artifacts-"));
   try {
-    await buildAll(directory);
-    const names = [...new Set([...(await readdir(directory)), ...(await readdir(committed))])];
+    await buildAll(directory, sources);
+    const names = [...new Set([...(await readdir(directory)), ...(await readdir(kept))])];
     const textIn = (folder: string, name: string) =>
       readFile(path.join(folder, name), "utf8").catch(() => null);
     const same = await Promise.all(
-      names.map(async (name) => (await textIn(directory, name)) === (await textIn(committed, name))),
+      names.map(async (name) => (await textIn(directory, name)) === (await textIn(kept, name))),
     );
     return names.filter((_, index) => same[index] === false);
   } finally {
@@ -116,11 +120,15 @@ async function outdated(): Promise<string[]> {
 }
 
 if (process.argv.includes("--check")) {
-  const names = await outdated();
+  const names = [
+    ...(await outdated(committed)),
+    ...(await outdated(path.join(hostile, "artifacts"), path.join(hostile, "contracts"))),
+  ];
   if (names.length > 0) {
     console.error(`Not what the contracts compile to: ${names.join(", ")}`);
     process.exitCode = 1;
   }
 } else {
-  await buildAll(committed);
+  const [directory, sources] = process.argv.slice(2).map((one) => path.resolve(one));
+  await buildAll(directory ?? committed, sources);
 }

@@ -21,13 +21,15 @@ type Source = { name: string; file: string };
 
 export const PERMIT2 = "lib/permit2/src/Permit2.sol";
 
-/** The files of the chain's own contracts. */
-export async function ownContracts(): Promise<string[]> {
-  return (await readdir(path.join(here, "contracts"))).filter((name) => name.endsWith(".sol")).sort();
+const OWN = path.join(here, "contracts");
+
+/** The files of the chain's own contracts, or of those in another folder. */
+export async function ownContracts(folder = OWN): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => name.endsWith(".sol")).sort();
 }
 
-export async function ownCompilation(): Promise<Compilation> {
-  const roots = (await ownContracts()).map((name) => ({ name, file: path.join(here, "contracts", name) }));
+export async function ownCompilation(folder = OWN): Promise<Compilation> {
+  const roots = (await ownContracts(folder)).map((name) => ({ name, file: path.join(folder, name) }));
   return {
     compiler: "solc",
     sources: await withImports(roots, (name) => ({ name, file: require.resolve(name) })),

@@ -1,6 +1,6 @@
 import { parseEther, parseUnits, toHex, type Address } from "viem";
 import * as z from "zod";
-import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, SETTLER, TOKENS } from "./addresses";
+import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, REGISTRY, SETTLER, TOKENS } from "./addresses";
 import { startAnvil, type Anvil } from "./anvil";
 import { isWritten, startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
 import { mineBlock, startMiner, timeOfHead, type Miner } from "./miner";
@@ -40,6 +40,7 @@ const ADDRESSES = {
   permit2: PERMIT2,
   multicall3: MULTICALL3,
   settler: SETTLER,
+  registry: REGISTRY,
 };
 
 export type ChainOptions = {

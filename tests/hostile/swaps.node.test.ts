@@ -1,0 +1,286 @@
+import { encodeFunctionData, erc20Abi, maxUint256, type Address } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import type { Chain } from "../../scripts/stack/chain";
+import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf, until } from "../chain/support";
+import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { NO_TAKE, place, puppetCall, register, type Step } from "./contracts";
+import { playDishonestSwaps } from "./dishonestSwaps";
+import { lie, redirect } from "./quotes";
+
+/** Whatever the swap provider answers: not one unit leaves a wallet beyond what its owner ordered. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+  await place(chain, "Puppet", PUPPET);
+  await chain.fund(PUPPET, { DAI: 1_000_000n * ETHER, WETH: 1_000n * ETHER });
+});
+afterAll(() => chain.stop());
+afterEach(async () => {
+  closeApp();
+  await register(chain, SETTLER);
+});
+
+const ETHER = 10n ** 18n;
+const PUPPET: Address = "0x9099e70000000000000000000000000000000001";
+const THIEF: Address = "0x6666666666666666666666666666666666666666";
+const plenty = { ETH: 2n * ETHER, USDC: 10_000_000_000n, DAI: 100n * ETHER, WETH: 7n * ETHER };
+
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]*$/i)]);
+const transfer = (to: Address, amount: bigint) =>
+  encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
+const balanceOf = (token: Address, owner: Address) =>
+  clientOf(chain).readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
+
+const swap = (app: WalletApp, fields: object = {}) =>
+  app.post("/mcp/defi/swap", {
+    userId: "alice",
+    fromToken: "USDC",
+    toToken: "DAI",
+    amount: "1000000",
+    ...fields,
+  });
+
+/** An allowance that the wallet's owner gave once. */
+async function allow(owner: Address, token: Address, spender: Address, amount = maxUint256): Promise<void> {
+  await chain.rpc("anvil_impersonateAccount", [owner]);
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, amount] });
+  const hash = hex.parse(await chain.rpc("eth_sendTransaction", [{ from: owner, to: token, data }]));
+  await until(async () => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null);
+}
+
+async function world(env: Record<string, string> = {}) {
+  const app = createWalletApp(chain, { env });
+  const owner = await app.fundedWallet("alice", plenty);
+  await allow(owner, TOKENS.USDC, PERMIT2);
+  const holdings = async () => {
+    const tokens = await Promise.all(Object.values(TOKENS).map((token) => balanceOf(token, owner)));
+    return [await clientOf(chain).getBalance({ address: owner }), ...tokens];
+  };
+  const before = await holdings();
+  /** The request has failed for the provider's reasons, and the wallet is as it was. */
+  const untouched = async (answer: Awaited<ReturnType<WalletApp["post"]>>, error: string) => {
+    expect([answer.status, answer.body.error]).toEqual([502, error]);
+    expect(await holdings()).toEqual(before);
+    expect(
+      (await app.rows("transactions")).map(({ state, rawTransaction }) => [state, rawTransaction]),
+    ).toEqual([["failed", undefined]]);
+  };
+  return { app, owner, holdings, untouched };
+}
+
+const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
+const OTHERWISE = "The swap would do something else than what was asked for: nothing was swapped";
+const PAUSED = "The swap provider has paused its contract: nothing was signed";
+
+describe("a quote that calls another contract than the provider's own", () => {
+  test("does not get the wallet's WETH by calling WETH", async () => {
+    const { app, untouched } = await world();
+    lie((quote) => redirect(quote, TOKENS.WETH, transfer(THIEF, 7n * ETHER)));
+    await untouched(await swap(app), COUNTERFEIT);
+  });
+
+  test("does not get more of the sold token than the limit of a transfer by calling the token", async () => {
+    const { app, untouched } = await world({ MAX_TRANSFER_USD: "5" });
+    lie((quote) => redirect(quote, TOKENS.USDC, transfer(THIEF, 5_000_000_000n)));
+    await untouched(await swap(app), COUNTERFEIT);
+  });
+
+  test("does not get ether by calling an account", async () => {
+    const { app, untouched } = await world();
+    lie((quote) => (quote.transaction.to = THIEF));
+    const answer = await swap(app, { fromToken: "ETH", toToken: "USDC", amount: ETHER.toString() });
+    await untouched(answer, COUNTERFEIT);
+  });
+
+  test("gets nothing by calling a contract of its own that nobody registered", async () => {
+    const { app, untouched } = await world();
+    lie((quote) => redirect(quote, PUPPET, puppetCall(NO_TAKE, [])));
+    await untouched(await swap(app), COUNTERFEIT);
+  });
+});
+
+describe("the provider's registry", () => {
+  test("may have moved on while quotes still name the contract before", async () => {
+    const { app } = await world();
+    await register(chain, PUPPET, SETTLER);
+    expect((await swap(app)).body.status).toBe("confirmed");
+  });
+
+  test("no longer vouches for a contract that is older than that", async () => {
+    const { app, untouched } = await world();
+    await register(chain, PUPPET, THIEF);
+    await untouched(await swap(app), COUNTERFEIT);
+  });
+
+  test("that answers with a revert means that swaps are paused, whatever it says of the one before", async () => {
+    const { app, untouched } = await world();
+    await register(chain, null, SETTLER);
+    await untouched(await swap(app), PAUSED);
+  });
+
+  test("is not asked where ether is wrapped: no contract of the provider's is called", async () => {
+    const { app } = await world();
+    await register(chain, null);
+    const { body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "5" });
+    expect([body.status, body.sellAmount, body.buyAmount]).toEqual(["confirmed", "5", "5"]);
+  });
+});
+
+describe("a genuine contract made to do something else", () => {
+  /** What the provider's contract does with one USDC, besides taking it. */
+  function make(steps: (owner: Address) => readonly Step[], owner: Address): void {
+    lie((quote) => {
+      const permit = quote.permit2?.eip712.message;
+      if (permit === undefined) throw new Error("The quote has a permit");
+      const { token, amount } = permit.permitted;
+      const take = {
+        token,
+        permitted: BigInt(amount),
+        nonce: BigInt(permit.nonce),
+        deadline: BigInt(permit.deadline),
+        recipient: PUPPET,
+        requested: BigInt(amount),
+      };
+      redirect(quote, PUPPET, puppetCall(take, steps(owner)));
+    });
+  }
+  const pay = (owner: Address, amount: bigint): Step => ({ to: TOKENS.DAI, data: transfer(owner, amount) });
+  const ONE_DAI = ETHER;
+
+  async function puppet(steps: (owner: Address) => readonly Step[]) {
+    const made = await world();
+    await register(chain, PUPPET);
+    make(steps, made.owner);
+    return made;
+  }
+
+  test("is what these tests believe it to be: it pays, and the answer says what was paid", async () => {
+    const { app } = await puppet((owner) => [pay(owner, ONE_DAI)]);
+    const { status, body } = await swap(app);
+    expect([status, body.status]).toEqual([200, "confirmed"]);
+    expect([body.sellAmount, body.buyAmount]).toEqual(["1000000", ONE_DAI.toString()]);
+  });
+
+  test.each<[string, (owner: Address) => readonly Step[]]>([
+    ["pays nothing", () => []],
+    ["pays somebody else", () => [pay(THIEF, ONE_DAI)]],
+    ["pays less than the minimum it promised", (owner) => [pay(owner, (ONE_DAI * 98n) / 100n)]],
+    ["pays in another token", (owner) => [{ to: TOKENS.WETH, data: transfer(owner, ETHER) }]],
+    [
+      "pays, and adds a token that nobody ordered",
+      (owner) => [pay(owner, ONE_DAI), { to: TOKENS.WETH, data: transfer(owner, 1n) }],
+    ],
+  ])("and %s is seen through before it is signed", async (_, steps) => {
+    const { app, untouched } = await puppet(steps);
+    await untouched(await swap(app), OTHERWISE);
+  });
+
+  test("and that uses an allowance the wallet once gave it is seen through", async () => {
+    const { app, owner } = await puppet((owner) => [
+      pay(owner, ONE_DAI),
+      {
+        to: TOKENS.WETH,
+        data: encodeFunctionData({
+          abi: erc20Abi,
+          functionName: "transferFrom",
+          args: [owner, THIEF, 7n * ETHER],
+        }),
+      },
+    ]);
+    await allow(owner, TOKENS.WETH, PUPPET);
+    const { status, body } = await swap(app);
+    expect([status, body.error]).toEqual([502, OTHERWISE]);
+    expect(await balanceOf(TOKENS.WETH, owner)).toBe(7n * ETHER);
+  });
+
+  /** The RPC does not know these methods. */
+  function without(...methods: string[]): void {
+    const inner = globalThis.fetch;
+    const askedShape = z.array(
+      z.looseObject({ id: z.number(), method: z.string(), params: z.unknown().optional() }),
+    );
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const body = typeof init?.body === "string" ? init.body : "";
+      const calls = body.startsWith("[") ? askedShape.parse(JSON.parse(body)) : [];
+      const isUnknown = ({ method, params }: (typeof calls)[number]) =>
+        methods.includes(method) ||
+        (methods.includes("state overrides") &&
+          method === "eth_call" &&
+          Array.isArray(params) &&
+          params.length > 2);
+      if (!calls.some(isUnknown)) return inner(input, init);
+      const error = { code: -32601, message: "the method does not exist/is not available" };
+      return Response.json(calls.map(({ id }) => ({ jsonrpc: "2.0", id, error })));
+    });
+  }
+
+  describe("where the RPC cannot simulate a transaction", () => {
+    test("a call with a checker in the wallet's place takes its part: an honest swap goes through", async () => {
+      const { app } = await puppet((owner) => [pay(owner, ONE_DAI)]);
+      without("eth_simulateV1");
+      const { status, body } = await swap(app);
+      expect([status, body.status, body.buyAmount]).toEqual([200, "confirmed", ONE_DAI.toString()]);
+    });
+
+    test("and a dishonest one does not", async () => {
+      const { app, untouched } = await puppet((owner) => [pay(owner, ONE_DAI / 2n)]);
+      without("eth_simulateV1");
+      await untouched(await swap(app), OTHERWISE);
+    });
+
+    test("nor can take such a call, nothing is swapped", async () => {
+      const { app, untouched } = await puppet((owner) => [pay(owner, ONE_DAI)]);
+      without("eth_simulateV1", "state overrides");
+      await untouched(await swap(app), "The chain RPC refused a request");
+    });
+  });
+});
+
+describe("what is signed for a swap", () => {
+  test("has Permit2's own types, whatever types the provider sends along", async () => {
+    const { app } = await world();
+    lie(({ permit2 }) => {
+      permit2?.eip712.types.TokenPermissions?.reverse();
+    });
+    const { body } = await swap(app);
+    expect(body.status).toBe("confirmed");
+  });
+});
+
+describe("what a swap has come to", () => {
+  test.each([
+    ["USDC", "ETH", 500_000_000n],
+    ["ETH", "USDC", ETHER / 2n],
+    ["WETH", "ETH", ETHER / 10n],
+  ] as const)("%s to %s: the answer says what was sold and bought", async (fromToken, toToken, amount) => {
+    const { app, holdings } = await world();
+    const order = ["ETH", "USDC", "USDT", "DAI", "WETH"];
+    const before = await holdings();
+    const { body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
+    expect(body.status).toBe("confirmed");
+    const after = await holdings();
+    const receipt = await clientOf(chain).getTransactionReceipt({ hash: hex.parse(body.txHash) });
+    const fee = receipt.gasUsed * receipt.effectiveGasPrice;
+    const gained = (token: string) => {
+      const at = order.indexOf(token);
+      return (after[at] ?? 0n) - (before[at] ?? 0n) + (token === "ETH" ? fee : 0n);
+    };
+    expect([BigInt(String(body.sellAmount)), BigInt(String(body.buyAmount))]).toEqual([
+      -gained(fromToken),
+      gained(toToken),
+    ]);
+    const { body: later } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
+    expect([later.sellAmount, later.buyAmount]).toEqual([body.sellAmount, body.buyAmount]);
+  });
+});
+
+test("a sample of dishonest quotes, each another lie: not one unit leaves beyond the order", async () => {
+  const rounds = await playDishonestSwaps(chain, { seed: 1, rounds: 16 });
+  expect(rounds.filter(({ found }) => found !== null)).toEqual([]);
+  // The lies are told: some rounds are honest, and go through.
+  expect(rounds.filter(({ swapped }) => swapped).length).toBeGreaterThan(0);
+});

@@ -1,0 +1,199 @@
+import { erc20Abi, pad, toHex } from "viem";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf, until } from "../chain/support";
+import { place } from "../hostile/contracts";
+import { answering } from "../support/rpc";
+import { freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { authorize, buy, createPaidApp, ONE, payer, PLATFORM, RELAYER, stranger, versionTwo } from "./paying";
+
+/** One account pays for all signed payments: nothing holds it up for ever, and nobody spends its gas for nothing. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(() => {
+  chain.miner.resume();
+  closeApp();
+});
+
+const GWEI = 10n ** 9n;
+const received = () =>
+  clientOf(chain).readContract({
+    address: TOKENS.USDC,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [PLATFORM],
+  });
+const isMined = async (hash: unknown) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
+const buyOnce = async (app: WalletApp) => buy(app, versionTwo(await authorize(await payer(chain))));
+const settlementOf = async (app: WalletApp) => (await app.rows("paymentClaims")).at(-1)?.settlement;
+
+/** A payment that was delivered in a block which is dropped afterwards. */
+async function lostPayment(app: WalletApp): Promise<string> {
+  const headers = versionTwo(await authorize(await payer(chain)));
+  await chain.miner.pause();
+  const bought = buy(app, headers);
+  await until(async () => {
+    const hash = (await settlementOf(app))?.txHash;
+    return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
+  });
+  await chain.miner.mine();
+  expect((await bought).status).toBe(200);
+  await chain.rpc("anvil_reorg", [1, []]);
+  await chain.feeds.tick();
+  const hash = (await settlementOf(app))?.txHash ?? "";
+  expect(await isMined(hash)).toBe(false);
+  return hash;
+}
+
+describe("a block that is dropped behind a delivered report", () => {
+  test("holds up no later payment: both are made, once", async () => {
+    const app = createPaidApp(chain);
+    const before = await received();
+    const first = await lostPayment(app);
+    chain.miner.resume();
+    expect((await buyOnce(app)).status).toBe(200);
+    expect([await isMined(first), (await received()) - before]).toEqual([true, 2n * ONE]);
+  });
+
+  test("is noticed when nothing follows: delivered payments are looked at again", async () => {
+    const app = createPaidApp(chain);
+    const first = await lostPayment(app);
+    const [claim] = await app.rows("paymentClaims");
+    if (claim === undefined) throw new Error("There is a claim");
+    expect(claim.lookBackAt).toBeGreaterThan(Date.now());
+    await app.t.run((ctx) => ctx.db.patch("paymentClaims", claim._id, { lookBackAt: 1 }));
+    await app.t.mutation(internal.payments.claims.resumeLost, {});
+    chain.miner.resume();
+    await until(() => isMined(first));
+  });
+
+  test("is repaired at an operator's word as well", async () => {
+    const app = createPaidApp(chain);
+    const first = await lostPayment(app);
+    expect(await app.t.action(internal.payments.relaying.repair, {})).toMatchObject({
+      handedOut: 1,
+      filled: 0,
+    });
+    chain.miner.resume();
+    await until(() => isMined(first));
+  });
+});
+
+describe("a node that lies about the relayer's nonce", () => {
+  const lie = (nonce: bigint) =>
+    answering(({ method }) => (method === "eth_getTransactionCount" ? { result: toHex(nonce) } : null));
+
+  test("gets no signature for one far beyond what was signed; afterwards payments go on", async () => {
+    const app = createPaidApp(chain);
+    expect((await buyOnce(app)).status).toBe(200);
+    const headers = versionTwo(await authorize(await payer(chain)));
+    const honest = lie(5_000n);
+    expect((await buy(app, headers)).status).toBe(502);
+    honest();
+    expect((await buy(app, headers)).status).toBe(200);
+  });
+
+  test("by a little leaves a gap, which is filled with nothing", async () => {
+    const app = createPaidApp(chain);
+    expect((await buyOnce(app)).status).toBe(200);
+    const mined = BigInt(await clientOf(chain).getTransactionCount({ address: RELAYER }));
+    const headers = versionTwo(await authorize(await payer(chain)));
+    const honest = lie(mined + 2n);
+    const bought = buy(app, headers);
+    await until(async () => (await settlementOf(app))?.nonce === Number(mined + 2n));
+    honest();
+    expect((await bought).status).toBe(200);
+    expect((await app.rows("relayers"))[0]?.fills?.map(({ nonce }) => BigInt(nonce))).toEqual([
+      mined,
+      mined + 1n,
+    ]);
+  });
+});
+
+describe("what a payment costs the relayer", () => {
+  const baseFee = async (fee: bigint) => {
+    await chain.rpc("anvil_setNextBlockBaseFeePerGas", [toHex(fee)]);
+    await chain.miner.mine();
+  };
+
+  test.each([
+    [
+      500n * GWEI,
+      "The network fee is far above what is usual, and above what this service pays: nothing was signed",
+    ],
+    [
+      15n * GWEI,
+      "The network fee is too high at the moment to carry out a signed payment: nothing was moved",
+    ],
+  ])("is never more than it brings: at a base fee of %s wei nothing is carried out", async (fee, error) => {
+    const app = createPaidApp(chain);
+    const headers = versionTwo(await authorize(await payer(chain)));
+    await chain.miner.pause();
+    await baseFee(fee);
+    const { status, body } = await buy(app, headers);
+    expect([status, body.error]).toEqual([502, error]);
+    expect(await app.rows("paymentClaims")).toEqual([]);
+    await baseFee(1n);
+  });
+
+  const MOOD = { free: 0n, always: 1n, never: 2n };
+  /** A contract wallet with money in it. */
+  async function freeRider() {
+    const address = freshAddress();
+    await place(chain, "FreeRider", address);
+    await chain.fund(address, { USDC: 50n * ONE });
+    const feels = (mood: keyof typeof MOOD) =>
+      chain.rpc("anvil_setStorageAt", [
+        address,
+        pad("0x", { size: 32 }),
+        pad(toHex(MOOD[mood]), { size: 32 }),
+      ]);
+    const by = stranger();
+    const pays = async () => {
+      const { message, signature, payload } = await authorize({ ...by, address });
+      return { message, signature, payload };
+    };
+    return { address, feels, pays };
+  }
+
+  test("is not asked by a wallet that accepts its own payment only where gas costs nothing", async () => {
+    const app = createPaidApp(chain);
+    const { feels, pays } = await freeRider();
+    await feels("free");
+    const spent = await clientOf(chain).getTransactionCount({ address: RELAYER });
+    const { status, body } = await buy(app, versionTwo(await pays()));
+    expect([status, body.reason]).toEqual([402, "invalid_exact_evm_payload_signature"]);
+    expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
+  });
+
+  test("ends after two payments of a wallet that were mined and failed: the third is not carried out", async () => {
+    const app = createPaidApp(chain);
+    const { feels, pays } = await freeRider();
+    for (let failures = 1; failures <= 2; failures++) {
+      await feels("always");
+      const headers = versionTwo(await pays());
+      await chain.miner.pause();
+      const bought = buy(app, headers);
+      await until(async () => {
+        const hash = (await settlementOf(app))?.txHash;
+        return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
+      });
+      await feels("never");
+      chain.miner.resume();
+      expect((await bought).status).toBe(402);
+      expect(await app.rows("relayerFailures")).toHaveLength(failures);
+    }
+    await feels("always");
+    const spent = await clientOf(chain).getTransactionCount({ address: RELAYER });
+    const { status, body } = await buy(app, versionTwo(await pays()));
+    expect([status, body.reason]).toEqual([402, "transaction_failed"]);
+    expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
+  });
+});
