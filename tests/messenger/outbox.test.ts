@@ -75,14 +75,31 @@ describe("rotating the encryption key", () => {
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
     const rotate = () => app.during(app.t.action(internal.messenger.settings.rotate, {}));
-    expect(await rotate()).toEqual({ rotated: 1 });
-    expect(await rotate()).toEqual({ rotated: 0 });
+    expect(await rotate()).toEqual({ rotated: 1, failed: [] });
+    expect(await rotate()).toEqual({ rotated: 0, failed: [] });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     const [after] = await app.rows("messengerConfigs");
     expect(after?.sealedBotToken).not.toBe(before?.sealedBotToken);
     await start(app);
     await arrived(app, 1);
     expect(app.cards().map(({ botToken }) => botToken)).toEqual([OWN_BOT]);
+  });
+
+  test("leaves a token that does not open as it is, and seals all others anew", async () => {
+    const app = createApp();
+    for (const userId of ["alice", "bob", "carol"]) {
+      await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT });
+    }
+    const damaged = (await app.rows("messengerConfigs")).find(({ userId }) => userId === "bob");
+    if (damaged?.sealedBotToken === undefined) throw new Error("There is a token");
+    const sealedBotToken = damaged.sealedBotToken.replace(/.$/, (last) => (last === "A" ? "Q" : "A"));
+    await app.t.run((ctx) => ctx.db.patch("messengerConfigs", damaged._id, { sealedBotToken }));
+    vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
+    vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
+    const rotate = () => app.during(app.t.action(internal.messenger.settings.rotate, {}));
+    expect(await rotate()).toEqual({ rotated: 2, failed: ["bob"] });
+    expect(await rotate()).toEqual({ rotated: 0, failed: ["bob"] });
+    expect(await app.row("messengerConfigs", damaged._id)).toMatchObject({ sealedBotToken });
   });
 });
 
