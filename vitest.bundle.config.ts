@@ -51,6 +51,7 @@ export default defineConfig({
           name: "bundle",
           ...convex,
           exclude: [...convex.exclude, ...UNITS],
+          isolate: false,
           globalSetup: ["tests/support/bundle.ts"],
         },
       },

@@ -4,7 +4,6 @@ import { AppError } from "../lib/errors";
 import { USER_TOKEN } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
-import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { agentNamed, DEFAULT_AGENT } from "./agents";
 import { lastTurns } from "./turns";
 
@@ -56,6 +55,7 @@ const chat: MountedEndpoint = endpoint({
   handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [], userId }, { caller }) => {
     const agent = agentNamed(agentId);
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
+    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
     const id = userId ?? null;
     const { answer: reply } = await import("./replies");

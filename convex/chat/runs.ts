@@ -10,7 +10,6 @@ import { AppError, failureOf } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { charge } from "../lib/limits";
 import { log } from "../lib/log";
-import { cutTo } from "../lib/shapes";
 import { MINUTE } from "../lib/time";
 import { endRun, lostRuns, recordRun, startedWith } from "../runs/model";
 import { requireUser } from "../users/model";

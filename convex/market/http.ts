@@ -3,7 +3,6 @@ import { internal } from "../_generated/api";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
-import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
 
@@ -155,6 +154,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       .describe("When the price was seen by its source; when it was answered where the price is the model's"),
   }),
   handler: async (ctx, { question }, { caller }) => {
+    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
     if (asksForKey(question)) {
       const none = { token: null, priceSource: null, model: "none", fetchedAt: iso(Date.now()) };
       return { question, answer: SECURITY_MESSAGE, ...none };

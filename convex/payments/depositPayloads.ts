@@ -109,11 +109,12 @@ export const depositPayload = z
   .looseObject({ event: z.unknown(), transaction_hash: z.unknown(), data: z.unknown() })
   .partial()
   .transform((body, context): DepositHint[] => {
-    const parsed = shapeOf(body).safeParse(body);
+    const parsed = shapeOf(body).safeParse(body, { reportInput: true });
     const hints = parsed.success ? distinct(parsed.data) : [];
     if (!parsed.success) {
-      for (const { message, path } of parsed.error.issues) {
-        context.addIssue({ code: "custom", message, path: [...path] });
+      for (const { message, path, input } of parsed.error.issues) {
+        // What is not there is null: without an input the issue would get the whole body's.
+        context.addIssue({ code: "custom", message, path: [...path], input: input ?? null });
       }
     }
     if (hints.length > MAX_HINTS) {

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { noteCall } from "../lib/providerCalls";
-import { cut, wellFormed } from "../lib/text";
+import { wellFormed } from "../lib/text";
 import { DAY, SECOND, sleep } from "../lib/time";
 import {
   isAbort,

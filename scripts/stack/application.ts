@@ -61,7 +61,9 @@ export async function createApplication(options: {
     },
     defaultExport: async (name) => {
       const module = await host.load(name);
-      return typeof module === "object" && module !== null ? Reflect.get(module, "default") : undefined;
+      const value: unknown =
+        typeof module === "object" && module !== null ? Reflect.get(module, "default") : undefined;
+      return value;
     },
     dump: () => dumpRows(core),
     restore: (dump) => clock.inside(() => restoreRows(core, dump)),

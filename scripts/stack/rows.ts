@@ -1,7 +1,7 @@
 import type { Value } from "convex/values";
 import * as z from "zod";
 import type { Core } from "./host/core";
-import { kindOf, JOBS } from "./host/scheduler";
+import { functionOf, JOBS, kindOf } from "./host/scheduler";
 import { fromJson, type Document } from "./host/values";
 
 /** One document as it is kept: Convex's JSON form, with its id and creation time. */
@@ -47,9 +47,8 @@ export async function restoreRows(core: Core, dump: Dump): Promise<void> {
     if (!core.parts.includes(part)) continue;
     for (const row of rows) {
       const document = documentShape.parse(fromJson(row.document));
-      const { name } = document;
       if (row.component !== undefined)
-        core.addresses.set(document._id, { componentPath: row.component, udfPath: String(name) });
+        core.addresses.set(document._id, { componentPath: row.component, udfPath: functionOf(document) });
       const { _id, _creationTime, ...fields } = document;
       core.check(part, row.table, fields);
       const kept = row.table === JOBS ? await asRestored(core, part, document) : document;
@@ -63,7 +62,7 @@ export async function restoreRows(core: Core, dump: Dump): Promise<void> {
 /** A scheduled mutation runs exactly once and an action at most once, as on the platform. */
 async function asRestored(core: Core, part: string, job: Document): Promise<Document> {
   if (kindOf(job) !== "inProgress") return job;
-  const path = core.addresses.get(job._id) ?? { componentPath: part, udfPath: String(job.name) };
+  const path = core.addresses.get(job._id) ?? { componentPath: part, udfPath: functionOf(job) };
   const isMutation = (await core.find(path))?.kind === "mutation";
   const cutOff: Value = { kind: "failed", error: "The server stopped while the function was running" };
   return { ...job, state: isMutation ? { kind: "pending" } : cutOff };

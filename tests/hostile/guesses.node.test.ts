@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { buyWith, createPaidApp, ONE, payer, transfer } from "../payments/paying";
 import { answering } from "../support/rpc";
-import { createWalletApp, freshAddress, startTestChain } from "../support/walletApp";
+import { createWalletApp, deadlineByHand, freshAddress, startTestChain } from "../support/walletApp";
 import { closeApp } from "../support/world";
 
 /** Guesses and made-up hashes cost who makes them, and tell nothing. */
@@ -41,9 +41,11 @@ describe("a payment's hash that no node has heard of", () => {
 
   test("is 402 within seconds, with the time to try again", async () => {
     const app = createPaidApp(chain);
+    const late = deadlineByHand("unknownHash");
     let asked = 0;
     answering(() => {
       asked++;
+      if (asked === 8) late();
       return null;
     });
     const { status, headers, body } = await buyWith(app, madeUp(1));
@@ -55,6 +57,7 @@ describe("a payment's hash that no node has heard of", () => {
 
   test("can be tried twenty times a minute from one address", async () => {
     const app = createPaidApp(chain);
+    deadlineByHand("unknownHash")();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         app.post("/agent/research/paid", {}, { headers: { "X-PAYMENT": madeUp(i) }, ip: "203.0.113.9" }),

@@ -3,10 +3,10 @@ import { deadlines } from "../../convex/lib/deadlines";
 import type * as sources from "../../convex/prices/sources";
 import { closeApp, createApp } from "../support/app";
 
-/** Feeds that keep no deadline: a connection that neither answers nor ends. */
+/** Feeds that keep no deadline: a connection that neither answers nor ends, for an hour. */
 vi.mock("../../convex/prices/sources", async (load) => ({
   ...(await load<typeof sources>()),
-  askFeeds: () => new Promise<never>(() => undefined),
+  askFeeds: () => new Promise<never>((_, reject) => setTimeout(() => reject(new Error("lost")), 3_600_000)),
 }));
 
 afterEach(closeApp);

@@ -57,7 +57,7 @@ describe("a call", () => {
     expect(post).toMatchObject({ method: "POST", path: "/mcp/research/stop" });
     expect(JSON.parse(post?.body ?? "")).toEqual({ userId: "ü &?", extra: [1] });
 
-    service.answers(json(200, { activeJob: null, recentReports: [] }));
+    service.answers(json(200, { activeJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }));
     await proxy.call("get_research_status", { userId: "ü &?", nothing: null, more: 7 });
     const [get] = service.received;
     expect(get).toMatchObject({ method: "GET", body: "" });
@@ -165,7 +165,7 @@ describe("a repeat", () => {
   });
 
   test("is made for what changes nothing", async () => {
-    service.answers(json(502, { error: "Away" }), json(200, { activeJob: null, recentReports: [] }));
+    service.answers(json(502, { error: "Away" }), json(200, { activeJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }));
     expect((await proxy.call("get_research_status", { userId: "u" })).isError).not.toBe(true);
     expect(service.received).toHaveLength(2);
   });

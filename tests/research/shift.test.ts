@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { deadlines } from "../../convex/lib/deadlines";
 import { closeApp, createApp, START } from "../support/app";
 
 const MINUTE = 60_000;
@@ -323,7 +324,8 @@ describe("stopping", () => {
     const app = createApp();
     await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
     await app.pass(2.4 * HOUR);
-    app.standins.fail("llm", { mode: "slow", ms: 20_000, schema: "research_result" });
+    deadlines.llmScheduled = HOUR;
+    app.standins.fail("llm", { mode: "slow", ms: 5 * MINUTE, schema: "research_result" });
     while ((await app.rows("syntheses")).length === 0) await app.pass(MINUTE);
     await app.post("/mcp/research/stop", { userId: ALICE });
     while ((await app.rows("syntheses"))[0]?.state === "writing") await app.settle();

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
 import schema from "../../convex/schema";
-import { createHost } from "../../scripts/stack/host";
+import { createHost, type Host } from "../../scripts/stack/host";
 import { createClient } from "../../scripts/stack/host/client";
 import { named, partOf } from "../../scripts/stack/host/parts";
 import { loadComponents } from "../../scripts/stack/modules";
@@ -21,6 +21,8 @@ const directory = fileURLToPath(new URL("../../convex", import.meta.url));
 const modules = named(import.meta.glob("../../convex/**/*.*s"), "../../convex/");
 const parts = [partOf("", schema, modules), ...(await loadComponents(directory))];
 const PROVIDERS = "http://providers.test";
+/** Of the test that runs. */
+const hosts: Host[] = [];
 const usualDeadlines = { ...deadlines };
 const jsonObject = z.record(z.string(), z.unknown());
 
@@ -72,6 +74,7 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   }
 
   const host = createHost({ parts });
+  hosts.push(host);
   const t = createClient<DataModel>(host);
 
   async function call(method: string, path: string, { ip, as, ...init }: CallInit = {}): Promise<Answer> {
@@ -108,8 +111,9 @@ export function verbs(call: (method: string, path: string, init?: CallInit) => P
   };
 }
 
-/** Ends a test's world: real clock, real fetch, real environment. */
+/** Ends a test's world: nothing of it runs any more; real clock, real fetch, real environment. */
 export function closeApp(): void {
+  for (const host of hosts.splice(0)) host.stop();
   Object.assign(deadlines, usualDeadlines);
   vi.useRealTimers();
   vi.unstubAllEnvs();

@@ -6,7 +6,7 @@ import { ModuleSet, type Modules, type Registered } from "./functions";
 import { installGlobals, outer, seededRandom } from "./globals";
 import { invoke, outcomeOf } from "./invocation";
 import { deferred, Lock, Permits } from "./locks";
-import { JOBS, kindOf, Scheduler } from "./scheduler";
+import { functionOf, JOBS, kindOf, Scheduler } from "./scheduler";
 import { Database, Table, type Row } from "./tables";
 import { Transaction, type Change, type ReadSet } from "./transaction";
 import { note } from "./usage";
@@ -69,6 +69,8 @@ export class Core {
   readonly #transactions = new Lock();
   readonly #permits: Permits;
   readonly works = new Set<Work>();
+  /** Whether it was stopped: what still runs reaches neither the outside nor another function. */
+  isHalted = false;
   /** What became of transactions: for benches. `by` names the table whose changes were conflicts. */
   readonly conflicts = { mutations: 0, retries: 0, failures: 0, by: new Map<string, number>() };
   #commits: Commit[] = [];
@@ -362,8 +364,8 @@ export class Core {
   /** Has a pending job run when it is due. */
   armJob(component: string, row: Row | null): void {
     if (row === null || kindOf(row.document) !== "pending") return;
-    const { _id: id, name, scheduledTime } = row.document;
-    const path = this.addresses.get(id) ?? { componentPath: component, udfPath: String(name) };
+    const { _id: id, scheduledTime } = row.document;
+    const path = this.addresses.get(id) ?? { componentPath: component, udfPath: functionOf(row.document) };
     this.scheduler.arm({ id, component, path }, Number(scheduledTime));
   }
 

@@ -54,6 +54,7 @@ export const executions = new AsyncLocalStorage<Execution>();
 export function currentExecution(): Execution {
   const execution = executions.getStore();
   if (execution === undefined) throw new Error("This works inside a running function only");
+  if (execution.core.isHalted) throw new Error("The host was stopped");
   if (execution.cutOff) throw new Error("The function was cut off at its time limit");
   return execution;
 }

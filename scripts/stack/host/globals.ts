@@ -20,6 +20,8 @@ export const outer = {
   now: (): number => executions.exit(() => Date.now()),
 };
 
+const HALTED = "The host was stopped";
+
 const refused = (name: Name) => () => {
   throw new Error(
     `\`${name}\` is not supported in Convex queries or mutations. Move this code to an action.`,
@@ -47,22 +49,31 @@ const inActions: Partial<Record<Name, unknown>> = {
 };
 
 /** What stood in a global's place, by the getter that stands there now; a test's clock may put an older one back. */
-const slots = new Map<unknown, PropertyDescriptor>();
+const slots = new Map<unknown, Slot>();
+type Slot = {
+  value: unknown;
+  get: (() => unknown) | undefined;
+  set: ((value: unknown) => void) | undefined;
+};
 
 function globalOf<N extends Name>(name: N): (typeof globalThis)[N] {
   return executions.exit(() => globalThis[name]);
 }
 
-function valueIn(slot: PropertyDescriptor): unknown {
-  return slot.get === undefined ? slot.value : slot.get.call(globalThis);
+function valueIn({ value, get }: Slot): unknown {
+  return get === undefined ? value : get();
 }
 
 /** Puts what functions see in place, again where somebody has replaced a global since. To be called before each run. */
 export function installGlobals(): void {
   for (const name of NAMES) {
     const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
-    if (descriptor === undefined || slots.has(descriptor.get)) continue;
-    const slot = { ...descriptor };
+    if (descriptor === undefined || slots.has(Reflect.get(descriptor, "get"))) continue;
+    const slot: Slot = {
+      value: descriptor.value,
+      get: descriptor.get?.bind(globalThis),
+      set: descriptor.set?.bind(globalThis),
+    };
     const get = () => seenBy(name, slot);
     slots.set(get, slot);
     Object.defineProperty(globalThis, name, {
@@ -73,17 +84,18 @@ export function installGlobals(): void {
         // A loader that puts the real timers in place while it loads must not do so for the function that waits for it.
         if (executions.getStore() !== undefined) return;
         if (slot.set === undefined) slot.value = value;
-        else slot.set.call(globalThis, value);
+        else slot.set(value);
       },
     });
   }
   installRandom();
 }
 
-function seenBy(name: Name, slot: PropertyDescriptor): unknown {
+function seenBy(name: Name, slot: Slot): unknown {
   const execution = executions.getStore();
   if (execution === undefined) return valueIn(slot);
-  const { frozen } = execution;
+  const { frozen, core } = execution;
+  if (name === "fetch" && core.isHalted) return () => Promise.reject(new Error(HALTED));
   if (frozen === null) return inActions[name] ?? valueIn(slot);
   if (name !== "Date") return inTransactions[name];
   return (frozen.date ??= frozenDate(globalOf("Date"), frozen.now));

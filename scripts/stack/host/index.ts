@@ -23,6 +23,8 @@ export type Host = {
   /** One of the application's modules; undefined where there is none. */
   load: (module: string) => Promise<unknown>;
   core: Core;
+  /** Ends it for good: what is under way comes to nothing. */
+  stop: () => void;
   /** What is under way and does not wait for a timer. */
   busy: () => string[];
 };
@@ -72,6 +74,7 @@ export function createHost(options: HostOptions): Host {
       core.asWork(path, (work) =>
         core.permitted(work, () => fetchFrom(core, path, init, runFor(caller, work))),
       ),
+    stop: () => void (core.isHalted = true),
     busy: () => [...core.works].filter(({ timers }) => timers.size === 0).map(({ name }) => name),
   };
 }

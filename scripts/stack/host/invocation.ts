@@ -146,11 +146,28 @@ async function inFrame({ transaction }: Execution, work: () => Promise<Value>): 
   }
 }
 
+/** By the package's own mark: a bundle brings a class of its own. */
+export function isConvexError(error: unknown): error is ConvexError<Value> {
+  return typeof error === "object" && error !== null && Symbol.for("ConvexError") in error;
+}
+
+/** The data in a plain `ConvexError`, of the class that the application itself was bundled with. */
+function sameError(error: ConvexError<Value>): Error {
+  let prototype: unknown = Object.getPrototypeOf(error);
+  while (typeof prototype === "object" && prototype !== null && prototype.constructor.name !== "ConvexError")
+    prototype = Object.getPrototypeOf(prototype);
+  const bundled: unknown =
+    prototype === null || prototype === undefined ? null : Reflect.get(Object(prototype), "constructor");
+  const data = passed(error.data);
+  const told: unknown = typeof bundled === "function" ? Reflect.construct(bundled, [data]) : null;
+  return told instanceof Error ? told : new ConvexError(data);
+}
+
 /** An error reaches the calling function by its text, and a `ConvexError` with its data; its class is lost. */
 function acrossBoundary(outcome: Outcome<Value>): Value {
   if (!("error" in outcome)) return outcome.value;
   const { error } = outcome;
   const message = error instanceof Error ? error.message : String(error);
-  const told = error instanceof ConvexError ? new ConvexError(passed(error.data)) : new Error(message);
+  const told = isConvexError(error) ? sameError(error) : new Error(message);
   throw Object.assign(told, { message, stack: error instanceof Error ? error.stack : undefined });
 }

@@ -1,4 +1,4 @@
-import { ConvexError, type Value } from "convex/values";
+import type { Value } from "convex/values";
 import type { Core } from "./core";
 import { executions, type FunctionPath, type Work } from "./execution";
 import { outer } from "./globals";
@@ -47,12 +47,14 @@ export class Scheduler {
   }
 
   #fill(): void {
-    while (this.#running.size < this.slots) {
+    while (this.#running.size < this.slots && !this.core.isHalted) {
       const due = this.#waiting.shift();
       if (due === undefined) return;
       const run = this.core
         .asWork(due.path.udfPath, (work) => this.#run(due, work))
-        .catch((error: unknown) => console.error(`The job ${due.path.udfPath} could not be run`, error))
+        .catch((error: unknown) => {
+          if (!this.core.isHalted) console.error(`The job ${due.path.udfPath} could not be run`, error);
+        })
         .finally(() => {
           this.#running.delete(run);
           this.#fill();
@@ -78,7 +80,7 @@ export class Scheduler {
       this.#finish(component, id, { kind: "success" });
     } catch (error) {
       console.error(`Error when running scheduled function ${path.udfPath}`, error);
-      const message = error instanceof ConvexError ? String(error.data) : String(error);
+      const message = error instanceof Error ? error.message : String(error);
       this.#finish(component, id, { kind: "failed", error: message.slice(0, 1_000).toWellFormed() });
     }
   }
@@ -104,6 +106,11 @@ export class Scheduler {
     if (job === null) return;
     this.core.at((transaction) => transaction.put({ component, table: JOBS }, { ...job, ...rest, state }));
   }
+}
+
+/** The function that a job runs, as it was named where it was scheduled. */
+export function functionOf({ name }: Document): string {
+  return typeof name === "string" ? name : "";
 }
 
 export function kindOf(job: Document): string {

@@ -180,10 +180,8 @@ export function put(execution: Execution, table: string, document: Document): vo
 
 function existing(execution: Execution, id: string, expected: string | undefined): Row {
   const table = tableOfId(id, expected);
-  const transaction = inTransaction(execution);
-  const row = transaction.get({ component: execution.componentPath, table }, id);
+  const row = inTransaction(execution).existing({ component: execution.componentPath, table }, id);
   if (row === null) throw new Error(`Update on non-existent document with ID "${id}"`);
-  transaction.countRead(row);
   return row;
 }
 

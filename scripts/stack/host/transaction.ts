@@ -46,7 +46,7 @@ export type Order = { descending: boolean; limit: number };
 export class Transaction {
   readonly reads = new ReadSet();
   readonly meter = new Meter();
-  #frames: Writes[] = [new Map()];
+  readonly #frames: Writes[] = [new Map<string, Place & { rows: Map<string, Row | null> }>()];
   /** Above 0 while a function reads only what is committed. */
   #stale = 0;
 
@@ -82,6 +82,14 @@ export class Transaction {
   get(place: Place, id: string): Row | null {
     this.reads.addId(id, place.component);
     this.count("databaseQueries");
+    const row = this.#find(place, id);
+    if (row !== null) this.countRead(row);
+    return row;
+  }
+
+  /** The row that a write changes: read, though no query. */
+  existing(place: Place, id: string): Row | null {
+    this.reads.addId(id, place.component);
     const row = this.#find(place, id);
     if (row !== null) this.countRead(row);
     return row;

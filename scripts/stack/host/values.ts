@@ -106,8 +106,7 @@ function present(fields: Fields): Record<string, Value> {
 function nesting(value: Value | undefined): number {
   if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return 0;
   let deepest = 0;
-  const inner: (Value | undefined)[] = Array.isArray(value) ? value : Object.values(value);
-  for (const one of inner) deepest = Math.max(deepest, nesting(one));
+  for (const one of innerOf(value)) deepest = Math.max(deepest, nesting(one));
   return deepest + 1;
 }
 
@@ -171,6 +170,10 @@ export function withCommitTime(value: Value, time: bigint = MAX_INT64): Value {
 export function isPending(value: Value | undefined): boolean {
   if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return false;
   if (value instanceof CommitTsPlaceholder) return true;
-  const inner: (Value | undefined)[] = Array.isArray(value) ? value : Object.values(value);
-  return inner.some(isPending);
+  return innerOf(value).some(isPending);
+}
+
+function innerOf(value: object): readonly (Value | undefined)[] {
+  const inner: unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return z.array(anyValue.optional()).parse(inner);
 }

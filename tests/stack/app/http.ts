@@ -51,7 +51,7 @@ http.route({ path: "/stream", method: "GET", handler: stream });
 
 const clock = httpActionGeneric(async () => {
   const before = Date.now();
-  await new Promise((resolve) => setTimeout(resolve, 3_600_000));
+  await new Promise((resolve) => setTimeout(resolve, 500_000));
   return Response.json({ before, after: Date.now() });
 });
 http.route({ path: "/hour", method: "GET", handler: clock });
