@@ -112,6 +112,8 @@ const index: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/",
   summary: "What answers here, and where to read on.",
+  description:
+    "The name and version of the service, and links to its health, its reference and a first answer.",
   needs: [],
   example: {
     input: {},

@@ -19,6 +19,8 @@ export function referenceEndpoints(
     methods: ["GET"],
     path: "/openapi.json",
     summary: "This interface as an OpenAPI 3.1 document.",
+    description:
+      "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address.",
     needs: [],
     answerHeaders: { "Cache-Control": "For how long it may be kept." },
     example: { input: {}, output: { openapi: "3.1.1" } },
@@ -35,6 +37,7 @@ export function referenceEndpoints(
     methods: ["GET"],
     path: "/docs",
     summary: "This reference, as a page to read.",
+    description: "The same as `/openapi.json`, for people; without scripts.",
     needs: [],
     answerHeaders: {
       "Cache-Control": "For how long it may be kept.",

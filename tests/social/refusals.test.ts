@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
 import { INTENT_SCHEMA_NAME } from "../../convex/social/prompts";
 import { closeApp, createApp, type App } from "../support/app";
 import { decided, FRIEND, linkedUser, mention, SECRET } from "./support";
@@ -261,7 +262,8 @@ describe("trouble", () => {
 
   test("that lasts longer than an order is meant for ends it", async () => {
     const { app } = await world();
-    app.standins.fail("llm", { mode: "hang" });
+    deadlines.llmInteractive = 60 * MINUTE;
+    app.standins.fail("llm", { mode: "hang", ms: 60 * MINUTE });
     await mention(app, "buy 10 USD of ETH");
     await app.pass(20 * MINUTE, { cronsRun: false });
     expect((await app.rows("mentions")).at(-1)?.status).toBe("pending");
