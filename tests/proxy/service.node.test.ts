@@ -165,7 +165,10 @@ describe("a repeat", () => {
   });
 
   test("is made for what changes nothing", async () => {
-    service.answers(json(502, { error: "Away" }), json(200, { activeJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }));
+    service.answers(
+      json(502, { error: "Away" }),
+      json(200, { activeJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }),
+    );
     expect((await proxy.call("get_research_status", { userId: "u" })).isError).not.toBe(true);
     expect(service.received).toHaveLength(2);
   });
