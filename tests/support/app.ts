@@ -136,7 +136,12 @@ function recordTimers() {
       stop(timer);
     }
   };
-  Object.assign(globalThis, { setTimeout: startTimer, clearTimeout: stopTimer });
+  // By this mark the simulated clock knows what it is to put back, and would delete the global without it.
+  const ours = { hadOwnProperty: true };
+  Object.assign(globalThis, {
+    setTimeout: Object.assign(startTimer, ours),
+    clearTimeout: Object.assign(stopTimer, ours),
+  });
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     const expired = new DOMException("The operation was aborted due to timeout", "TimeoutError");
