@@ -51,10 +51,7 @@ export function refusalOfTerms(
     return refusal("invalid_exact_evm_payload_authorization_valid_before", "The authorization has expired");
   }
   if (signature.endsWith(UNDEPLOYED_SUFFIX)) {
-    return refusal(
-      "invalid_exact_evm_payload_signature",
-      "Signatures of wallets that are not deployed are not accepted",
-    );
+    return refusal(MISSIGNED, "Signatures of wallets that are not deployed are not accepted");
   }
   return null;
 }
@@ -99,7 +96,7 @@ export async function tryAuthorization(
   }
   const gas = gasLimit(preparation.gas.gas);
   if (gas > MAX_GAS) {
-    return refusal("invalid_exact_evm_payload_signature", "The payer's wallet takes too much gas to check");
+    return refusal(MISSIGNED, "The payer's wallet takes too much gas to check");
   }
   if (relayer !== null && preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
     log.error("payments.relayer out of gas", { relayer });
@@ -137,12 +134,16 @@ async function refusalAtPrice(
   }
   if (tried.kind === "done") return null;
   if (USED.test(tried.reason)) throw new AppError("upstream", ON_ITS_WAY);
+  // Its money may have left since the estimate. What USDC says of the signature is the wallet's own doing.
+  const plain = REVERTS.find(([pattern, reason]) => reason !== MISSIGNED && pattern.test(tried.reason));
+  if (plain !== undefined) return refusal(plain[1], plain[2]);
   return refusal(
-    "invalid_exact_evm_payload_signature",
+    MISSIGNED,
     "The payer's wallet accepts this payment only where it costs nothing: nothing was moved",
   );
 }
 
+const MISSIGNED = "invalid_exact_evm_payload_signature";
 const USED = /used or canceled/i;
 const ON_ITS_WAY = "The payment is on its way into the chain: send the same proof again";
 
@@ -155,11 +156,7 @@ const REVERTS: readonly [RegExp, Reason, string][] = [
     "invalid_exact_evm_payload_authorization_valid_after",
     "The authorization is not valid yet",
   ],
-  [
-    /signature|recover/i,
-    "invalid_exact_evm_payload_signature",
-    "The authorization was not signed by its payer",
-  ],
+  [/signature|recover/i, MISSIGNED, "The authorization was not signed by its payer"],
 ];
 
 function refusalOfRevert(text: string, short: boolean): Refusal {

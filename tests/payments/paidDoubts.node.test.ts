@@ -7,7 +7,13 @@ import { proofText } from "../../convex/payments/proofText";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, send, signed, until } from "../chain/support";
-import { deadlineByHand, startTestChain, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import {
+  deadlineByHand,
+  freshAddress,
+  startTestChain,
+  unreachDeadlines,
+  type WalletApp,
+} from "../support/walletApp";
 import { closeApp } from "../support/world";
 import { browserOf } from "../web/support";
 import {
@@ -205,6 +211,30 @@ describe("one payer's payments under way", () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(answers.filter(({ body }) => body.reason === "insufficient_funds")).toHaveLength(11);
     expect((await sentByRelayer()) - before).toBe(1);
+  });
+
+  test("beyond what the payer holds by the last look are told so", async () => {
+    const app = createPaidApp(chain);
+    const from = await payer(chain, ONE);
+    const header = versionOne(await authorize(from));
+    const before = await sentByRelayer();
+    const inner = globalThis.fetch;
+    const spend = encodeFunctionData({
+      abi: erc20Abi,
+      functionName: "transfer",
+      args: [freshAddress(), ONE],
+    });
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const simulates = typeof init?.body === "string" && init.body.includes("eth_simulateV1");
+      if (simulates) {
+        vi.stubGlobal("fetch", inner);
+        await send(chain, from, { to: TOKENS.USDC, data: spend });
+      }
+      return inner(input, init);
+    });
+    const { status, body } = await buy(app, header);
+    expect([status, body.reason]).toEqual([402, "insufficient_funds"]);
+    expect(await sentByRelayer()).toBe(before);
   });
 
   test("are all carried out as far as the payer's money goes", async () => {
