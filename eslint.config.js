@@ -1,28 +1,16 @@
 import convexPlugin from "@convex-dev/eslint-plugin";
-import js from "@eslint/js";
 import regexp from "eslint-plugin-regexp";
 import tseslint from "typescript-eslint";
 
+/** What Oxlint (.oxlintrc.json), which lints everything, has no rules for: the platform, and what texts may cost. */
 export default tseslint.config(
-  { ignores: ["node_modules/", "dist/", ".local/", "convex/_generated/", "tests/clients/"] },
-  js.configs.recommended,
-  ...tseslint.configs.recommendedTypeChecked,
-  ...convexPlugin.configs.recommended,
-  {
-    languageOptions: {
-      // One program for everything: with a project service, convex/ and its own tsconfig.json would be a second one,
-      // and its types, the largest part by far, would be worked out twice.
-      parserOptions: { project: ["tsconfig.json"], tsconfigRootDir: import.meta.dirname },
-    },
-    rules: {
-      "@typescript-eslint/no-floating-promises": "error",
-      "@typescript-eslint/no-non-null-assertion": "error",
-      "@typescript-eslint/no-explicit-any": "error",
-      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
-    },
-  },
+  { ignores: ["convex/_generated/"] },
   {
     files: ["convex/**/*.ts"],
+    extends: [tseslint.configs.base, ...convexPlugin.configs.recommended],
+    languageOptions: {
+      parserOptions: { project: ["convex/tsconfig.json"], tsconfigRootDir: import.meta.dirname },
+    },
     plugins: { regexp },
     rules: {
       // Texts come from strangers: no regular expression may take more than linear time, wherever it begins to look.
@@ -45,28 +33,6 @@ export default tseslint.config(
           message: "Call a plain function, loaded by `await import(...)` where it is heavy.",
         },
       ],
-    },
-  },
-  {
-    // Vitest's asymmetric matchers are typed `any`.
-    files: ["tests/**/*.ts"],
-    rules: { "@typescript-eslint/no-unsafe-assignment": "off" },
-  },
-  {
-    // Read by every Node there is.
-    files: ["scripts/run.cjs"],
-    extends: [tseslint.configs.disableTypeChecked],
-    languageOptions: {
-      sourceType: "commonjs",
-      globals: { process: "readonly", console: "readonly", require: "readonly" },
-    },
-    rules: { "@typescript-eslint/no-require-imports": "off", "no-var": "off" },
-  },
-  {
-    files: ["**/*.mjs", "eslint.config.js"],
-    extends: [tseslint.configs.disableTypeChecked],
-    languageOptions: {
-      globals: { process: "readonly", console: "readonly", Buffer: "readonly", URL: "readonly" },
     },
   },
 );
