@@ -64,6 +64,20 @@ describe("one running stack", () => {
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
+  test.each([
+    ["the connection's other end without a header", {}, "127.0.0.1"],
+    [
+      "the header's first entry, as the backend takes it",
+      { "x-forwarded-for": " 192.0.2.1 , 192.0.2.2" },
+      "192.0.2.1",
+    ],
+    ["whatever that says", { "x-forwarded-for": "somebody" }, "somebody"],
+    ["the connection's where the header is no plain text", { "x-forwarded-for": "\u00e9" }, "127.0.0.1"],
+  ])("the caller's address is %s", async (_what, headers, ip) => {
+    const response = await fetch(`${stack.siteUrl}/echo`, { headers });
+    expect(await response.json()).toMatchObject({ ip });
+  });
+
   test("HEAD runs the GET action and answers without a body", async () => {
     const response = await fetch(`${stack.siteUrl}/echo`, { method: "HEAD" });
     expect(response.status).toBe(200);
