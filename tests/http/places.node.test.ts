@@ -26,7 +26,7 @@ test("64 slow requests at once take no more than a place each, and leave /health
   let asking = 0;
   vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
     const isChat = new Request(input, init).url.endsWith("/chat/completions");
-    if (isChat && String(init?.body).includes("How slow is this?")) {
+    if (isChat && typeof init?.body === "string" && init.body.includes("How slow is this?")) {
       asking += 1;
       if (asking === PLACES) all.resolve();
       await open.promise;
