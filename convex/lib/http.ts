@@ -107,7 +107,8 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       guard?.(head, body);
       const parsed = parseInput(input, rawInput(request, body));
-      const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx, request), requestId };
+      const address = await addressOf(ctx, request);
+      const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
       const idempotencyKey = idempotencyKeyOf(request);
       if (limit !== undefined) await charge(ctx, limit, caller);
       for (const name of needs) required(name);
@@ -251,6 +252,12 @@ function idempotencyKeyOf(request: Request): string | undefined {
 function userIdOf(input: unknown): { userId?: string } {
   if (typeof input !== "object" || input === null || !("userId" in input)) return {};
   return typeof input.userId === "string" ? { userId: input.userId } : {};
+}
+
+/** Whose valid token came along. */
+async function signedIn(ctx: ActionCtx): Promise<{ tokenIdentifier?: string }> {
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  return identity === null ? {} : { tokenIdentifier: identity.tokenIdentifier };
 }
 
 async function addressOf(ctx: ActionCtx, request: Request): Promise<string> {

@@ -80,6 +80,8 @@ export type LimitName =
 export const vCaller = v.object({
   userId: v.optional(v.string()),
   address: v.union(v.string(), v.null()),
+  /** The signed-in person whose valid token came along, whoever is named as `userId`. */
+  tokenIdentifier: v.optional(v.string()),
   /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
   requestId: v.optional(v.string()),
 });
@@ -95,9 +97,14 @@ export async function charge(
   caller: Caller,
   count = 1,
 ): Promise<void> {
+  const { address, userId, tokenIdentifier } = caller;
   // The address first: what it is refused for counts nothing against a user that it only names.
-  if (caller.address !== null) await take(ctx, `${name}Address`, `address:${caller.address}`, count);
-  if (caller.userId !== undefined) await take(ctx, `${name}User`, `user:${caller.userId}`, count);
+  if (address !== null) await take(ctx, `${name}Address`, `address:${address}`, count);
+  if (userId === undefined) return;
+  // Anybody may name a signed-in user's id: what strangers ask in that name is refused later, and counts nothing here
+  // against who comes with the token. An id that belongs to nobody is known to its user alone.
+  const subject = tokenIdentifier === undefined ? `user:${userId}` : `token:${tokenIdentifier}`;
+  await take(ctx, `${name}User`, subject, count);
 }
 
 /**

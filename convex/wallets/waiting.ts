@@ -71,9 +71,14 @@ async function receiptOf(row: View) {
 }
 
 /** A promise's value, or `null` when the deadline comes first. */
-function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
-  const late = new Promise<null>((resolve) => {
-    deadline.addEventListener("abort", () => resolve(null), { once: true });
-  });
-  return Promise.race([promise, late]);
+async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
+  let end: () => void = () => undefined;
+  const late = new Promise<null>((resolve) => (end = () => resolve(null)));
+  deadline.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    // Every look at a slow chain would leave one behind.
+    deadline.removeEventListener("abort", end);
+  }
 }
