@@ -80,21 +80,27 @@ function behindFromBroadcast(): { catchUp: () => void } {
 async function boughtInDoubt(app: WalletApp, headers: Record<string, string>, body: object = {}) {
   const giveUp = deadlineByHand("transaction");
   const answer = buy(app, headers, body);
-  await until(async () => (await app.rows("paymentClaims"))[0]?.replacedSince !== undefined);
+  await until(async () => (await app.rows("transactions"))[0]?.replacedSince !== undefined);
   giveUp();
   const answered = await answer;
   unreachDeadlines();
   return answered;
 }
 
-/** Makes the claim's doubt older than it takes to be believed, and its lease run out. */
+/** Makes a doubt older than it takes to be believed, and the claim's lease run out. */
 async function age(app: WalletApp, doubt: "replacedSince" | "unlocatedSince", ms: number) {
   await app.t.run(async (ctx) => {
-    for (const row of await ctx.db.query("paymentClaims").collect()) {
-      const since = row[doubt];
-      if (since === undefined) throw new Error(`No ${doubt}`);
-      await ctx.db.patch("paymentClaims", row._id, { [doubt]: since - ms, leaseUntil: 1 });
-    }
+    const claim = await ctx.db.query("paymentClaims").first();
+    const transaction = await ctx.db.query("transactions").first();
+    const { replacedSince } = transaction ?? {};
+    const { unlocatedSince } = claim ?? {};
+    if (claim === null || transaction === null) throw new Error("Nothing was settled");
+    if (doubt === "replacedSince" && replacedSince !== undefined)
+      await ctx.db.patch("transactions", transaction._id, { replacedSince: replacedSince - ms });
+    else if (doubt === "unlocatedSince" && unlocatedSince !== undefined)
+      await ctx.db.patch("paymentClaims", claim._id, { unlocatedSince: unlocatedSince - ms });
+    else throw new Error(`No ${doubt}`);
+    await ctx.db.patch("paymentClaims", claim._id, { leaseUntil: 1 });
   });
 }
 
@@ -106,7 +112,7 @@ describe("a payment that the service has settled, asked of a node that is behind
     const first = await boughtInDoubt(app, header);
     expect([first.status, first.body.error]).toEqual([502, expect.stringContaining("same proof again")]);
     expect(await app.rows("paymentClaims")).toMatchObject([
-      { state: "settling", settlement: { nonce: expect.any(Number) } },
+      { state: "settling", settlementId: expect.any(String) },
     ]);
     await age(app, "replacedSince", 61_000);
     const second = await buy(app, header);
