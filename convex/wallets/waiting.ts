@@ -71,8 +71,9 @@ async function receiptOf(row: View) {
 
 /** A promise's value, or `null` when the deadline comes first. */
 function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
-  const late = new Promise<null>((resolve) => {
-    deadline.addEventListener("abort", () => resolve(null), { once: true });
+  return new Promise((resolve, reject) => {
+    const late = () => resolve(null);
+    deadline.addEventListener("abort", late, { once: true });
+    promise.then(resolve, reject).finally(() => deadline.removeEventListener("abort", late));
   });
-  return Promise.race([promise, late]);
 }
