@@ -11,6 +11,7 @@
 import type * as account_claims from "../account/claims.js";
 import type * as account_deletion from "../account/deletion.js";
 import type * as account_export from "../account/export.js";
+import type * as account_recovery from "../account/recovery.js";
 import type * as account_tables from "../account/tables.js";
 import type * as bot_cards from "../bot/cards.js";
 import type * as bot_commands from "../bot/commands.js";
@@ -298,6 +299,7 @@ declare const fullApi: ApiFromModules<{
   "account/claims": typeof account_claims;
   "account/deletion": typeof account_deletion;
   "account/export": typeof account_export;
+  "account/recovery": typeof account_recovery;
   "account/tables": typeof account_tables;
   "bot/cards": typeof bot_cards;
   "bot/commands": typeof bot_commands;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_USER } from "../lib/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
 import { settingsEndpoint } from "../messenger/configuring";
@@ -30,6 +31,8 @@ const notify: MountedEndpoint = endpoint({
     "It goes by the user's own bot, else by the default one, to the chat the user has set or the messenger account they linked and confirmed; never to the service's own chat. A signed-in user's needs that user's token. What the default bot brings to a chat that was merely named is marked as not the service's words. Waits up to 8 seconds for the delivery.",
   needs: [],
   limit: "card",
+  errors: USER_TOKEN_ERRORS,
+  headers: USER_TOKEN,
   example: {
     input: { userId: EXAMPLE_USER, message: "BTC is above 100,000 USD." },
     output: { sent: false, reason: "no_config" },

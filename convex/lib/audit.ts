@@ -10,7 +10,11 @@ export type AuditEvent = {
     | "transaction signed"
     | "permit signed"
     | "payment accepted"
-    | "nonces repaired";
+    | "nonces repaired"
+    | "rebind opened"
+    | "rebind done"
+    | "rebind refused"
+    | "rebind withdrawn";
   /** The wallet, transaction, key or claim id it was done to. */
   subject: string;
   detail?: string;

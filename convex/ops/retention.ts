@@ -256,5 +256,6 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     aged: (db, before) =>
       db.query("addressNonces").withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
   }),
+  rebinds: kept("they say why an account is whose"),
   accountDeletions: kept("the record of a user's wish"),
 };

@@ -49,6 +49,8 @@ const ROUNDS_PER_WORLD = 20;
 /** Deeper than any reorganisation of a round: what came before it stays. */
 const BURIED = 6;
 const MOST_PASSES = 40;
+/** Where nobody asks the chain anything until the crons come by. */
+const MOST_LOOKS = 20;
 const PASS_MS = 61_000;
 /** Ends what hangs. */
 const REST_LIMIT_MS = 120_000;
@@ -260,18 +262,16 @@ async function torment(
     await deeds[deed]?.();
     done.push(deed);
     const goal = node.calls() + chance.whole(2, 20);
-    await until(() => node.calls() >= goal || answers.every(({ isThere }) => isThere) || isIdle(app));
+    let looks = 0;
+    await until(
+      () => node.calls() >= goal || answers.every(({ isThere }) => isThere) || looks++ > MOST_LOOKS,
+    );
     if (deed !== "lose" && deed !== "lie") {
       node.lose(0);
       node.lie(new Map());
     }
   }
   return done;
-}
-
-/** Whether nobody asks the chain anything, nor will before the crons come by. */
-function isIdle(app: WalletApp): boolean {
-  return app.outside() === 0 && (passes.get(app)?.length ?? 0) > 0;
 }
 
 /** A minute passes for all that waits for its time, and the crons come by. */
@@ -412,28 +412,30 @@ async function wrongs(
   return found;
 }
 
-/** Which accounts do not go on, now that the chain is honest. */
+/** Which accounts do not go on, now that the chain is honest and cheap. */
 async function standstills(
   chain: Chain,
-  { app, owners, payers }: World,
+  world: World,
   orders: readonly Order[],
   seed: number,
 ): Promise<string[]> {
-  const sends = owners.filter(({ userId }) =>
-    orders.some((one) => one.kind === "send" && one.userId === userId),
-  );
-  const found = await Promise.all(
-    sends.map(async ({ userId }) => {
-      const to = freshAddress();
-      const { body } = await app.post("/mcp/defi/send", { userId, toAddress: to, token: "ETH", amount: "1" });
-      const arrived = await clientOf(chain).getBalance({ address: to });
-      return body.status === "confirmed" && arrived === 1n ? [] : [`${userId}: ${JSON.stringify(body)}`];
-    }),
-  );
+  const { app, owners, payers } = world;
+  await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
+  await chain.miner.mine();
+  const probes: Order[] = owners
+    .filter(({ userId }) => orders.some((one) => one.kind === "send" && one.userId === userId))
+    .map(({ userId }) => {
+      const key = `probe-${seed}-${userId}`;
+      return { kind: "send", userId, to: freshAddress(), key, token: "ETH", amount: 1n };
+    });
   const [first] = payers;
   if (first !== undefined && orders.some(({ kind }) => kind === "report")) {
-    const { status, body } = await buy(app, versionTwo(await authorize(first)));
-    if (status !== 200) found.push([`the relayer, after round ${seed}: ${JSON.stringify(body)}`]);
+    probes.push({ kind: "report", headers: versionTwo(await authorize(first)) });
   }
-  return found.flat();
+  const before = await holdings(chain, world);
+  const known = (await app.rows("transactions")).length;
+  const answers = probes.map((probe) => place(app, probe));
+  if (!(await comesToRest(chain, world, answers, known))) return [await unrest(chain, app)];
+  const refused = answers.flatMap(({ status }) => (status === 200 ? [] : [`A probe was answered ${status}`]));
+  return [...refused, ...(await wrongs(chain, world, probes, before))];
 }
