@@ -75,13 +75,16 @@ export const open = internalMutation({
   },
 });
 
-/** Binds the account to its new login, where nobody has said no and the new login is still free. */
+/**
+ * Binds the account to its new login once its time has come, where nobody has said no and the new login is still free. Runs
+ * by itself; an operator runs it for what was open in a backup that was restored.
+ */
 export const carryOut = internalMutation({
   args: { rebindId: v.id("rebinds") },
   returns: v.null(),
   handler: async (ctx, { rebindId }) => {
     const rebind = await ctx.db.get("rebinds", rebindId);
-    if (rebind?.state !== "open") return null;
+    if (rebind?.state !== "open" || rebind.dueAt > Date.now()) return null;
     const user = await ownerOf(ctx, rebind.userId);
     if (user?.tokenIdentifier !== rebind.from) return end(ctx, rebind, "refused", "the login has changed");
     const own = await userOfToken(ctx, rebind.to);

@@ -160,6 +160,25 @@ describe("what the chain shows of a payment", () => {
     expect(writings(app)).toBe(1);
   });
 
+  test("gives an anonymous payer's report to who has copied the proof for five minutes, a named user's for an hour", async () => {
+    const app = createPaidApp(chain);
+    const anonymous = versionTwo(await authorize(await payer(chain)));
+    const named = versionTwo(await authorize(await payer(chain)));
+    expect((await buy(app, anonymous)).status).toBe(200);
+    expect((await buy(app, named, { userId: "alice" })).status).toBe(200);
+    await app.t.run(async (ctx) => {
+      for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
+        if (report === undefined) throw new Error("Both are delivered");
+        const generatedAt = report.generatedAt - 301_000;
+        await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
+      }
+    });
+    const { status, body } = await buy(app, anonymous);
+    expect([status, body.reason]).toEqual([402, "payment_already_used"]);
+    expect((await buy(app, named, { userId: "alice" })).status).toBe(200);
+    expect(writings(app)).toBe(2);
+  });
+
   test("does not let an authorization be redeemed before it is deep enough", async () => {
     const app = createPaidApp(chain, { env: { CONFIRMATIONS: "500" } });
     const authorized = await authorize(await payer(chain));
