@@ -6,7 +6,6 @@ import type { Doc } from "../../convex/_generated/dataModel";
 import { hashesOf, project } from "../../convex/wallets/rows";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { real } from "../../scripts/stack/real";
 import { random, type Random } from "../../scripts/stack/standins/random";
 import { clientOf, until } from "../chain/support";
 import {
