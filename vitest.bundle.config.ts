@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
-import { alone, convex, shared } from "./vitest.config.ts";
+import { convex, node } from "./vitest.config.ts";
 
 /**
  * The tests as `npm test` runs them: what drives the application does so with every module of `convex/` replaced by what
@@ -55,8 +55,7 @@ export default defineConfig({
         },
       },
       { test: { name: "units", ...convex, include: UNITS } },
-      { test: { name: "node", ...shared } },
-      { test: { name: "alone", ...alone } },
+      { test: { name: "node", ...node } },
     ],
   },
 });

@@ -24,22 +24,10 @@ export const node = {
   hookTimeout: 600_000,
 } satisfies TestProjectInlineConfiguration["test"];
 
-/** They replace a whole process's clock and network: each in a process that no other file has used. */
-export const alone = {
-  ...node,
-  include: ["tests/payments/paidCrashes.node.test.ts"],
-  isolate: true,
-} satisfies TestProjectInlineConfiguration["test"];
-export const shared = { ...node, exclude: [...node.exclude, ...alone.include] };
-
 export default defineConfig({
   test: {
     // Much of the suite waits for a chain or a clock: two files at a time, also where there is one core to spare.
     maxWorkers: 2,
-    projects: [
-      { test: { name: "convex", ...convex } },
-      { test: { name: "node", ...shared } },
-      { test: { name: "alone", ...alone } },
-    ],
+    projects: [{ test: { name: "convex", ...convex } }, { test: { name: "node", ...node } }],
   },
 });
