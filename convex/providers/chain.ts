@@ -158,7 +158,14 @@ export function refusalText(error: unknown): string | null {
   return refused === null ? null : printable(refused.details);
 }
 
-function refusal(error: unknown): RpcRequestError | null {
+/** @throws AppError `upstream` when the RPC serves another chain. */
+export function requireChain(chainId: number): void {
+  if (chainId === CHAIN_ID) return;
+  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
+}
+
+/** The node's own refusal of a request; `null` when it was not asked or did not answer. */
+export function refusal(error: unknown): RpcRequestError | null {
   if (!(error instanceof BaseError) || isTransport(error)) return null;
   const refused = error.walk((inner) => inner instanceof RpcRequestError);
   return refused instanceof RpcRequestError ? refused : null;
