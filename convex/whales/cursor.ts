@@ -90,12 +90,10 @@ export const advance = internalMutation({
     if (row === null || at === undefined) return false;
     const now = Date.now();
     await storeMeasured(ctx, movements, now);
-    const isKnown = row.ceiling !== undefined && now - row.ceiling.since < CEILING_MS;
-    const most = isKnown ? (row.ceiling?.span ?? MOST_SPAN) : MOST_SPAN;
     await ctx.db.patch("whaleCursors", row._id, {
       at,
       trail: thinned([...row.trail, ...blocks.map(placeOf)]),
-      ...(blocks.length >= row.span ? { span: Math.min(most, row.span * 2) } : {}),
+      ...(blocks.length >= row.span ? { span: widened(row, now) } : {}),
       ...(row.claim === claim ? { leaseUntil: now + LEASE_MS } : {}),
     });
     return true;
@@ -154,6 +152,12 @@ async function cursorOf(ctx: QueryCtx): Promise<Doc<"whaleCursors"> | null> {
 async function cursorAt(ctx: MutationCtx, from: Place): Promise<Doc<"whaleCursors"> | null> {
   const row = await cursorOf(ctx);
   return row?.at?.number === from.number && row.at.hash === from.hash ? row : null;
+}
+
+/** Twice as many blocks; below what was refused lately, half the way there. */
+function widened({ span, ceiling }: Doc<"whaleCursors">, now: number): number {
+  if (ceiling === undefined || now - ceiling.since >= CEILING_MS) return Math.min(MOST_SPAN, span * 2);
+  return Math.max(span, Math.ceil((span + ceiling.span) / 2));
 }
 
 function placeOf({ number, hash }: Place): Place {
