@@ -159,9 +159,14 @@ describe("the card", () => {
       verified: false,
     }));
     const small = {
-      ...{ token: "SMALL", alertType: "smart_money", amount: 1, direction: "neutral" },
-      ...{ description: "Bought.", source: "agent-reported", verified: false },
-    } as const;
+      token: "SMALL",
+      alertType: "smart_money" as const,
+      amount: 1,
+      direction: "neutral" as const,
+      description: "Bought.",
+      source: "agent-reported" as const,
+      verified: false,
+    };
     const card = alertCard({ hours: 1, at: START, alerts: [...alerts, small] });
     const text = card
       .flatMap((paragraph) => paragraph.map((span) => (typeof span === "string" ? span : span.bold)))

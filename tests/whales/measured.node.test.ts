@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
@@ -43,13 +44,20 @@ async function measuring(env: Record<string, string> = {}): Promise<WalletApp> {
   return app;
 }
 
-type Listed = { token: string; alertType: string; amount: number; txHash: string };
+const listShape = z.object({
+  alerts: z.array(
+    z.looseObject({ token: z.string(), alertType: z.string(), amount: z.number(), txHash: z.string() }),
+  ),
+});
 
-async function listed(app: WalletApp): Promise<Listed[]> {
+async function listed(app: WalletApp) {
   const { status, body } = await app.get("/mcp/whale-alerts");
   expect(status).toBe(200);
-  return Array.isArray(body.alerts) ? body.alerts : [];
+  return listShape.parse(body).alerts;
 }
+
+const callsShape = z.array(z.object({ id: z.number(), method: z.string(), params: z.array(z.unknown()) }));
+const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
 
 describe("what is measured", () => {
   test("is told with its transaction, its time, both addresses and where their labels were learnt", async () => {
@@ -302,13 +310,15 @@ describe("a node that answers for few blocks at a time", () => {
     const asked: { blocks: number; refused: boolean }[] = [];
     const inner = globalThis.fetch;
     vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const calls: unknown = typeof init?.body === "string" ? JSON.parse(init.body) : null;
+      const sent: unknown = typeof init?.body === "string" ? JSON.parse(init.body) : null;
+      const calls = callsShape.safeParse(sent).data ?? [];
       const response = await inner(input, init);
-      if (!Array.isArray(calls) || !calls.some(({ method }) => method === "eth_getLogs")) return response;
-      const answers: unknown[] = await response.json();
+      if (!calls.some(({ method }) => method === "eth_getLogs")) return response;
+      const answers = z.array(z.unknown()).parse(await response.json());
       const body = calls.map(({ id, method, params }, i) => {
         if (method !== "eth_getLogs") return answers[i];
-        const blocks = Number(params[0].toBlock) - Number(params[0].fromBlock) + 1;
+        const { fromBlock, toBlock } = rangeShape.parse(params[0]);
+        const blocks = toBlock - fromBlock + 1;
         asked.push({ blocks, refused: blocks > most });
         return blocks > most ? { jsonrpc: "2.0", id, error: { code, message: words } } : answers[i];
       });
