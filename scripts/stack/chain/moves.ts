@@ -133,7 +133,8 @@ export async function createMoves(chain: Chain): Promise<Moves> {
     },
     drop: async (blocks) => {
       await chain.rpc("anvil_reorg", [blocks, []]);
-      // What was written into the feeds since is gone with the blocks.
+      // What was written into feeds and tokens since is gone with the blocks.
+      rich.clear();
       await chain.feeds.tick();
     },
     mine: async (blocks) => {
