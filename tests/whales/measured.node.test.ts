@@ -3,7 +3,7 @@ import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
-import { clientOf, mined, newWallet, signed } from "../chain/support";
+import { clientOf, mined, newWallet, signed, until } from "../chain/support";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 
@@ -360,5 +360,52 @@ describe("a node that answers for few blocks at a time", () => {
     await look(app);
     expect(asked).toHaveLength(2);
     expect((await app.rows("whaleCursors"))[0]).toMatchObject({ span: 30, leaseUntil: 0 });
+  });
+});
+
+describe("an hour's card", () => {
+  test("tells what was measured, once, and the alerts say that it was delivered", async () => {
+    const app = await measuring({ LLM_GATEWAY_API_KEY: "" });
+    await moves.send([
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
+      { coin: "USDC", from: OKX, to: freshAddress(), amount: USDC(3) },
+    ]);
+    await lookAtAll(app);
+    await app.t.mutation(internal.whales.watches.begin, {});
+    await until(async () => (await listed(app)).every(({ messengerSent }) => messengerSent === true));
+    await app.t.mutation(internal.whales.watches.begin, {});
+    await app.settle();
+    expect(await app.rows("messages")).toHaveLength(1);
+    const cards = app.standins.sent("messenger").filter(({ method }) => method === "sendMessage");
+    expect(cards).toHaveLength(1);
+    expect(cards[0]?.text).toContain("3,000,000 USDC moved from OKX to ");
+    expect(cards[0]?.text.match(/✓ measured/g)).toHaveLength(2);
+  });
+});
+
+describe("what the agent told before", () => {
+  test("of the same transaction and token becomes the measured alert; of another stays", async () => {
+    const app = await measuring();
+    const [hash = ""] = await moves.send([
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
+    ]);
+    await app.t.run(async (ctx) => {
+      const far = Number.MAX_SAFE_INTEGER;
+      const watchId = await ctx.db.insert("whaleWatches", {
+        ...{ hour: 0, state: "done", startedAt: 0, leaseUntil: far, polls: 1 },
+      });
+      for (const token of ["USDC", "PEPE"]) {
+        await ctx.db.insert("whaleAlerts", {
+          ...{ token, alertType: "large_transfer", amount: 2_000_000, direction: "bullish", watchId },
+          ...{ description: "Somebody says so.", txHash: hash, detectedAt: Date.now() },
+          ...{ messengerSent: true, verified: false, checks: 4, checkAt: far },
+        });
+      }
+    });
+    await lookAtAll(app);
+    expect(await listed(app)).toMatchObject([
+      { token: "PEPE", source: "agent-reported", verified: false },
+      { token: "USDC", source: "measured", verified: true, alertType: "cex_inflow", messengerSent: true },
+    ]);
   });
 });
