@@ -48,7 +48,9 @@ import type * as lib_answers_reading from "../lib/answers/reading.js";
 import type * as lib_answers_template from "../lib/answers/template.js";
 import type * as lib_audit from "../lib/audit.js";
 import type * as lib_auth from "../lib/auth.js";
+import type * as lib_budget from "../lib/budget.js";
 import type * as lib_callerAddress from "../lib/callerAddress.js";
+import type * as lib_costs from "../lib/costs.js";
 import type * as lib_cronRuns from "../lib/cronRuns.js";
 import type * as lib_crypto from "../lib/crypto.js";
 import type * as lib_deadlines from "../lib/deadlines.js";
@@ -63,6 +65,7 @@ import type * as lib_json from "../lib/json.js";
 import type * as lib_jsonSchema from "../lib/jsonSchema.js";
 import type * as lib_keyLanguages from "../lib/keyLanguages.js";
 import type * as lib_keyRequests from "../lib/keyRequests.js";
+import type * as lib_lanes from "../lib/lanes.js";
 import type * as lib_limits from "../lib/limits.js";
 import type * as lib_log from "../lib/log.js";
 import type * as lib_money from "../lib/money.js";
@@ -101,6 +104,7 @@ import type * as messenger_waiting from "../messenger/waiting.js";
 import type * as ops_about from "../ops/about.js";
 import type * as ops_audit from "../ops/audit.js";
 import type * as ops_backlog from "../ops/backlog.js";
+import type * as ops_budget from "../ops/budget.js";
 import type * as ops_health from "../ops/health.js";
 import type * as ops_housekeeping from "../ops/housekeeping.js";
 import type * as ops_html from "../ops/html.js";
@@ -337,7 +341,9 @@ declare const fullApi: ApiFromModules<{
   "lib/answers/template": typeof lib_answers_template;
   "lib/audit": typeof lib_audit;
   "lib/auth": typeof lib_auth;
+  "lib/budget": typeof lib_budget;
   "lib/callerAddress": typeof lib_callerAddress;
+  "lib/costs": typeof lib_costs;
   "lib/cronRuns": typeof lib_cronRuns;
   "lib/crypto": typeof lib_crypto;
   "lib/deadlines": typeof lib_deadlines;
@@ -352,6 +358,7 @@ declare const fullApi: ApiFromModules<{
   "lib/jsonSchema": typeof lib_jsonSchema;
   "lib/keyLanguages": typeof lib_keyLanguages;
   "lib/keyRequests": typeof lib_keyRequests;
+  "lib/lanes": typeof lib_lanes;
   "lib/limits": typeof lib_limits;
   "lib/log": typeof lib_log;
   "lib/money": typeof lib_money;
@@ -390,6 +397,7 @@ declare const fullApi: ApiFromModules<{
   "ops/about": typeof ops_about;
   "ops/audit": typeof ops_audit;
   "ops/backlog": typeof ops_backlog;
+  "ops/budget": typeof ops_budget;
   "ops/health": typeof ops_health;
   "ops/housekeeping": typeof ops_housekeeping;
   "ops/html": typeof ops_html;
@@ -607,7 +615,6 @@ export declare const internal: FilterApi<
 >;
 
 export declare const components: {
-  researchPool: import("@convex-dev/workpool/_generated/component.js").ComponentApi<"researchPool">;
   deliveryPool: import("@convex-dev/workpool/_generated/component.js").ComponentApi<"deliveryPool">;
   rateLimiter: import("@convex-dev/rate-limiter/_generated/component.js").ComponentApi<"rateLimiter">;
 };

@@ -54,6 +54,7 @@ type Env = {
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;
+  readonly DAILY_BUDGET_USD: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;
   readonly CONFIRMATIONS: string | undefined;
   readonly CREDITS_PER_USDC: string | undefined;

@@ -47,6 +47,7 @@ const shapes = {
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
   MAX_PRICE_IMPACT_BPS: z.string().regex(/^\d{1,5}$/, "must be basis points such as 300"),
   TRADING_PAUSED: flag,
+  DAILY_BUDGET_USD: usdAmount.refine((amount) => Number(amount) > 0, "must be more than 0 USD"),
   TRUSTED_PROXY_HOPS: z.string().regex(/^\d$/, "must be a number of proxies from 0 to 9"),
   PLATFORM_WALLET_ADDRESS: z
     .string()
@@ -81,6 +82,7 @@ const defaults = {
   TOKENS_PER_CREDIT: "1000",
   BARE_HASH_PROOFS: "on",
   TRUSTED_PROXY_HOPS: "0",
+  DAILY_BUDGET_USD: "25",
 } as const satisfies Partial<Record<Variable, string>>;
 
 /** The names of all variables that the service reads. */

@@ -107,7 +107,9 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       guard?.(head, body);
       const parsed = parseInput(input, rawInput(request, body));
-      const caller: Caller = { ...userIdOf(parsed), address: await addressOf(ctx, request), requestId };
+      const address = await addressOf(ctx, request);
+      const signedIn = await isSignedIn(ctx, head);
+      const caller: Caller = { ...userIdOf(parsed), address, requestId, ...(signedIn ? { signedIn } : {}) };
       const idempotencyKey = idempotencyKeyOf(request);
       if (limit !== undefined) await charge(ctx, limit, caller);
       for (const name of needs) required(name);
@@ -251,6 +253,12 @@ function idempotencyKeyOf(request: Request): string | undefined {
 function userIdOf(input: unknown): { userId?: string } {
   if (typeof input !== "object" || input === null || !("userId" in input)) return {};
   return typeof input.userId === "string" ? { userId: input.userId } : {};
+}
+
+/** Whether a valid token came along, whatever it opens. */
+async function isSignedIn(ctx: ActionCtx, head: RequestHead): Promise<boolean> {
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  return identity !== null;
 }
 
 async function addressOf(ctx: ActionCtx, request: Request): Promise<string> {

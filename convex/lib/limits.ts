@@ -46,6 +46,9 @@ const limits = {
   // A million guesses at 40-bit codes take a day by both ways together, and each code lives for 10 minutes.
   linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
   botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
+  // Everybody who waits for the same thing holds one of the deployment's places for up to 27 s.
+  waitAddress: { kind: "token bucket", rate: 160, period: MINUTE, capacity: 80, shards: 4 },
+  waitSubject: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 120, shards: 4 },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
   // Guesses: a stranger's, whatever they name, and all that name one thing.
@@ -80,6 +83,8 @@ export type LimitName =
 export const vCaller = v.object({
   userId: v.optional(v.string()),
   address: v.union(v.string(), v.null()),
+  /** Whether they came with a valid token of the web application's. */
+  signedIn: v.optional(v.boolean()),
   /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
   requestId: v.optional(v.string()),
 });
@@ -155,6 +160,19 @@ export async function chatHasLeft(
 ): Promise<boolean> {
   const { ok } = await rateLimiter.limit(ctx, name, { key: sha256Hex(`chat:${chatId}`) });
   return ok;
+}
+
+/** Counts one who joins others in waiting for `key`. @returns Whether there was room. */
+export async function waitHasRoom(
+  ctx: MutationCtx,
+  key: string,
+  { address }: Pick<Caller, "address">,
+): Promise<boolean> {
+  if (address !== null) {
+    const own = await rateLimiter.limit(ctx, "waitAddress", { key: sha256Hex(`${key} ${address}`) });
+    if (!own.ok) return false;
+  }
+  return (await rateLimiter.limit(ctx, "waitSubject", { key: sha256Hex(key) })).ok;
 }
 
 async function take(

@@ -8,10 +8,10 @@ import {
   type QueryCtx,
 } from "../_generated/server";
 import { deadlines } from "./deadlines";
-import { AppError } from "./errors";
-import { charge, type Caller } from "./limits";
+import { AppError, failureOf, messageOf } from "./errors";
+import { charge, waitHasRoom, type Caller } from "./limits";
 import { log } from "./log";
-import { sleep } from "./time";
+import { MINUTE, sleep } from "./time";
 
 /**
  * One owner per refresh of a cached thing. The first caller's mutation claims the key and schedules the work, which
@@ -21,8 +21,16 @@ import { sleep } from "./time";
  * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
  */
 
+/** How long an attempt may wait for its place before who asked for it has surely gone. */
+export const QUEUE_MS = 2 * MINUTE;
+
 /** An attempt at a key, to wait for. */
-export const vTicket = v.object({ key: v.string(), attempt: v.number() });
+export const vTicket = v.object({
+  key: v.string(),
+  attempt: v.number(),
+  /** So many wait for it that this caller does not. */
+  isCrowded: v.optional(v.boolean()),
+});
 export type Ticket = Infer<typeof vTicket>;
 
 /**
@@ -39,7 +47,10 @@ export async function beginRefresh(
 ): Promise<Ticket> {
   const now = Date.now();
   const row = await find(ctx, key);
-  if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
+  if (row !== null && row.leaseUntil > now) {
+    const isCrowded = !(await waitHasRoom(ctx, key, caller));
+    return { key, attempt: row.attempt, ...(isCrowded ? { isCrowded } : {}) };
+  }
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
@@ -52,6 +63,30 @@ export async function beginRefresh(
 }
 
 /**
+ * Begins the work of an attempt that had to wait for its place: nothing is asked for one that was overtaken, or that
+ * nobody can be waiting for any more.
+ * @returns Whether the attempt is still wanted; its lease is then `leaseMs` from now.
+ */
+export async function takeRefresh(
+  ctx: MutationCtx,
+  { key, attempt }: Ticket,
+  leaseMs: number,
+): Promise<boolean> {
+  const now = Date.now();
+  const row = await find(ctx, key);
+  if (row === null || row.attempt !== attempt || row.leaseUntil <= now) return false;
+  await ctx.db.patch("refreshes", row._id, { leaseUntil: now + leaseMs });
+  return true;
+}
+
+/** `takeRefresh` for an action. */
+export const take = internalMutation({
+  args: { key: v.string(), attempt: v.number(), leaseMs: v.number() },
+  returns: v.boolean(),
+  handler: (ctx, { leaseMs, ...ticket }) => takeRefresh(ctx, ticket, leaseMs),
+});
+
+/**
  * Ends an attempt. Call it in the mutation that stores the result, and store nothing when it returns `false`:
  * the attempt was overtaken by a later one.
  */
@@ -60,6 +95,7 @@ export async function finishRefresh(
   key: string,
   attempt: number,
   failure: string | null,
+  limitedUntil?: number,
 ): Promise<boolean> {
   const row = await find(ctx, key);
   if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return false;
@@ -69,6 +105,7 @@ export async function finishRefresh(
     beganAt: row.beganAt,
     leaseUntil: 0,
     ...(failure === null ? {} : { failure, failedAt: Date.now() }),
+    ...(limitedUntil === undefined ? {} : { limitedUntil }),
   });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
@@ -78,18 +115,18 @@ export async function finishRefresh(
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
  * @returns `done`, or `late` when the deadline came first (the work goes on).
- * @throws AppError `upstream` when the attempt failed.
+ * @throws AppError `upstream` when the attempt failed; `rate_limited` when the day's budget had come to its end.
  */
 export async function awaitRefresh(
   ctx: ActionCtx,
-  { key, attempt }: Ticket,
+  { key, attempt, isCrowded = false }: Ticket,
   signal: AbortSignal,
 ): Promise<"done" | "late"> {
   let pause = 50;
-  while (!signal.aborted) {
+  while (!signal.aborted && !isCrowded) {
     const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, { key, attempt });
     if (outcome.state === "done") return "done";
-    if (outcome.state === "failed") throw new AppError("upstream", outcome.failure);
+    if (outcome.state === "failed") throw failureOfAttempt(outcome);
     await sleep(pause);
     pause = Math.min(pause * 1.5, 500);
   }
@@ -115,31 +152,59 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   return value;
 }
 
-/** Ends an attempt that failed, and says why to who waits for it. */
+/** Ends an attempt with the error that its work threw, and says why to who waits for it. For actions. */
+export async function failRefresh(ctx: ActionCtx, key: string, attempt: number, error: unknown) {
+  const told = failureOf(error);
+  const waitMs = told?.code === "rate_limited" ? told.retryAfterMs : undefined;
+  await ctx.runMutation(internal.lib.refreshes.fail, {
+    key,
+    attempt,
+    failure: messageOf(error),
+    ...(waitMs === undefined ? {} : { limitedUntil: Date.now() + waitMs }),
+  });
+}
+
 export const fail = internalMutation({
-  args: { key: v.string(), attempt: v.number(), failure: v.string() },
+  args: { key: v.string(), attempt: v.number(), failure: v.string(), limitedUntil: v.optional(v.number()) },
   returns: v.null(),
-  handler: async (ctx, { key, attempt, failure }) => {
-    await finishRefresh(ctx, key, attempt, failure);
+  handler: async (ctx, { key, attempt, failure, limitedUntil }) => {
+    await finishRefresh(ctx, key, attempt, failure, limitedUntil);
     return null;
   },
 });
 
+/** What whoever waited for a failed attempt is told. */
+export function failureOfAttempt({ failure, limitedUntil }: Omit<Infer<typeof vFailed>, "state">): AppError {
+  if (limitedUntil === undefined) return new AppError("upstream", failure);
+  return new AppError("rate_limited", failure, { retryAfterMs: Math.max(0, limitedUntil - Date.now()) });
+}
+
+const vFailed = v.object({
+  state: v.literal("failed"),
+  failure: v.string(),
+  limitedUntil: v.optional(v.number()),
+});
+const vOutcome = v.union(
+  v.object({ state: v.literal("running") }),
+  v.object({ state: v.literal("done") }),
+  vFailed,
+);
+type Outcome = Infer<typeof vOutcome>;
+
 /** How the given attempt at a key stands; a later attempt's end counts as its own. */
 export const outcome = internalQuery({
-  args: { key: v.string(), attempt: v.number() },
-  returns: v.union(
-    v.object({ state: v.literal("running") }),
-    v.object({ state: v.literal("done") }),
-    v.object({ state: v.literal("failed"), failure: v.string() }),
-  ),
-  handler: async (ctx, { key, attempt }) => {
-    const row = await find(ctx, key);
-    if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" as const };
-    if (row.failure !== undefined) return { state: "failed" as const, failure: row.failure };
-    return { state: "done" as const };
-  },
+  args: vTicket,
+  returns: vOutcome,
+  handler: outcomeOf,
 });
+
+export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
+  const row = await find(ctx, key);
+  if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
+  const { failure, limitedUntil } = row;
+  if (failure === undefined) return { state: "done" };
+  return { state: "failed", failure, ...(limitedUntil === undefined ? {} : { limitedUntil }) };
+}
 
 async function find(ctx: QueryCtx, key: string) {
   return ctx.db

@@ -172,6 +172,7 @@ const start: MountedEndpoint = endpoint({
     const key = call.idempotencyKey ?? idempotencyKey;
     const started = await ctx.runMutation(internal.research.shifts.start, {
       userId,
+      signedIn: call.caller.signedIn === true,
       ...(token === undefined ? {} : { token }),
       ...(messengerChatId === undefined ? {} : { messengerChatId }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
