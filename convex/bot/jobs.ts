@@ -72,7 +72,10 @@ export const claim = internalMutation({
       return null;
     }
     const claim = job.claim + 1;
-    await ctx.db.patch("botJobs", jobId, { running: true, dueAt: now + LEASE_MS, claim, lost });
+    await ctx.db.patch("botJobs", jobId, {
+      ...{ running: true, dueAt: now + LEASE_MS, claim, lost },
+      queuedUntil: undefined,
+    });
     const { sender, userId, work } = job;
     return { claim, sender, ...(userId === undefined ? {} : { userId }), work };
   },

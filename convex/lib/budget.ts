@@ -5,6 +5,7 @@ import { setting } from "./env";
 import { AppError, messageOf } from "./errors";
 import type { Caller } from "./limits";
 import { log } from "./log";
+import { quotaHeaders, type Quota } from "./quotas";
 import { vBilled, vPayer } from "./tables";
 import { DAY, iso } from "./time";
 
@@ -29,6 +30,7 @@ const SHARES: Partial<Record<Payer, number>> = { anonymous: 0.4, signedIn: 0.4 }
  */
 const SHARDS = 8;
 const MICROS = 1_000_000;
+const CENT = MICROS / 100;
 
 /** Providers, payers and shards of a day. */
 const ROWS_OF_DAY = 3 * 5 * SHARDS;
@@ -191,11 +193,19 @@ async function shardWithRoom(ctx: MutationCtx, day: string, payer: Payer, provid
 function usedUp(payer: Payer): AppError {
   const now = Date.now();
   const resetAt = resetAfter(now);
+  const quota: Quota = {
+    name: "daily-budget",
+    most: Math.round((budgetMicros() * (SHARES[payer] ?? 1)) / CENT),
+    unit: "cents",
+    windowMs: DAY,
+    left: 0,
+    againMs: resetAt - now,
+  };
   const whose = payer === "anonymous" ? "callers who are not signed in" : "signed-in users";
   return new AppError(
     "rate_limited",
     `Today's budget for ${whose} is used up: it is whole again at ${iso(resetAt)}`,
-    { retryAfterMs: resetAt - now },
+    { retryAfterMs: resetAt - now, headers: quotaHeaders([quota]) },
   );
 }
 

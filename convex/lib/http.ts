@@ -3,8 +3,9 @@ import * as z from "zod";
 import { httpAction, type ActionCtx } from "../_generated/server";
 import { required, setting, type Variable } from "./env";
 import { callerAddress } from "./callerAddress";
+import { sha256Hex } from "./crypto";
 import { AppError, failureOf, messageOf, overloadOf, STATUS, type ErrorCode } from "./errors";
-import { charge, type Caller, type LimitName } from "./limits";
+import { charge, leftFor, type Caller, type LimitName } from "./limits";
 import { log } from "./log";
 import { parseInput, rawInput, readBody } from "./request";
 
@@ -108,8 +109,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       guard?.(head, body);
       const parsed = parseInput(input, rawInput(request, body));
       const address = await addressOf(ctx, request);
-      const signedIn = await isSignedIn(ctx, head);
-      const caller: Caller = { ...userIdOf(parsed), address, requestId, ...(signedIn ? { signedIn } : {}) };
+      const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
       const idempotencyKey = idempotencyKeyOf(request);
       if (limit !== undefined) await charge(ctx, limit, caller);
       for (const name of needs) required(name);
@@ -117,7 +117,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const reply = answer instanceof Reply ? answer : new Reply(answer, {});
       const value = returns.parse(reply.value);
       const text = media === "text/html" ? z.string().parse(value) : JSON.stringify(value);
-      return respond(200, media, text, requestId, reply.headers);
+      return respond(200, media, text, requestId, { ...reply.headers, ...(await leftFor(ctx, caller)) });
     },
   };
 }
@@ -204,7 +204,7 @@ function refuse(request: Request, requestId: string, methodsOf: Map<string, Meth
 const CORS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
-    "X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
+    "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-Payment-Response, Payment-Required, Payment-Response",
 };
 
 function preflightHeaders(methods: readonly Method[]): Record<string, string> {
@@ -255,10 +255,10 @@ function userIdOf(input: unknown): { userId?: string } {
   return typeof input.userId === "string" ? { userId: input.userId } : {};
 }
 
-/** Whether a valid token came along, whatever it opens. */
-async function isSignedIn(ctx: ActionCtx, head: RequestHead): Promise<boolean> {
-  const identity = await ctx.auth.getUserIdentity().catch(() => null);
-  return identity !== null;
+/** Whose valid token came along, whatever it opens. */
+async function signedIn(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "identity">> {
+  const known = await ctx.auth.getUserIdentity().catch(() => null);
+  return known === null ? {} : { signedIn: true, identity: sha256Hex(known.tokenIdentifier) };
 }
 
 async function addressOf(ctx: ActionCtx, request: Request): Promise<string> {

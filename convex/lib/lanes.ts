@@ -10,6 +10,7 @@ import { sha256Hex } from "./crypto";
 import { AppError, messageOf } from "./errors";
 import type { Caller } from "./limits";
 import { log } from "./log";
+import { quotaHeaders } from "./quotas";
 import { vLane } from "./tables";
 import { MINUTE, SECOND } from "./time";
 
@@ -34,7 +35,6 @@ const DEPTH_OF_OWNER = 8;
 const LEASE_MS = 10 * MINUTE;
 /** When to come back to a lane that is full. */
 const FULL_MS = 10 * SECOND;
-const BATCH = 20;
 
 /** Who waits where. */
 export type Place = {
@@ -151,11 +151,11 @@ export const sweep = internalMutation({
   returns: v.null(),
   handler: async (ctx) => {
     await recordCronRun(ctx, "free lost places");
-    const lost = await ctx.db
-      .query("laneJobs")
-      .withIndex("by_leaseUntil", (q) => q.eq("state", "running").lt("leaseUntil", Date.now()))
-      .take(BATCH);
-    for (const { _id, work } of lost) {
+    const now = Date.now();
+    for (const { _id, work, leaseUntil, scheduled } of await runningJobs(ctx)) {
+      const run = scheduled === undefined ? null : await ctx.db.system.get("_scheduled_functions", scheduled);
+      const goesOn = run?.state.kind === "pending" || run?.state.kind === "inProgress";
+      if (goesOn && leaseUntil > now) continue;
       log.warn("lanes.lost", { work });
       await ctx.db.delete("laneJobs", _id);
     }
@@ -197,6 +197,16 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, own: number): Promise<vo
   if (own < DEPTH_OF_OWNER && waiting.length < DEPTH) return;
   throw new AppError("rate_limited", "Too much is being asked for just now: try again shortly", {
     retryAfterMs: FULL_MS,
+    headers: quotaHeaders([
+      {
+        name: "waiting",
+        most: DEPTH_OF_OWNER,
+        unit: "concurrent-requests",
+        windowMs: FULL_MS,
+        left: 0,
+        againMs: FULL_MS,
+      },
+    ]),
   });
 }
 
@@ -219,5 +229,6 @@ async function start(
   jobId: Id<"laneJobs">,
   { work, args }: { work: string; args: string },
 ): Promise<void> {
-  await ctx.scheduler.runAfter(0, internal.lib.lanes.run, { jobId, work, args });
+  const scheduled = await ctx.scheduler.runAfter(0, internal.lib.lanes.run, { jobId, work, args });
+  await ctx.db.patch("laneJobs", jobId, { scheduled });
 }

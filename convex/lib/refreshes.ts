@@ -9,7 +9,7 @@ import {
 } from "../_generated/server";
 import { deadlines } from "./deadlines";
 import { AppError, failureOf, messageOf } from "./errors";
-import { charge, waitHasRoom, type Caller } from "./limits";
+import { charge, noteCounted, waitHasRoom, type Caller } from "./limits";
 import { log } from "./log";
 import { MINUTE, sleep } from "./time";
 
@@ -28,6 +28,8 @@ export const QUEUE_MS = 2 * MINUTE;
 export const vTicket = v.object({
   key: v.string(),
   attempt: v.number(),
+  /** The caller has begun it, and was counted for that. */
+  isNew: v.optional(v.boolean()),
   /** So many wait for it that this caller does not. */
   isCrowded: v.optional(v.boolean()),
 });
@@ -59,7 +61,7 @@ export async function beginRefresh(
   else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
   log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
-  return { key, attempt };
+  return { key, attempt, isNew: true };
 }
 
 /**
@@ -141,11 +143,19 @@ export async function awaitRefresh(
  */
 export async function readThrough<Value extends { fetchedAt: number }>(
   ctx: ActionCtx,
-  steps: { freshMs: number; read: () => Promise<Value | null>; begin: () => Promise<Ticket> },
+  steps: {
+    freshMs: number;
+    caller: Caller;
+    read: () => Promise<Value | null>;
+    begin: () => Promise<Ticket>;
+  },
 ): Promise<Value> {
   const stored = await steps.read();
   if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs) return stored;
-  await awaitRefresh(ctx, await steps.begin(), AbortSignal.timeout(deadlines.caller));
+  const ticket = await steps.begin();
+  // The one who began it was counted, which those who join are not told.
+  if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
+  await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.caller));
   const value = await steps.read();
   if (value === null)
     throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");

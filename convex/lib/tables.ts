@@ -110,6 +110,8 @@ export const libTables = {
     args: v.string(),
     /** Epoch ms from which a running job counts as lost; 0 while it waits. */
     leaseUntil: v.number(),
+    /** What runs it. */
+    scheduled: v.optional(v.id("_scheduled_functions")),
   })
     .index("by_turn", ["lane", "state", "turn"])
     .index("by_owner", ["lane", "state", "owner", "turn"])

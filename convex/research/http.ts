@@ -117,6 +117,7 @@ const snapshot: MountedEndpoint = endpoint({
     const focus = token ?? "";
     const stored = await readThrough(ctx, {
       freshMs: CACHE_MS,
+      caller,
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
       begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),
     });

@@ -6,6 +6,7 @@ import { payerOf, prepay } from "../lib/budget";
 import { recordCronRun } from "../lib/cronRuns";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
+import { quotaHeaders } from "../lib/quotas";
 import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
 import { startCard } from "./cards";
 import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
@@ -46,8 +47,13 @@ export const start = internalMutation({
     const active = await activeShiftsOf(ctx, userId);
     if (active.length >= MAX_ACTIVE) {
       const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
+      const againMs = Math.max(0, freeAt - now);
+      const unit = "concurrent-requests";
       throw new AppError("rate_limited", `At most ${MAX_ACTIVE} research shifts can be active at once`, {
-        retryAfterMs: Math.max(0, freeAt - now),
+        retryAfterMs: againMs,
+        headers: quotaHeaders([
+          { name: "active-shifts", most: MAX_ACTIVE, unit, windowMs: SHIFT_MS, left: 0, againMs },
+        ]),
       });
     }
     const jobId = await ctx.db.insert("shifts", {

@@ -32,9 +32,9 @@ describe("many shifts on few foci", () => {
   });
 });
 
-describe("more foci than the pool works on at once", () => {
+describe("more foci than the lane works on at once", () => {
   test("wait their turn: nothing is asked twice, and nothing is left out", async () => {
-    const app = createApp();
+    const app = createApp({ env: { DAILY_BUDGET_USD: "1000" } });
     const foci = Array.from({ length: 40 }, (_, i) => `T${i}`);
     // Slow enough in simulated time that most of them wait longer than an attempt may take.
     let asked = 0;
@@ -48,7 +48,7 @@ describe("more foci than the pool works on at once", () => {
     };
     for (const [i, token] of foci.entries())
       await app.post("/mcp/research/start", { userId: `u${i}`, token });
-    await app.pass(25 * MINUTE);
+    await app.pass(40 * MINUTE);
     const observations = await app.rows("observations");
     expect(observations.map(({ attempt, state }) => [attempt, state])).toEqual(
       foci.map(() => [1, "settled"]),
