@@ -6,6 +6,7 @@ import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
+import { ownWords } from "../lib/prose";
 import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { complete, type Message } from "../providers/llm";
@@ -55,7 +56,8 @@ export const answer = counted(
     const prompt = { messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1, purse };
     const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
-    return { answer: text.trim(), model, tokensUsed };
+    const given = turns.map(({ content }) => content).join("\n");
+    return { answer: ownWords(text, given).trim(), model, tokensUsed };
   },
 );
 

@@ -131,7 +131,8 @@ type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
 
 /** `value` beside a `problem`: the shape was right and only the demands were not met. */
 function check<Shape extends z.ZodType>(question: Question<Shape>, text: string): Checked<z.output<Shape>> {
-  const read = readAnswer(question.shape, text);
+  const known = question.messages.map(({ content }) => content).join("\n");
+  const read = readAnswer(question.shape, text, known);
   if ("problem" in read) return read;
   return { problem: question.demands?.(read.value) ?? null, value: read.value };
 }

@@ -71,7 +71,7 @@ async function collectSentiment(ctx: ActionCtx, focus: string, payer: Payer): Pr
   const now = Date.now();
   const purse = purseOf(ctx, payer);
   const answer = await askSentiment(purse, SENTIMENT_SYSTEM, sentimentQuestion(focus, iso(now)), now);
-  const read = readAnswer(sentimentShape, answer.text);
+  const read = readAnswer(sentimentShape, answer.text, answer.citations.join("\n"));
   if ("problem" in read) {
     throw new AppError("upstream", `The sentiment model sent an unusable answer: ${read.problem}`);
   }
