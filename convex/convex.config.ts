@@ -30,6 +30,7 @@ const app = defineApp({
     SWAP_API_URL: v.optional(v.string()),
     MAX_TRANSFER_USD: v.optional(v.string()),
     DAILY_TRANSFER_LIMIT_USD: v.optional(v.string()),
+    WEAK_ID_DAILY_USD: v.optional(v.string()),
     MAX_PRICE_IMPACT_BPS: v.optional(v.string()),
     TRADING_PAUSED: v.optional(v.string()),
     TRUSTED_PROXY_HOPS: v.optional(v.string()),

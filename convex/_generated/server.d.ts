@@ -51,6 +51,7 @@ type Env = {
   readonly SWAP_API_URL: string | undefined;
   readonly MAX_TRANSFER_USD: string | undefined;
   readonly DAILY_TRANSFER_LIMIT_USD: string | undefined;
+  readonly WEAK_ID_DAILY_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;

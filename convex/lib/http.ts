@@ -207,6 +207,9 @@ const CORS = {
     "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-Payment-Response, Payment-Required, Payment-Response",
 };
 
+/** Most answers are somebody's own. One that may be kept says so itself. */
+const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
+
 function preflightHeaders(methods: readonly Method[]): Record<string, string> {
   return {
     ...CORS,
@@ -238,7 +241,7 @@ function respond(
   const type = media === "text/html" ? "text/html; charset=utf-8" : media;
   return new Response(text, {
     status,
-    headers: { "Content-Type": type, ...CORS, "X-Request-Id": requestId, ...headers },
+    headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },
   });
 }
 

@@ -29,7 +29,7 @@ const PLACES = 4;
 /** The most that one lane runs at once. */
 const MOST = 2;
 /** Requests that may wait in a lane, whoever's they are, and of one owner. Work that was accepted earlier always may. */
-const DEPTH = 40;
+const DEPTH = 20;
 const DEPTH_OF_OWNER = 8;
 /** What is not done by then was lost with its server: longer than any work that comes here. */
 const LEASE_MS = 10 * MINUTE;

@@ -49,9 +49,9 @@ const limits = {
   // A million guesses at 40-bit codes take a day by both ways together, and each code lives for 10 minutes.
   linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
   botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
-  // Everybody who waits for the same thing holds one of the deployment's places for up to 27 s.
-  waitAddress: { kind: "token bucket", rate: 160, period: MINUTE, capacity: 80, shards: 4 },
-  waitSubject: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 120, shards: 4 },
+  // Everybody who waits for the same thing holds one of the deployment's 64 places for actions for up to 27 s.
+  waitAddress: { kind: "token bucket", rate: 80, period: MINUTE, capacity: 40 },
+  waitSubject: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 60 },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
   // Guesses: a stranger's, whatever they name, and all that name one thing.
@@ -131,10 +131,7 @@ function sizeOf(limit: keyof typeof limits): { most: number; windowMs: number } 
  * What a caller is counted by. Anybody can name a `userId`: what its owner has left, by their token or in their own chat,
  * is not what strangers use up in their name.
  */
-function subjectsOf(
-  name: LimitName,
-  { userId, address, identity }: Caller,
-): [keyof typeof limits, string][] {
+function subjectsOf(name: LimitName, { userId, address, identity }: Caller): [keyof typeof limits, string][] {
   const subjects: [keyof typeof limits, string][] = [];
   if (address !== null) subjects.push([`${name}Address`, `address:${address}`]);
   if (identity !== undefined) subjects.push([`${name}User`, `token:${identity}`]);

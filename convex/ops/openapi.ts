@@ -162,6 +162,16 @@ const EVERY_ANSWER: Record<string, Header> = {
     required: true,
     schema: { type: "string", format: "uuid" },
   },
+  "Cache-Control": {
+    description: "no-store, unless the answer may be kept",
+    required: true,
+    schema: { type: "string" },
+  },
+  "X-Content-Type-Options": {
+    description: "The content is what its type says",
+    required: true,
+    schema: { const: "nosniff" },
+  },
   "Access-Control-Allow-Origin": { description: "Any origin", required: true, schema: { const: "*" } },
 };
 

@@ -121,7 +121,10 @@ describe("a platform without room", () => {
     const [action] = router.lookup("/busy", "GET") ?? [];
     const handler: unknown = action === undefined ? undefined : Reflect.get(action, "_handler");
     if (typeof handler !== "function") throw new Error("The endpoint is not mounted");
-    const ctx = { meta: { getRequestMetadata: () => Promise.resolve({ ip: null }) } };
+    const ctx = {
+      meta: { getRequestMetadata: () => Promise.resolve({ ip: null }) },
+      auth: { getUserIdentity: () => Promise.resolve(null) },
+    };
     const answer: unknown = await Reflect.apply(handler, undefined, [
       ctx,
       new Request("https://service.example/busy"),
