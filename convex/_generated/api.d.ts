@@ -52,6 +52,7 @@ import type * as lib_budget from "../lib/budget.js";
 import type * as lib_callerAddress from "../lib/callerAddress.js";
 import type * as lib_costs from "../lib/costs.js";
 import type * as lib_cronRuns from "../lib/cronRuns.js";
+import type * as lib_crowd from "../lib/crowd.js";
 import type * as lib_crypto from "../lib/crypto.js";
 import type * as lib_deadlines from "../lib/deadlines.js";
 import type * as lib_env from "../lib/env.js";
@@ -348,6 +349,7 @@ declare const fullApi: ApiFromModules<{
   "lib/callerAddress": typeof lib_callerAddress;
   "lib/costs": typeof lib_costs;
   "lib/cronRuns": typeof lib_cronRuns;
+  "lib/crowd": typeof lib_crowd;
   "lib/crypto": typeof lib_crypto;
   "lib/deadlines": typeof lib_deadlines;
   "lib/env": typeof lib_env;

@@ -49,9 +49,6 @@ const limits = {
   // A million guesses at 40-bit codes take a day by both ways together, and each code lives for 10 minutes.
   linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
   botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
-  // Everybody who waits for the same thing holds one of the deployment's 64 places for actions for up to 27 s.
-  waitAddress: { kind: "token bucket", rate: 80, period: MINUTE, capacity: 40 },
-  waitSubject: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 60 },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
   // Guesses: a stranger's, whatever they name, and all that name one thing.
@@ -210,19 +207,6 @@ export async function chatHasLeft(
 ): Promise<boolean> {
   const { ok } = await rateLimiter.limit(ctx, name, { key: sha256Hex(`chat:${chatId}`) });
   return ok;
-}
-
-/** Counts one who joins others in waiting for `key`. @returns Whether there was room. */
-export async function waitHasRoom(
-  ctx: MutationCtx,
-  key: string,
-  { address }: Pick<Caller, "address">,
-): Promise<boolean> {
-  if (address !== null) {
-    const own = await rateLimiter.limit(ctx, "waitAddress", { key: sha256Hex(`${key} ${address}`) });
-    if (!own.ok) return false;
-  }
-  return (await rateLimiter.limit(ctx, "waitSubject", { key: sha256Hex(key) })).ok;
 }
 
 async function take(

@@ -9,7 +9,8 @@ import {
 } from "../_generated/server";
 import { deadlines } from "./deadlines";
 import { AppError, failureOf, messageOf } from "./errors";
-import { charge, noteCounted, waitHasRoom, type Caller } from "./limits";
+import { waitingAs } from "./crowd";
+import { charge, noteCounted, type Caller } from "./limits";
 import { log } from "./log";
 import { MINUTE, sleep } from "./time";
 
@@ -30,8 +31,6 @@ export const vTicket = v.object({
   attempt: v.number(),
   /** The caller has begun it, and was counted for that. */
   isNew: v.optional(v.boolean()),
-  /** So many wait for it that this caller does not. */
-  isCrowded: v.optional(v.boolean()),
 });
 export type Ticket = Infer<typeof vTicket>;
 
@@ -49,10 +48,7 @@ export async function beginRefresh(
 ): Promise<Ticket> {
   const now = Date.now();
   const row = await find(ctx, key);
-  if (row !== null && row.leaseUntil > now) {
-    const isCrowded = !(await waitHasRoom(ctx, key, caller));
-    return { key, attempt: row.attempt, ...(isCrowded ? { isCrowded } : {}) };
-  }
+  if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
@@ -121,11 +117,11 @@ export async function finishRefresh(
  */
 export async function awaitRefresh(
   ctx: ActionCtx,
-  { key, attempt, isCrowded = false }: Ticket,
+  { key, attempt }: Ticket,
   signal: AbortSignal,
 ): Promise<"done" | "late"> {
   let pause = 50;
-  while (!signal.aborted && !isCrowded) {
+  while (!signal.aborted) {
     const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, { key, attempt });
     if (outcome.state === "done") return "done";
     if (outcome.state === "failed") throw failureOfAttempt(outcome);
@@ -155,7 +151,13 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   const ticket = await steps.begin();
   // The one who began it was counted, which those who join are not told.
   if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
-  await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.caller));
+  const wait = (ms: number) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms));
+  await waitingAs(
+    ctx,
+    steps.caller,
+    () => wait(deadlines.caller),
+    () => wait(deadlines.crowded),
+  );
   const value = await steps.read();
   if (value === null)
     throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");

@@ -117,6 +117,16 @@ export const libTables = {
     .index("by_owner", ["lane", "state", "owner", "turn"])
     .index("by_leaseUntil", ["state", "leaseUntil"]),
 
+  /**
+   * Strangers who are kept waiting for an answer. Written by `lib/crowd`; a row dies with its answer, or makes room for
+   * another when its holder was lost.
+   */
+  crowdPlaces: defineTable({
+    shard: v.number(),
+    /** Epoch ms: from then on it counts as lost. */
+    until: v.number(),
+  }).index("by_shard", ["shard", "until"]),
+
   /** Days whose operator has been told that the budget is nearly used up. Written by `ops/budget`. Dies after 35 days. */
   budgetWarnings: defineTable({
     /** `2026-01-05`. */
