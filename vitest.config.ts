@@ -19,6 +19,7 @@ export const node = {
   include: ["tests/**/*.node.test.ts"],
   exclude: ELSEWHERE,
   // They end what hangs, and nothing else.
+  isolate: false,
   testTimeout: 600_000,
   hookTimeout: 600_000,
 } satisfies TestProjectInlineConfiguration["test"];

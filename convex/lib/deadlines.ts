@@ -1,9 +1,9 @@
 import { SECOND } from "./time";
 
 /**
- * How long the service waits for the outside and for its own work, in milliseconds of real time.
- * They become `AbortSignal.timeout`s, which run on real time even where the application's clock is accelerated
- * or simulated. One mutable object, so that a test of slowness can shorten it.
+ * How long the service waits for the outside and for its own work, in milliseconds. They become
+ * `AbortSignal.timeout`s: real time also on a local stack whose clock runs faster. One mutable object, so that a test of
+ * slowness can shorten it.
  */
 export const deadlines = {
   /** An HTTP caller's wait for work that goes on behind. Clients give up after 30 s, so answers leave by 28 s. */
@@ -35,6 +35,8 @@ export const deadlines = {
   /** How long a caller waits for a transaction: until it has a hash at most, and on to its receipt while time is left. */
   transaction: 24 * SECOND,
   receipt: 15 * SECOND,
+  /** How long a swap waits for the approval before it to be mined. */
+  approval: 20 * SECOND,
   /** How long a caller waits for a payment that no node has heard of: most such hashes are made up. */
   unknownHash: 2.5 * SECOND,
   /** How long a deposit webhook waits for the chain's word; providers take no answer for a failure after 5 s. */

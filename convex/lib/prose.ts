@@ -27,7 +27,7 @@ export function ownWords(text: string, known: string): string {
   if (!/[.:]|0x|\w{26}/i.test(text)) return text;
   const given = known.toLowerCase();
   const unless = (gone: string) => (match: string) => {
-    const bare = match.toLowerCase().replace(/[.,;:!?]+$/, "");
+    const bare = match.toLowerCase().replace(/(?<![.,;:!?])[.,;:!?]+$/, "");
     if (given.includes(bare) || NAMES.has(bare)) return match;
     return gone + match.slice(bare.length);
   };

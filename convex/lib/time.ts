@@ -19,6 +19,24 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+/** After so much of a wait, the pauses between its looks begin to grow. */
+const EAGER_MS = 2 * SECOND;
+const LONGEST_PAUSE_MS = SECOND;
+
+/**
+ * The pauses between looks at a row that others change: short at first, when most is done, then a tenth of what has been
+ * waited, at most a second. A look is a call that the deployment's owner pays for.
+ * @param first In ms.
+ */
+export function createPauses(first: number): () => Promise<void> {
+  let waited = 0;
+  return () => {
+    const pause = waited < EAGER_MS ? first : Math.max(first, Math.min(LONGEST_PAUSE_MS, waited / 10));
+    waited += pause;
+    return sleep(pause);
+  };
+}
+
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** For people: `20 Nov 2026, 15:30 UTC`. */

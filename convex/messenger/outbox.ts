@@ -64,7 +64,8 @@ export const deliver = providerAction({
 });
 
 type Route =
-  { kind: "ready"; botToken: string; chatId: string } | { kind: "skipped" | "failed"; reason: string };
+  | { kind: "ready"; botToken: string; chatId: string }
+  | { kind: "skipped" | "failed"; reason: string };
 
 /** The user's own bot, else the default one; the default chat only ever with the default bot. */
 async function routeOf(work: {

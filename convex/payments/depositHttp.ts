@@ -7,7 +7,7 @@ import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TX } from "../lib/examples";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
-import { sleep } from "../lib/time";
+import { createPauses } from "../lib/time";
 import type { DepositAnswer } from "./depositAnswers";
 import { depositPayload, type DepositHint } from "./depositPayloads";
 import { isSigned } from "./depositSignatures";
@@ -92,9 +92,10 @@ async function awaitAnswer(
     ...(logIndex === undefined ? {} : { logIndex }),
   }));
   const look = () => ctx.runQuery(internal.payments.depositAnswers.stand, { hints: named });
+  const pause = createPauses(ROW_PAUSE_MS);
   let answer = await look();
   while (answer.unsettled && patienceMs > 0 && !deadline.aborted) {
-    await sleep(ROW_PAUSE_MS);
+    await pause();
     answer = await look();
   }
   return answer;

@@ -5,7 +5,7 @@ import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { counted } from "../lib/providerCalls";
-import { SECOND, sleep } from "../lib/time";
+import { createPauses, SECOND, sleep } from "../lib/time";
 import { timeoutFailure } from "../providers/call";
 import { UPSTREAM } from "../providers/chain";
 import { findAuthorizationUse, readPayment } from "../providers/usdc";
@@ -137,6 +137,7 @@ async function waitFor(
   { bodyHash }: Order,
   deadline: AbortSignal,
 ): Promise<Redeemed> {
+  const pause = createPauses(ROW_PAUSE_MS);
   for (;;) {
     const now: Standing = await ctx.runQuery(internal.payments.claims.standing, {
       claimId,
@@ -153,7 +154,7 @@ async function waitFor(
       case "working":
         if (deadline.aborted)
           return { kind: "failed", code: "upstream", message: LATE, receipt: now.receipt };
-        await sleep(ROW_PAUSE_MS);
+        await pause();
     }
   }
 }

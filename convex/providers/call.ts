@@ -4,7 +4,9 @@ import { noteCall, type Provider } from "../lib/providerCalls";
 
 /** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
 export type Exchange =
-  { kind: "answer"; status: number; body: unknown } | { kind: "timeout" } | { kind: "unreachable" };
+  | { kind: "answer"; status: number; body: unknown }
+  | { kind: "timeout" }
+  | { kind: "unreachable" };
 
 /**
  * One request to a provider, with a deadline in real time.

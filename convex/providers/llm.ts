@@ -71,6 +71,14 @@ export class FormatRefused extends AppError {
   }
 }
 
+/** The model knows the answer's limit by its newer name alone, as models that reason do. */
+class LimitRefused extends AppError {
+  constructor(status: number) {
+    const { code, message } = statusFailure(UPSTREAM, status).data;
+    super(code, message);
+  }
+}
+
 /**
  * Asks for prose. An answer that was cut off at its limit is asked for once more, with more room.
  * @throws AppError `upstream` for every failure of the gateway, an empty answer or one cut off twice included.
@@ -149,7 +157,22 @@ function isUnbilled(error: unknown, failure: AppError): boolean {
 }
 
 async function requestOnce(
+  prompt: Pick<Prompt, "messages" | "maxTokens">,
+  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  try {
+    // The older name: every gateway knows it, and few know the newer one.
+    return await answerTo(prompt, "max_tokens", format, signal);
+  } catch (error) {
+    if (!(inner(error) instanceof LimitRefused)) throw error;
+    return answerTo(prompt, "max_completion_tokens", format, signal);
+  }
+}
+
+async function answerTo(
   { messages, maxTokens }: Pick<Prompt, "messages" | "maxTokens">,
+  limit: "max_tokens" | "max_completion_tokens",
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
 ): Promise<Answer> {
@@ -157,7 +180,7 @@ async function requestOnce(
     {
       model: setting("LLM_MODEL"),
       messages,
-      max_tokens: maxTokens,
+      [limit]: maxTokens,
       stream: false,
       ...(format === undefined ? {} : { response_format: format }),
     },
@@ -197,7 +220,10 @@ function client(isFormatted: boolean): OpenAI {
     timeout: DAY,
     fetch: async (url, init) => {
       const response = await fetch(url, init);
-      if (isFormatted && (await blamesFormat(response.clone()))) throw new FormatRefused(response.status);
+      if (response.status !== 400 && response.status !== 422) return response;
+      const told = await response.clone().text();
+      if (blamesLimit(told)) throw new LimitRefused(response.status);
+      if (isFormatted && blamesFormat(told)) throw new FormatRefused(response.status);
       return response;
     },
     dangerouslyAllowBrowser: true,
@@ -211,9 +237,12 @@ export function gatewayBase(endpoint: string): string {
 }
 
 /** Gateways word it in many ways and in bodies of many forms, so that the text decides. */
-async function blamesFormat(response: Response): Promise<boolean> {
-  if (response.status !== 400 && response.status !== 422) return false;
-  return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(await response.text());
+function blamesFormat(told: string): boolean {
+  return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(told);
+}
+
+function blamesLimit(told: string): boolean {
+  return told.includes("max_completion_tokens");
 }
 
 /** Who names a longer pause than this is not waited for. */

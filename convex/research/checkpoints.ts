@@ -42,14 +42,8 @@ export function nextCheckpoint(done: ReportKind, startedAt: number): { kind: Rep
   return { kind: next.kind, at: startedAt + next.afterMs };
 }
 
-/**
- * When the collection after this one is due: on the half-hour grid of the shift's start, so that the five-minute check
- * does not push each one later than the last. A collection that came late (after an outage) is followed by one a
- * whole interval later, less the check's own period, never by a catch-up. The last falls before the shift's end.
- */
+/** When the collection after one at `now` is due: a whole interval later, however late that one was, within the shift. */
 export function nextCollection(startedAt: number, now: number): number {
-  const earliest = now + COLLECTION_INTERVAL_MS - 5 * MINUTE;
-  const steps = Math.max(1, Math.ceil((earliest - startedAt) / COLLECTION_INTERVAL_MS));
-  const due = startedAt + steps * COLLECTION_INTERVAL_MS;
+  const due = now + COLLECTION_INTERVAL_MS;
   return due < startedAt + SHIFT_MS ? due : NEVER;
 }

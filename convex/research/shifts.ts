@@ -7,6 +7,7 @@ import { recordCronRun } from "../lib/cronRuns";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { quotaHeaders } from "../lib/quotas";
+import { MINUTE } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
 import { startCard } from "./cards";
 import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
@@ -24,6 +25,8 @@ import { vOutlook } from "./tables";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
+/** A collection that is due this soon is not left to the next check. */
+const SOON_MS = MINUTE;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
@@ -110,7 +113,11 @@ export const stop = internalMutation({
   },
 });
 
-/** The collection check: a data point for every shift that is due, from one observation per focus. */
+/**
+ * The collection check: a data point for every shift that is due, from one observation per focus. What is due within the
+ * minute is collected then: checks come a moment earlier or later than the interval, and a shift that one of them has
+ * just missed would wait for the next.
+ */
 export const collectDue = internalMutation({
   args: {},
   returns: v.null(),
@@ -118,14 +125,18 @@ export const collectDue = internalMutation({
     await recordCronRun(ctx, "collect data for research shifts");
     const now = Date.now();
     await resumeLostCollections(ctx);
-    const due = await ctx.db
+    const shifts = await ctx.db
       .query("shifts")
       .withIndex("by_status_and_nextCollectionAt", (q) =>
-        q.eq("status", "active").lte("nextCollectionAt", now),
+        q.eq("status", "active").lte("nextCollectionAt", now + SOON_MS),
       )
       .take(BATCH);
-    for (const shift of due) await addDataPoint(ctx, shift, now);
-    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.shifts.collectDue, {});
+    for (const shift of shifts) if (shift.nextCollectionAt <= now) await addDataPoint(ctx, shift, now);
+    const last = shifts.at(-1);
+    if (last !== undefined && (shifts.length === BATCH || last.nextCollectionAt > now)) {
+      const at = Math.max(now, last.nextCollectionAt);
+      await ctx.scheduler.runAt(at, internal.research.shifts.collectDue, {});
+    }
     return null;
   },
 });

@@ -64,7 +64,8 @@ export type ChainHead = z.output<typeof chainHead>;
 
 /** What is said by an event, before it is linked. */
 export type Statement =
-  { kind: "issued"; content: IssuedContent } | { kind: "closed"; content: ClosedContent };
+  | { kind: "issued"; content: IssuedContent }
+  | { kind: "closed"; content: ClosedContent };
 
 /** The links of the event that follows `head`; a chain without events has none. */
 export function linksAfter(head: ChainHead | null, { kind, content }: Statement) {

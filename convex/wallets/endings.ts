@@ -13,7 +13,8 @@ import { TOKENS, type Symbol } from "./tokens";
 
 type Traded = Infer<typeof vTraded>;
 type Ending = { minedAs?: string } & (
-  { to: "confirmed"; traded?: Traded } | { to: "failed"; error: string; errorCode: "upstream" }
+  | { to: "confirmed"; traded?: Traded }
+  | { to: "failed"; error: string; errorCode: "upstream" }
 );
 
 export async function endingOf(row: View, mined: Mined): Promise<Ending> {

@@ -2,6 +2,7 @@ import { concat, numberToHex, size, type Address, type Hex } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { setting } from "../lib/env";
+import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { SECOND, sleep } from "../lib/time";
 import { readAccount, readAllowance } from "../providers/chain";
@@ -25,9 +26,6 @@ type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 const UNPRICED = "There is no live price to hold the quote against: nothing was swapped";
 const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
 const PAUSED = "The swap provider has paused its contract: nothing was signed";
-
-/** How long a swap waits for its approval to be mined. */
-const APPROVAL_WAIT_MS = 20 * SECOND;
 
 /**
  * A swap, ready to be signed: balance, quote, price and the called contract are checked first, then an approval is made
@@ -174,7 +172,7 @@ async function mined(
   from: Address,
   { nonce, txHash }: { nonce: number; txHash: Hex },
 ): Promise<void> {
-  const until = AbortSignal.timeout(APPROVAL_WAIT_MS);
+  const until = AbortSignal.timeout(deadlines.approval);
   while (!until.aborted) {
     const now = await standing(from, nonce, [txHash]);
     if (now.kind === "mined") {

@@ -4,7 +4,7 @@ import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { counted } from "../lib/providerCalls";
-import { sleep } from "../lib/time";
+import { createPauses, sleep } from "../lib/time";
 import { standing } from "../providers/chainTransactions";
 import { asAddress } from "./addresses";
 import { endingOf } from "./endings";
@@ -25,9 +25,10 @@ export const settle = counted(
   async (ctx, transactionId: Id<"transactions">, waitMs: number): Promise<View> => {
     const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.view, { transactionId });
+    const pause = createPauses(ROW_PAUSE_MS);
     let row = await look();
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
-      await sleep(ROW_PAUSE_MS);
+      await pause();
       row = await look();
     }
     if (row.state === "prepared") {
@@ -70,9 +71,14 @@ async function receiptOf(row: View) {
 }
 
 /** A promise's value, or `null` when the deadline comes first. */
-function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
-  const late = new Promise<null>((resolve) => {
-    deadline.addEventListener("abort", () => resolve(null), { once: true });
-  });
-  return Promise.race([promise, late]);
+async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
+  let end: () => void = () => undefined;
+  const late = new Promise<null>((resolve) => (end = () => resolve(null)));
+  deadline.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    // Every look at a slow chain would leave one behind.
+    deadline.removeEventListener("abort", end);
+  }
 }

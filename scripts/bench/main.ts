@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { bold, dim } from "../terminal";
+import * as conflicts from "./conflicts";
 import * as documents from "./documents";
 import * as ledger from "./ledger";
 import * as payments from "./payments";
@@ -11,6 +12,7 @@ import { rendered, type Bench, type Table } from "./table";
 import * as throughput from "./throughput";
 import * as upstreamCalls from "./upstreamCalls";
 import * as wallets from "./wallets";
+import * as wire from "./wire";
 
 /** `npm run bench`: measures the service on the local host, question by question. */
 
@@ -23,7 +25,9 @@ const QUESTIONS: Record<string, Bench> = {
   wallets,
   payments,
   ledger,
+  conflicts,
   proxy,
+  wire,
 };
 
 const LIST = Object.entries(QUESTIONS)
@@ -32,7 +36,7 @@ const LIST = Object.entries(QUESTIONS)
 
 const USAGE = `Usage: npm run bench [-- QUESTION…] [--json]
 
-Measures the service on this machine: every question (at most three minutes), or those named.
+Measures the service on this machine: every question (about five minutes), or those named.
 
   --json   the tables as JSON on stdout (npm run --silent bench -- --json)
   --list   the questions

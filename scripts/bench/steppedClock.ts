@@ -3,6 +3,14 @@ import { real } from "../stack/real";
 
 type Timer = { due: number; fire: () => void };
 
+/** What Node's own timers can do: its `fetch` asks them to. */
+type Handle = Timer & {
+  ref: () => Handle;
+  unref: () => Handle;
+  hasRef: () => boolean;
+  refresh: () => Handle;
+};
+
 /** A simulated clock for measurements that count and do not time. */
 export type SteppedClock = {
   now: () => number;
@@ -26,11 +34,12 @@ export type SteppedClock = {
 const TURNS = 3;
 
 /**
- * Replaces the process's `Date` and timeouts by simulated ones, which start at `start` (epoch ms). Time stands still
+ * Replaces the process's `Date`, timeouts and deadlines by simulated ones, which start at `start` (epoch ms). Time stands still
  * while there is work, however long it takes the machine, and then jumps to the next due timer: the same work comes to
- * the same times on any machine. Work that waits for anything but timers has to `hold` the clock.
+ * the same times on any machine. Work that waits for anything but timers has to `hold` the clock, or to show as busy.
+ * @param isBusy Whether there is work that waits for no timer.
  */
-export function createSteppedClock(start: number): SteppedClock {
+export function createSteppedClock(start: number, isBusy: () => boolean = () => false): SteppedClock {
   let now = start;
   let holds = 0;
   let frozen = false;
@@ -38,11 +47,27 @@ export function createSteppedClock(start: number): SteppedClock {
   const timers: Timer[] = [];
   const originals = { Date: real.Date, setTimeout: real.setTimeout, clearTimeout: real.clearTimeout };
 
-  const add = (ms: number, work: () => void): Timer => {
-    // What is set off belongs to who asked for it, not to who lets time pass.
-    const timer = { due: now + Math.max(0, ms), fire: AsyncResource.bind(work) };
+  const enter = (timer: Timer) => {
     const later = timers.findLastIndex(({ due }) => due <= timer.due) + 1;
     timers.splice(later, 0, timer);
+  };
+  const add = (ms: number, work: () => void): Handle => {
+    const wait = Math.max(0, ms);
+    const timer: Handle = {
+      due: now + wait,
+      // What is set off belongs to who asked for it, not to who lets time pass.
+      fire: AsyncResource.bind(work),
+      ref: () => timer,
+      unref: () => timer,
+      hasRef: () => true,
+      refresh: () => {
+        remove(timer);
+        timer.due = now + wait;
+        enter(timer);
+        return timer;
+      },
+    };
+    enter(timer);
     return timer;
   };
   const remove = (timer: unknown) => {
@@ -50,7 +75,7 @@ export function createSteppedClock(start: number): SteppedClock {
     if (index !== -1) timers.splice(index, 1);
   };
   const rest = async () => {
-    for (let turns = 0; turns < TURNS && !frozen; turns = holds > 0 ? 0 : turns + 1) {
+    for (let turns = 0; turns < TURNS && !frozen; turns = holds > 0 || isBusy() ? 0 : turns + 1) {
       await new Promise<void>((resolve) => void real.setImmediate(resolve));
     }
   };
@@ -75,6 +100,13 @@ export function createSteppedClock(start: number): SteppedClock {
       add(ms ?? 0, () => work(...args)),
     clearTimeout: remove,
   });
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  AbortSignal.timeout = (ms) => {
+    const controller = new AbortController();
+    const expired = new DOMException("The operation was aborted due to timeout", "TimeoutError");
+    add(ms, () => controller.abort(expired));
+    return controller.signal;
+  };
 
   return {
     now: () => now,
@@ -100,6 +132,9 @@ export function createSteppedClock(start: number): SteppedClock {
     flush: () => {
       for (const { due, fire } of timers.splice(0)) if (due <= now + 1) fire();
     },
-    stop: () => void Object.assign(globalThis, originals),
+    stop: () => {
+      Object.assign(globalThis, originals);
+      AbortSignal.timeout = timeout;
+    },
   };
 }

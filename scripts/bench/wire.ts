@@ -10,7 +10,7 @@ const ANSWERS = 500;
 const PROVIDERS = "http://providers.invalid";
 
 /** 500 calls for each question, against the gateway's stand-in in this process. */
-export async function wire(): Promise<Table> {
+export async function run(): Promise<Table> {
   const restore = applyVariables(createStandins().env(PROVIDERS));
   try {
     const results = await fuzzWire(ANSWERS, "bench");
@@ -44,5 +44,3 @@ export async function wire(): Promise<Table> {
     restore();
   }
 }
-
-export const run = wire;

@@ -3,7 +3,8 @@ import { makeFunctionReference } from "convex/server";
 import * as z from "zod";
 import type { DataModel } from "../../convex/_generated/dataModel";
 import crons from "../../convex/crons";
-import { createHost } from "../stack/host";
+import type { Chain } from "../stack/chain/index";
+import { createHost, executions, type HostOptions } from "../stack/host";
 import { createClient } from "../stack/host/client";
 import { real } from "../stack/real";
 import { applyVariables } from "../stack/env";
@@ -15,7 +16,7 @@ import { createSteppedClock } from "./steppedClock";
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 const cronArgs = z.tuple([z.record(z.string(), z.json())]);
-const START = Date.UTC(2026, 0, 5, 9);
+export const START = Date.UTC(2026, 0, 5, 9);
 const PROVIDERS = "http://providers.invalid";
 const PROVIDER_OF: Record<string, Provider> = {
   llm: "llm",
@@ -31,14 +32,25 @@ const PROVIDER_OF: Record<string, Provider> = {
  * @param options.answerMs How long each provider takes to answer, in simulated ms; 0 where none is given.
  * @param options.seed What the simulated market is made from.
  * @param options.start Where the clock starts, in epoch ms.
+ * @param options.chain A chain on this machine, which mines what it is sent when it is sent.
+ * @param options.durationMs How long a mutation takes, in simulated ms; without it, none overlap.
  */
 export async function createWorld(
-  options: { answerMs?: Partial<Record<Provider, number>>; seed?: string; start?: number } = {},
+  options: {
+    answerMs?: Partial<Record<Provider | "chain", number>>;
+    seed?: string;
+    start?: number;
+    chain?: Pick<Chain, "url" | "miner">;
+    durationMs?: () => number;
+    platformClass?: HostOptions["platformClass"];
+    variables?: Record<string, string>;
+  } = {},
 ) {
+  const { answerMs = {}, chain, durationMs, platformClass } = options;
   const parts = await loadParts(fileURLToPath(new URL("../../convex", import.meta.url)));
   // Loading a module while the application runs would take a time the clock does not see.
   const loaded = await Promise.all(parts.map(preloaded));
-  const clock = createSteppedClock(options.start ?? START);
+  const clock = createSteppedClock(options.start ?? START, () => host.busy().length > 0);
   const standins = createStandins({ seed: options.seed ?? "bench", now: clock.now });
   const restoreLogs = captureLogs(() => {}, clock.now);
   const restoreVariables = applyVariables({
@@ -46,18 +58,25 @@ export async function createWorld(
     // A crowd's day, which is not what is measured here.
     DAILY_BUDGET_USD: "100000",
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
-    // Malformed, so that no chain is asked: there is none, and viem loads modules on the way to saying so.
-    CHAIN_RPC_URL: "none",
+    // Malformed where there is no chain, so that none is asked: viem loads modules on the way to saying so.
+    CHAIN_RPC_URL: chain?.url ?? "none",
     LOG_LEVEL: "REPORT",
+    ...options.variables,
   });
+  /** By the caller's own timers: the host knows of who waits for them. */
+  const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);
     const { origin, pathname } = new URL(request.url);
+    if (chain !== undefined && request.url.startsWith(chain.url)) {
+      await pause(answerMs.chain ?? 0);
+      return held(mined(chain, input, init));
+    }
     if (origin !== PROVIDERS) throw new Error(`The bench reaches nothing outside, and not ${origin}`);
     const provider = PROVIDER_OF[pathname.split("/")[1] ?? ""];
-    const wait = provider === undefined ? 0 : (options.answerMs?.[provider] ?? 0);
+    const wait = provider === undefined ? 0 : (answerMs[provider] ?? 0);
     const response = standins.handle(request);
-    if (wait > 0) await new Promise<void>((resolve) => clock.after(wait, resolve));
+    if (wait > 0) await pause(wait);
     return held(response);
   };
   /** The answer, which the application then reads without the clock going on. */
@@ -72,11 +91,16 @@ export async function createWorld(
     }
   };
 
-  const host = createHost({ parts: loaded });
+  const host = createHost({
+    parts: loaded,
+    ...(durationMs === undefined ? {} : { contention: { durationMs } }),
+    ...(platformClass === undefined ? {} : { platformClass }),
+  });
   const t = createClient<DataModel>(host);
 
   return {
     t,
+    host,
     clock,
     standins,
     /** Calls an endpoint. @returns The answer's body. @throws Error when the answer is not a 200. */
@@ -88,20 +112,34 @@ export async function createWorld(
         throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
       return response.json();
     },
-    crons: Object.entries(crons.crons).map(([id, { name, args }]) => ({
+    crons: Object.entries(crons.crons).map(([id, { name, args, schedule }]) => ({
       id,
       /** The function it runs, as in `research/shifts:collectDue`. */
       name,
+      schedule,
       tick: async (): Promise<void> => {
         const [named] = cronArgs.parse(args);
         await t.mutation(makeFunctionReference<"mutation">(name), named);
       },
     })),
     stop: () => {
+      host.stop();
       clock.stop();
       globalThis.fetch = real.fetch;
       restoreVariables();
       restoreLogs();
     },
   };
+}
+
+/** The chain's answer; what it was sent is in a block by then. */
+async function mined(
+  { miner }: Pick<Chain, "miner">,
+  input: RequestInfo | URL,
+  init?: RequestInit,
+): Promise<Response> {
+  // Its own timers are nothing that the application waits for.
+  const response = await executions.exit(() => real.fetch(input, init));
+  if (typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction")) await miner.look();
+  return response;
 }

@@ -1,7 +1,8 @@
 /**
- * `npm test`: everything that must hold. The steps, two at a time; then the tests, the HTTP suite among them against the
- * very bundle that the rehearsal made. Its last line is `N passed, N failed` with the test suite's own counts; a failed
- * step counts as one more failure.
+ * `npm test`: everything that must hold. A rehearsed deployment, then the tests, the HTTP suite among them against the
+ * very bundle that the rehearsal made; beside the tests, which wait for chains and processes, what needs the processor
+ * alone. Its last line is `N passed, N failed` with the test suite's own counts; a failed step counts as one more
+ * failure.
  */
 import { parseArgs } from "node:util";
 import { figure } from "../bench/table";
@@ -11,19 +12,21 @@ import { runSuite } from "./suite";
 
 const USAGE = `Usage: npm test
 
-Formatting, lint, types, generated code and a rehearsed deployment, two at a time; then the tests. Each step alone:
-npm run check:format, check:lint, check:types, check:codegen, check:deploy. The tests of one domain alone:
-npm run test:domain -- signals. The long ones: npm run test:long.`;
+Formatting, generated code and a rehearsed deployment; then the tests, and beside them lint and types and the platform's
+own lint. Each step alone: npm run check:format, check:codegen, check:deploy, check:lint, check:platform. The tests of
+one domain alone: npm run test:domain -- signals. The long ones: npm run test:long.`;
 
 const REHEARSAL = "deploy rehearsal";
 
-/** The longest first, so that both cores are busy to the end. */
-const STEPS: readonly Step[] = [
-  { name: "lint", script: "check:lint" },
+const FIRST: readonly Step[] = [
   { name: "formatting", script: "check:format" },
   { name: REHEARSAL, script: "check:deploy" },
-  { name: "types", script: "check:types" },
   { name: "generated code", script: "check:codegen" },
+];
+
+const BESIDE_THE_TESTS: readonly Step[] = [
+  { name: "lint and types", script: "check:lint" },
+  { name: "platform's lint", script: "check:platform" },
 ];
 
 const { values } = parseArgs({ options: { help: { type: "boolean" } } });
@@ -33,10 +36,11 @@ if (values.help === true) {
 }
 
 const startedAt = performance.now();
-const done = await runSteps(STEPS);
-const hasBundle = done.some(({ name, passed }) => name === REHEARSAL && passed);
-const suite = await runSuite(hasBundle);
-done.push({ name: "tests", passed: suite.failed === 0, ms: suite.ms });
+const first = await runSteps(FIRST, 2);
+const hasBundle = first.some(({ name, passed }) => name === REHEARSAL && passed);
+console.log(`\n${bold(`— tests, beside them: ${BESIDE_THE_TESTS.map(({ name }) => name).join(", ")}`)}`);
+const [suite, beside] = await Promise.all([runSuite(hasBundle), runSteps(BESIDE_THE_TESTS, 1, true)]);
+const done = [...first, ...beside, { name: "tests", passed: suite.failed === 0, ms: suite.ms }];
 
 console.log(`\n${bold("What took how long")}`);
 for (const one of done) console.log(lineOf(one));

@@ -6,13 +6,16 @@ export type Step = { name: string; script: string };
 
 export type Done = { name: string; passed: boolean; ms: number };
 
-/** As many as the cores that any machine has. */
-const AT_ONCE = 2;
-
-/** Runs the steps, two at a time; the output of each is shown as a whole, in the order of the steps. */
-export async function runSteps(steps: readonly Step[]): Promise<Done[]> {
+/**
+ * Runs the steps, so many at once; the output of each is shown as a whole, in the order of the steps.
+ * @param isQuiet Something else writes to the terminal meanwhile: nothing tells what is running.
+ */
+export async function runSteps(steps: readonly Step[], atOnce: number, isQuiet = false): Promise<Done[]> {
   const status = createStatusLine();
   const running = new Set<string>();
+  const showRunning = () => {
+    if (!isQuiet && running.size > 0) status.show(`running: ${[...running].join(", ")}`);
+  };
   const finished = new Map<Step, Done & { output: string }>();
   const shown: Done[] = [];
   const showFinished = () => {
@@ -30,15 +33,15 @@ export async function runSteps(steps: readonly Step[]): Promise<Done[]> {
   const worker = async () => {
     for (const step of queue) {
       running.add(step.name);
-      status.show(`running: ${[...running].join(", ")}`);
+      showRunning();
       const result = await run(step);
       running.delete(step.name);
       finished.set(step, result);
       showFinished();
-      if (running.size > 0) status.show(`running: ${[...running].join(", ")}`);
+      showRunning();
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: atOnce }, worker));
   return shown;
 }
 

@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
-import { bold } from "../terminal";
 
 export type Suite = { passed: number; failed: number; ms: number };
 
@@ -11,7 +10,6 @@ const results = z.object({ numPassedTests: z.number(), numFailedTests: z.number(
 
 /** Runs the tests once; without a bundle, those that need none. */
 export async function runSuite(hasBundle: boolean): Promise<Suite> {
-  console.log(`\n${bold("— tests")}`);
   const startedAt = performance.now();
   const folder = await mkdtemp(join(tmpdir(), "suite-"));
   try {

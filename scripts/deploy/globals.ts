@@ -142,7 +142,9 @@ function urlOf(refuse: (name: string) => never): typeof URL {
       get(this: URL): unknown {
         return known?.get?.call(this);
       },
-      set: () => refuse(`setting URL.${name}`),
+      set() {
+        refuse(`setting URL.${name}`);
+      },
     });
   }
   return PlatformUrl;

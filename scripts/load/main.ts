@@ -76,7 +76,7 @@ const servers: ChildProcess[] = [];
 const progress = createProgress();
 try {
   progress.show("starting the application and the bare action");
-  const [application = "", least = ""] = await Promise.all([start("application"), start("bare")]);
+  const [application, least] = await Promise.all([start("application"), start("bare")]);
   progress.show("warm-up");
   // The first ones load what the rest find loaded.
   await atOnce(application, mixed(), 4, 3_000);

@@ -3,7 +3,7 @@ import type { Request } from "./rpc";
 /** How a client that wants to hear of a call's progress is told. */
 export type Listener = Pick<Request, "notify"> & { progressToken: string | number | undefined };
 
-const INTERVAL_MS = 2_000;
+const INTERVAL_SECONDS = 2;
 
 /** Tells the client, when it has asked for it, every two seconds that `work` is still under way. */
 export async function withProgress<Result>(
@@ -11,14 +11,14 @@ export async function withProgress<Result>(
   work: Promise<Result>,
 ): Promise<Result> {
   if (progressToken === undefined) return work;
-  const startedAt = performance.now();
   const tell = (message: string, progress: number) =>
     notify("notifications/progress", { progressToken, progress, message });
   tell("Asking the service", 0);
+  let seconds = 0;
   const timer = setInterval(() => {
-    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    seconds += INTERVAL_SECONDS;
     tell(`Waiting for the service, ${seconds} s so far`, seconds);
-  }, INTERVAL_MS);
+  }, INTERVAL_SECONDS * 1_000);
   try {
     return await work;
   } finally {

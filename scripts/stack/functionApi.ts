@@ -6,7 +6,7 @@ import * as z from "zod";
 import type { Application, Caller, FunctionArgs, FunctionKind } from "./application";
 import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
-import { bodyOf, sendJson, type Handler } from "./listener";
+import { addressOf, bodyOf, sendJson, type Handler } from "./listener";
 import { foreignness } from "./sameMachine";
 
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
@@ -83,7 +83,7 @@ async function call(
     return;
   }
   const caller: Caller = {
-    ip: request.socket.remoteAddress ?? null,
+    ip: addressOf(request),
     userAgent: request.headers["user-agent"] ?? null,
     identity,
   };

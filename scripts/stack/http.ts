@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import type { Application } from "./application";
 import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
-import { bodyOf, sendJson, type Handler } from "./listener";
+import { addressOf, bodyOf, sendJson, type Handler } from "./listener";
 
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -45,7 +45,7 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
     let answer: Response;
     try {
       answer = await application.fetch(url, init, {
-        ip: request.socket.remoteAddress ?? null,
+        ip: addressOf(request),
         userAgent: request.headers["user-agent"] ?? null,
         // A header that is no token of the local issuer may be a key of the application's own: its to judge.
         identity: token === null ? null : await issuer.verify(token),

@@ -71,6 +71,17 @@ export async function bodyOf(request: IncomingMessage, limit: number): Promise<B
   return size <= limit ? Buffer.concat(chunks) : null;
 }
 
+/**
+ * Who sent a request, as Convex's backend takes it: the first entry of the first `X-Forwarded-For`, whatever it is, else
+ * the connection's other end. Source: `ExtractRequestMetadata` in its `crates/common/src/http/mod.rs`.
+ */
+export function addressOf({ headersDistinct, socket }: IncomingMessage): string | null {
+  const [forwarded] = headersDistinct["x-forwarded-for"] ?? [];
+  // It reads a header as text only where that is plain ASCII.
+  if (forwarded === undefined || !/^[\t\x20-\x7e]*$/.test(forwarded)) return socket.remoteAddress ?? null;
+  return forwarded.split(",", 1).join("").trim();
+}
+
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }

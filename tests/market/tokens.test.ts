@@ -45,6 +45,16 @@ describe("a token's price", () => {
     expect(body).toMatchObject({ priceSource: "coinbase", answer: expect.stringContaining("by coinbase") });
   });
 
+  test("is the first one's where a question names several, and the answer takes up the others", async () => {
+    const app = createApp();
+    const { body } = await app.post("/mcp/token", { question: "ETH, SOL, and ARB" });
+    expect(body).toMatchObject({
+      token: { symbol: "ETH" },
+      answer: expect.stringMatching(/Ethereum's alone.*\(SOL\) trades at.*\(ARB\) trades at/),
+    });
+    expect(asked(app)[0]?.[0]?.content).toContain("Where it names several tokens");
+  });
+
   test("that no source knows is marked as the model's; a question about nothing has none", async () => {
     const app = createApp();
     const doge = await app.get("/mcp/token?question=DOGE");

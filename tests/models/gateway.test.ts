@@ -54,6 +54,45 @@ describe("a gateway that knows no schemas", () => {
   });
 });
 
+describe("a model that knows the answer's limit by its newer name alone", () => {
+  const body = {
+    error: {
+      message:
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+      type: "invalid_request_error",
+      param: "max_tokens",
+      code: "unsupported_parameter",
+    },
+  };
+  const limits = (app: App) =>
+    app.standins
+      .sent("llm")
+      .map(({ body: asked }) =>
+        z
+          .object({ max_tokens: z.number().optional(), max_completion_tokens: z.number().optional() })
+          .parse(asked),
+      );
+
+  test("is asked again by that name, with the schema", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 400, body, times: 1 });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(limits(app)).toEqual([{ max_tokens: 4_000 }, { max_completion_tokens: 4_000 }]);
+    expect(app.standins.sent("llm").map(({ schema }) => schema)).toEqual([
+      "market_snapshot",
+      "market_snapshot",
+    ]);
+  });
+
+  test("is told of as any other failure when it refuses both", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "status", status: 400, body, times: 2 });
+    const { status, body: answer } = await app.get("/mcp/market");
+    expect([status, answer.error]).toEqual([502, expect.stringContaining("The LLM gateway")]);
+    expect(limits(app)).toHaveLength(2);
+  });
+});
+
 describe("an answer cut off at its limit", () => {
   test("is asked for again with twice the room", async () => {
     const app = createApp();

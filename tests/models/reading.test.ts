@@ -101,7 +101,7 @@ describe("an answer is refused when", () => {
 
   test("things are wrong: each path is named once, all of them", () => {
     const coin = { symbol: "BTC", price: "much", change24h: null };
-    const { problem = "" } = { problem: "", ...read({ outlook: "up", coins: [coin, coin, coin] }) };
+    const { problem } = { problem: "", ...read({ outlook: "up", coins: [coin, coin, coin] }) };
     expect(problem.split("; ").map((one) => one.split(":")[0])).toEqual([
       "outlook",
       "coins.[].price",

@@ -28,8 +28,6 @@ import {
 let chain: Chain;
 
 const FACILITATOR = "http://facilitator.test";
-/** Longer than any work of the service pauses before it looks again. */
-const LAST_PAUSE_MS = 400;
 /** Between two looks at what is waited for. */
 const LOOK_MS = 50;
 /** Longer than a test may take: nothing is given up because the machine is slow. */
@@ -44,24 +42,36 @@ export type Deaths = { first: number; every: number };
 type Moment = "before" | "after";
 type Purchase = { app: WalletApp; headers: Record<string, string>; payer: `0x${string}` };
 
+/** What is scheduled to run at once is the platform's, and outlives the process. */
+const PAUSE_MS = 50;
+/** Turns of the event loop in which what the dead had begun in the database comes to its end. */
+const LAST_TURNS = 50;
+
 /** From the n-th outside call on, nothing answers and no pause ends: the process is gone. */
-function dieAt(n: number, moment: Moment): { calls: () => number; revive: () => void } {
-  const inner = globalThis.fetch;
+function dieAt(n: number, moment: Moment): { calls: () => number; revive: () => Promise<void> } {
+  const { fetch: inner, setTimeout: pause } = globalThis;
+  const never = () => new Promise<Response>(() => undefined);
+  const underWay = new Set<Promise<Response>>();
   let calls = 0;
-  const die = () =>
-    vi.stubGlobal("setTimeout", (work: () => void, ms = 0) =>
-      // What is scheduled to run at once is the platform's, and outlives the process.
-      startTimer(ms < 50 ? work : () => undefined, ms),
-    );
+  const isDead = () => calls >= n;
+  vi.stubGlobal("setTimeout", (work: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+    pause(() => {
+      if (ms < PAUSE_MS || !isDead()) work(...args);
+    }, ms),
+  );
   vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
     calls++;
-    if (calls === n && moment === "after") await inner(input, init);
-    if (calls >= n) die();
-    return calls >= n ? new Promise<Response>(() => undefined) : inner(input, init);
+    if (calls > n || (calls === n && moment === "before")) return never();
+    const answer = inner(input, init);
+    underWay.add(answer);
+    const response = await answer;
+    return isDead() ? never() : response;
   });
-  const revive = () => {
+  const revive = async () => {
+    await Promise.allSettled(underWay);
+    for (let turn = 0; turn < LAST_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
     vi.stubGlobal("fetch", inner);
-    vi.stubGlobal("setTimeout", startTimer);
+    vi.stubGlobal("setTimeout", pause);
   };
   return { calls: () => calls, revive };
 }
@@ -138,9 +148,7 @@ async function rehearse(
       buy(app, headers, order).then(finish, finish);
       while (death.calls() < n && !answered) await sleep(5);
       const reached = death.calls() >= n;
-      // The last call's effect, where it is to have one; and whatever pauses pauses for ever.
-      if (reached) await sleep(LAST_PAUSE_MS);
-      death.revive();
+      await death.revive();
       if (!reached) {
         closeApp();
         break;

@@ -40,7 +40,7 @@ export function stranger(): PrivateKeyAccount {
 export async function transfer(
   chain: Chain,
   from: PrivateKeyAccount,
-  { to = PLATFORM, value = ONE, token = TOKENS.USDC, suffix = "0x" as Hex }: Partial<Transfer> = {},
+  { to = PLATFORM, value = ONE, token = TOKENS.USDC, suffix = "0x" }: Partial<Transfer> = {},
 ): Promise<Hex> {
   const call = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, value] });
   const receipt = await send(chain, from, { to: token, data: concatHex([call, suffix]) });

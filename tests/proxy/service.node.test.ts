@@ -9,7 +9,9 @@ import {
   connect,
   fakeService,
   hang,
+  HASTENED,
   json,
+  PATIENT,
   textOf,
   type Answer,
   type Built,
@@ -47,6 +49,8 @@ const sent = {
 };
 const order = { userId: "u", token: "USDC", toAddress: sent.toAddress, amount: "25000000" };
 const keysSent = () => service.received.map(({ headers }) => headers["idempotency-key"]);
+/** Ends what hangs. */
+const FOREVER = 300_000;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe("a call", () => {
@@ -92,29 +96,36 @@ describe("a call", () => {
     service.answers(hang);
     const controller = new AbortController();
     const name = "run_research";
-    const call = proxy.client.callTool({ name, arguments: {} }, undefined, { signal: controller.signal });
+    // The tool's own deadline, which would end it as well, never comes.
+    const hasty = await connect(built.file, service.url, HASTENED);
+    const call = hasty.client.callTool({ name, arguments: {} }, undefined, { signal: controller.signal });
     call.catch(() => {});
-    await vi.waitFor(() => expect(service.received).toHaveLength(1), 30_000);
+    await vi.waitFor(() => expect(service.received).toHaveLength(1), FOREVER);
     controller.abort("The person has changed their mind");
     await expect(call).rejects.toThrow("changed their mind");
-    // Well before the tool's own deadline, which would end it as well.
-    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), 15_000);
+    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), FOREVER);
     expect(service.received).toHaveLength(1);
+    await hasty.client.close();
   });
 
   test("tells of its progress while the service thinks, to who asks for it", async () => {
+    let answer = (): void => undefined;
     service.answers((response, request) => {
-      setTimeout(() => json(200, { answer: "At last", agentId: "a", model: "m" })(response, request), 5_000);
+      answer = () => json(200, { answer: "At last", agentId: "a", model: "m" })(response, request);
     });
+    const hasty = await connect(built.file, service.url, HASTENED);
     const told: ProgressNotification["params"][] = [];
-    const onprogress = (one: { progress: number; message?: string | undefined }) =>
+    const onprogress = (one: { progress: number; message?: string | undefined }) => {
       told.push({
         progressToken: "",
         progress: one.progress,
         ...(one.message ? { message: one.message } : {}),
       });
+      if (told.length >= 3) answer();
+    };
     const params = { name: "ask_noel", arguments: { question: "Hm?" } };
-    const result = await proxy.client.callTool(params, undefined, { onprogress, timeout: 60_000 });
+    const result = await hasty.client.callTool(params, undefined, { onprogress, ...PATIENT });
+    await hasty.client.close();
     expect(result.content).toEqual([{ type: "text", text: "At last" }]);
     const seconds = told.map(({ progress }) => progress);
     expect(seconds.length).toBeGreaterThanOrEqual(3);
@@ -233,10 +244,20 @@ describe("a failure", () => {
       timeoutMs: 1_000,
       signal: new AbortController().signal,
     };
-    const error: unknown = await callService(call).catch((reason: unknown) => reason);
+    const deadlines: (() => void)[] = [];
+    const { setTimeout: start } = globalThis;
+    vi.stubGlobal("setTimeout", (work: () => void, ms: number) => {
+      if (ms === call.timeoutMs) deadlines.push(work);
+      return start(ms === call.timeoutMs ? () => undefined : work, ms);
+    });
+    const called = callService(call).catch((reason: unknown) => reason);
+    await vi.waitFor(() => expect(service.received).toHaveLength(1), FOREVER);
+    vi.unstubAllGlobals();
+    for (const passes of deadlines) passes();
+    const error: unknown = await called;
     expect(error).toBeInstanceOf(ServiceError);
     expect(error).toMatchObject({ message: "The service did not answer within 1 seconds.", inDoubt: true });
-    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), 30_000);
+    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), FOREVER);
     expect(service.received).toHaveLength(1);
   });
 

@@ -1,32 +1,60 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startStack, type Stack } from "../../scripts/stack/stack";
-import { buildProxy, connect, textOf, type Built, type Connection } from "./support";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { closeApp, createApp } from "../support/app";
+import {
+  buildProxy,
+  connect,
+  fakeService,
+  textOf,
+  type Answer,
+  type Built,
+  type Connection,
+  type FakeService,
+} from "./support";
 
-/** A whole research shift as a person in a chat sees it, on a stack whose clock runs fast. */
+/** A whole research shift as a person in a chat sees it, in simulated time. */
 
-let stack: Stack;
+const MINUTE = 60_000;
+
+let service: FakeService;
 let built: Built;
 let proxy: Connection;
 
 beforeAll(async () => {
+  service = await fakeService();
   built = await buildProxy();
-  stack = await startStack({ envFile: "/dev/null", speed: 1_000 });
-  proxy = await connect(built.file, stack.siteUrl);
-}, 240_000);
-
+  proxy = await connect(built.file, service.url);
+});
+afterEach(closeApp);
 afterAll(async () => {
   await proxy.client.close();
-  await stack.stop();
+  await service.stop();
   await built.remove();
-}, 60_000);
+});
 
 test("a shift's final report can be read when its 8 hours are over", async () => {
+  const app = createApp();
+  const fromApp: Answer = (response, { method, path, body, headers }) => {
+    const key = headers["idempotency-key"];
+    const init = {
+      ...(method === "GET" ? {} : { body }),
+      headers: typeof key === "string" ? { "Idempotency-Key": key } : {},
+    };
+    void app.call(method, path, init).then(({ status, headers: sent, text }) => {
+      response.writeHead(status, { "content-type": sent.get("content-type") ?? "" }).end(text);
+    });
+  };
+  service.answers(fromApp);
   const userId = crypto.randomUUID();
   await proxy.call("start_research", { userId, token: "SOL" });
   const status = async () => textOf(await proxy.call("get_research_status", { userId }));
-  await expect.poll(status, { timeout: 200_000, interval: 500 }).toMatch(/^- .*UTC, final, /m);
-  expect(await status()).toMatch(/^No research shift is active\.\nLatest reports:\n- /);
+  // A report takes some minutes to write.
+  await app.pass(150 * MINUTE + 10 * MINUTE);
+  const after = await status();
+  expect(after).toMatch(/UTC, interim, /);
+  expect(after).not.toMatch(/UTC, final, /);
+  await app.pass(330 * MINUTE);
+  expect(await status()).toMatch(/^No research shift is active\.\nLatest reports:\n- .*UTC, final, /);
 
   const report = await proxy.call("get_research_report", { token: "sol" });
   expect(textOf(report)).toMatch(/^Final report on SOL, .*UTC\n[🟢🔴🟡] .*\nOutlook: [🟢🔴🟡] \w+\n\n- /u);
-}, 240_000);
+});

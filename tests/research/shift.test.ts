@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { closeApp, createApp, START } from "../support/app";
 
@@ -263,6 +264,20 @@ describe("starting", () => {
     await app.settle();
     expect(await app.rows("shifts")).toHaveLength(4);
     expect(app.cards()).toHaveLength(4);
+  });
+
+  test("collect no sooner than 30 minutes after the last time, and no later where the check comes a moment early", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: ALICE });
+    // A check that comes a quarter of a minute too early, each time.
+    for (let half = 0; half < 3; half++) {
+      await app.advance(29 * MINUTE + 45_000);
+      await app.t.mutation(internal.research.shifts.collectDue, {});
+      await app.advance(15_000);
+    }
+    const points = await app.rows("dataPoints");
+    const gaps = points.slice(1).map(({ claimedAt }, i) => claimedAt - (points[i]?.claimedAt ?? 0));
+    expect(gaps).toEqual([30 * MINUTE, 30 * MINUTE, 30 * MINUTE]);
   });
 
   test("an eleventh is 429 until one stops", async () => {

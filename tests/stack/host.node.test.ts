@@ -4,6 +4,9 @@ import { fileURLToPath } from "node:url";
 import { ConvexHttpClient } from "convex/browser";
 import { makeFunctionReference } from "convex/server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { createHost } from "../../scripts/stack/host";
+import { createClient } from "../../scripts/stack/host/client";
+import { loadParts } from "../../scripts/stack/modules";
 import { measure } from "../../scripts/stack/host/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { directory, startModules, temporaryDirectory } from "./processes";
@@ -62,6 +65,20 @@ describe("one running stack", () => {
       siteUrl: stack.siteUrl,
     });
     expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  });
+
+  test.each([
+    ["the connection's other end without a header", {}, "127.0.0.1"],
+    [
+      "the header's first entry, as the backend takes it",
+      { "x-forwarded-for": " 192.0.2.1 , 192.0.2.2" },
+      "192.0.2.1",
+    ],
+    ["whatever that says", { "x-forwarded-for": "somebody" }, "somebody"],
+    ["the connection's where the header is no plain text", { "x-forwarded-for": "\u00e9" }, "127.0.0.1"],
+  ])("the caller's address is %s", async (_what, headers, ip) => {
+    const response = await fetch(`${stack.siteUrl}/echo`, { headers });
+    expect(await response.json()).toMatchObject({ ip });
   });
 
   test("HEAD runs the GET action and answers without a body", async () => {
@@ -152,6 +169,28 @@ describe("one running stack", () => {
   test("a second stack in the same process is refused", async () => {
     await expect(startStack(quiet)).rejects.toThrow("one stack at a time");
   });
+});
+
+test("mutations that overlap on a row run again; who loses each time is told, and has changed nothing", async () => {
+  const host = createHost({ parts: await loadParts(directory), contention: { durationMs: () => 200 } });
+  const t = createClient(host);
+  const id = await t.run((ctx) => ctx.db.insert("notes", { text: "0", by: "count" }));
+  const countOn = () =>
+    t.run(async ({ db }) =>
+      db.patch("notes", id, { text: String(Number((await db.get("notes", id))?.text) + 1) }),
+    );
+  const textOf = () => t.run(async ({ db }) => Number((await db.get("notes", id))?.text));
+  await Promise.all([countOn(), countOn()]);
+  expect(await textOf()).toBe(2);
+
+  const crowd = await Promise.allSettled(Array.from({ length: 40 }, countOn));
+  const lost = crowd.flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : []));
+  expect(await textOf()).toBe(2 + crowd.length - lost.length);
+  expect(lost.length).toBeGreaterThan(0);
+  expect(new Set(lost).size).toBe(1);
+  expect(lost[0]).toContain("OptimisticConcurrencyControlFailure");
+  const { failures, retries, by } = host.core.conflicts;
+  expect([failures, by]).toEqual([lost.length, new Map([["notes", retries]])]);
 });
 
 test("an accelerated stack's time flies for the application and for nobody else", async () => {

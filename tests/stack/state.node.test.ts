@@ -4,9 +4,12 @@ import { describe, expect, test } from "vitest";
 import { freshKeys, KeysError, keptKeys } from "../../scripts/stack/keys";
 import { StateError } from "../../scripts/stack/persistence";
 import { openStateDirectory } from "../../scripts/stack/stateDirectory";
-import { startMain, temporaryDirectory } from "./processes";
+import { freePorts, scripts, startMain, startScript, temporaryDirectory } from "./processes";
 
 /** What a start says about settings and kept state that cannot be used. */
+
+/** Bundled, it gets as far as it takes to see that it cannot start. */
+const main = path.join(scripts, "main.ts");
 
 const simulated = ["LLM gateway", "chain"] as const;
 
@@ -21,8 +24,11 @@ describe("settings", () => {
     const directory = await temporaryDirectory();
     const LOCAL_ENV_FILE = path.join(directory, ".env.local");
     await writeFile(LOCAL_ENV_FILE, "WALLET_ENCRYPTION_KEY=tooshort\n\nCONFIRMATIONS=many\n");
-    const { code, stderr } = await startMain(["--ephemeral"], { LOCAL_ENV_FILE, SWAP_API_URL: "nowhere" })
-      .ended;
+    const { code, stderr } = await startScript(main, ["--ephemeral"], {
+      ...freePorts,
+      LOCAL_ENV_FILE,
+      SWAP_API_URL: "nowhere",
+    }).ended;
     expect(code).toBe(1);
     expect(stderr.split("\n")).toEqual([
       `${LOCAL_ENV_FILE}, line 1: WALLET_ENCRYPTION_KEY must be 64 hex digits or base64 of 32 bytes`,
@@ -77,7 +83,7 @@ describe("kept keys", () => {
       path.join(LOCAL_STATE_DIR, "keys.json"),
       JSON.stringify({ ...(await freshKeys()), issuerKey: 7 }),
     );
-    const { code, stderr } = await startMain([], { LOCAL_STATE_DIR }).ended;
+    const { code, stderr } = await startScript(main, [], { ...freePorts, LOCAL_STATE_DIR }).ended;
     expect(code).toBe(1);
     expect(stderr).toMatch(/^\S+keys\.json is damaged \(issuerKey\)\. .*\n$/);
   });
@@ -88,7 +94,7 @@ describe("the state directory", () => {
     const directory = await temporaryDirectory();
     await writeFile(path.join(directory, "file"), "");
     const LOCAL_STATE_DIR = path.join(directory, "file", "state");
-    const { code, stderr } = await startMain([], { LOCAL_STATE_DIR }).ended;
+    const { code, stderr } = await startScript(main, [], { ...freePorts, LOCAL_STATE_DIR }).ended;
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^The state directory \S+ cannot be written \(ENOTDIR\): set LOCAL_STATE_DIR .*--ephemeral\.\n$/,

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
@@ -7,6 +7,7 @@ import { closeApp } from "../support/world";
 import { until } from "../chain/support";
 import {
   createWalletApp,
+  deadlineByHand,
   freshAddress,
   startTestChain,
   unreachDeadlines,
@@ -53,11 +54,24 @@ describe("a chain that fails", () => {
 
   test("by not mining answers with the hash as submitted; the follow-up settles it", async () => {
     const app = createWalletApp(chain);
-    deadlines.receipt = 300;
+    const giveUp = deadlineByHand("receipt");
     await app.fundedWallet("alice", { ETH: ETHER });
     await chain.miner.pause();
+    const warnings: string[] = [];
+    const warned = ({ name }: Error) => void warnings.push(name);
+    process.on("warning", warned);
+    onTestFinished(() => void process.off("warning", warned));
+    let looks = 0;
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
+      if (typeof init?.body === "string" && init.body.includes("eth_getTransactionReceipt")) looks += 1;
+      // More looks than listeners that one signal may have without a warning.
+      if (looks === 15) giveUp();
+      return inner(input, init);
+    });
     const sent = await send(app, {});
     expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
+    expect(warnings).toEqual([]);
     chain.miner.resume();
     await waitUntilMined(String(sent.body.txHash));
     await followUp(app);

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import { closeApp, createApp, type App } from "../support/app";
+import type { CallInit } from "../support/world";
 import { browserOf, postedStatus } from "./support";
 
 afterEach(closeApp);
@@ -63,6 +64,30 @@ describe("every public function", () => {
         { code: "unauthorized" },
       ]);
     }
+  });
+});
+
+describe("the limits of a signed-in user", () => {
+  test("are used up by nobody who only names that user", async () => {
+    const app = createApp();
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const set = (init: CallInit) => app.post("/user/messenger", { userId, messengerChatId: "1" }, init);
+    const strangers: number[] = [];
+    for (let i = 0; i < 70; i++) strangers.push((await set({ ip: `10.0.1.${i}` })).status);
+    for (let i = 0; i < 70; i++) strangers.push((await set({ ip: `10.0.2.${i}`, as: "mallory" })).status);
+    expect(strangers).not.toContain(200);
+    expect((await set({ ip: "10.0.3.1", as: "alice" })).status).toBe(200);
+  });
+
+  test("are still theirs, whatever the address", async () => {
+    const app = createApp();
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const statuses: number[] = [];
+    for (let i = 0; i < 70; i++) {
+      const init = { ip: `10.0.1.${i}`, as: "alice" };
+      statuses.push((await app.post("/user/messenger", { userId, messengerChatId: "1" }, init)).status);
+    }
+    expect([statuses[0], statuses.at(-1)]).toEqual([200, 429]);
   });
 });
 

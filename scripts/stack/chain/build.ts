@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { format } from "prettier";
+import { format } from "oxfmt";
 import * as z from "zod";
 import {
   ownCompilation,
@@ -62,8 +62,8 @@ async function buildAll(directory: string, sources?: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   for (const [name, { abi, evm }] of contracts) {
     const artifact = JSON.stringify({ abi, init: `0x${evm.bytecode.object}` });
-    const text = await format(artifact, { parser: "json", printWidth: 110 });
-    await writeFile(path.join(directory, `${name}.json`), text);
+    const { code } = await format(`${name}.json`, artifact, { printWidth: 110 });
+    await writeFile(path.join(directory, `${name}.json`), code);
   }
   if (sources !== undefined) return;
   const fingerprint = `${JSON.stringify(await fingerprintOf(directory), null, 2)}\n`;

@@ -40,7 +40,6 @@ export type CoreOptions = {
 export type Contention = {
   /** How long a mutation takes from its first reading to its commit, in ms of the host's clock. */
   durationMs: () => number;
-  sleep: (ms: number) => Promise<void>;
 };
 
 /** How often a mutation is run again for conflicts before its caller is told. */
@@ -68,6 +67,8 @@ export class Core {
   readonly #parts = new Map<string, { database: Database; modules: ModuleSet; checks: Map<string, Check> }>();
   readonly #transactions = new Lock();
   readonly #permits: Permits;
+  /** Seeded, as all that a run of transactions depends on. */
+  readonly #chance: () => number;
   readonly works = new Set<Work>();
   /** Whether it was stopped: what still runs reaches neither the outside nor another function. */
   isHalted = false;
@@ -84,6 +85,7 @@ export class Core {
 
   constructor(readonly options: CoreOptions) {
     const { actions, scheduled } = CLASSES[options.platformClass];
+    this.#chance = seededRandom(options.seed);
     this.scheduler = new Scheduler(this, scheduled);
     this.#permits = new Permits(
       actions,
@@ -233,7 +235,7 @@ export class Core {
     this.conflicts.mutations += 1;
     for (let retries = 0; ; retries++) {
       let before = this.#sequence;
-      if (contention !== null) await contention.sleep(contention.durationMs());
+      if (contention !== null) await this.#sleep(contention.durationMs(), run);
       const release = await this.#transactions.acquire();
       try {
         for (;;) {
@@ -261,8 +263,19 @@ export class Core {
             "was being run and on every subsequent retry.",
         );
       }
-      await contention?.sleep(Math.min(2_000, BACKOFF_MS * 2 ** retries) * (0.5 + Math.random() / 2));
+      await this.#sleep(Math.min(2_000, BACKOFF_MS * 2 ** retries) * (0.5 + this.#chance() / 2), run);
     }
+  }
+
+  /** The work waits for time to pass. */
+  #sleep(ms: number, run: Run | undefined): Promise<void> {
+    const { promise, resolve } = deferred<void>();
+    const timer = outer.setTimeout(() => {
+      run?.work.timers.delete(timer);
+      resolve();
+    }, ms);
+    run?.work.timers.add(timer);
+    return promise;
   }
 
   /** Writes at once, outside any function. */

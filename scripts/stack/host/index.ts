@@ -68,6 +68,7 @@ export function createHost(options: HostOptions): Host {
         return core.transact(
           (transaction) => invoke(core.execution(path, "mutation", run, transaction), handler, {}),
           resultOf,
+          run,
         );
       }),
     fetch: (path, init, caller = {}) =>

@@ -105,6 +105,7 @@ function present(fields: Fields): Record<string, Value> {
 
 function nesting(value: Value | undefined): number {
   if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return 0;
+  if (value instanceof CommitTsPlaceholder) return 0;
   let deepest = 0;
   for (const one of innerOf(value)) deepest = Math.max(deepest, nesting(one));
   return deepest + 1;
@@ -112,9 +113,8 @@ function nesting(value: Value | undefined): number {
 
 /** Convex's JSON text of a value, and back. */
 export const toJson = (value: Value): string => JSON.stringify(convexToJson(value));
-export function fromJson(json: unknown): Value {
-  return jsonToConvex(z.custom<Parameters<typeof jsonToConvex>[0]>().parse(json));
-}
+export const fromJson = (json: unknown): Value => jsonToConvex(jsonShape.parse(json));
+const jsonShape = z.custom<Parameters<typeof jsonToConvex>[0]>();
 
 /** The field at a path such as `state.kind`. */
 export function fieldAt(document: Fields, path: string): Value | undefined {
@@ -173,7 +173,6 @@ export function isPending(value: Value | undefined): boolean {
   return innerOf(value).some(isPending);
 }
 
-function innerOf(value: object): readonly (Value | undefined)[] {
-  const inner: unknown[] = Array.isArray(value) ? value : Object.values(value);
-  return z.array(anyValue.optional()).parse(inner);
+function innerOf(value: Value[] | Record<string, Value | undefined>): readonly (Value | undefined)[] {
+  return Array.isArray(value) ? value : Object.values(value);
 }

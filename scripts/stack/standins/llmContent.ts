@@ -92,8 +92,8 @@ function marketSnapshot(prompted: Prompted, { market, at }: Scene): unknown {
 
 function tokenAnswer(prompt: string, { market, at }: Scene): unknown {
   const question = prompt.slice(prompt.indexOf("Question:") + "Question:".length);
-  const token = mentioned(question, market.coins(at));
-  if (token === null) {
+  const [token, ...others] = mentioned(question, market.coins(at));
+  if (token === undefined) {
     return {
       token: null,
       answer: "The question names no token that trades on the simulated market. Name one by its symbol.",
@@ -106,15 +106,19 @@ function tokenAnswer(prompt: string, { market, at }: Scene): unknown {
     answer:
       `${token.name} (${token.symbol}) trades at ${usd(token.price)}, ${percent(token.change24h)} over 24 hours. ` +
       `Its market capitalisation is ${bigUsd(token.marketCap)} with ${bigUsd(token.volume24h)} traded in a day. ` +
-      `That is ${against} the ${outlook} market average of ${percent(averageChange)}.`,
+      `That is ${against} the ${outlook} market average of ${percent(averageChange)}.` +
+      (others.length === 0
+        ? ""
+        : ` The figures are ${token.name}'s alone; of the others you name, ` +
+          `${others.map(({ name, symbol, price }) => `${name} (${symbol}) trades at ${usd(price)}`).join(", ")}.`),
   };
 }
 
 /** Symbols that are everyday words or parts of speech: they count only in capitals or behind a dollar sign. */
 const EVERYDAY = new Set(["NEAR", "LINK", "DOT", "TON", "APT", "OP", "UNI", "SUI", "RENDER", "HYPE", "ICP"]);
 
-/** The first coin a text names, by symbol or name. */
-function mentioned(text: string, coins: readonly Coin[]): Coin | null {
+/** The coins a text names, by symbol or name, in its order. */
+function mentioned(text: string, coins: readonly Coin[]): Coin[] {
   const places = coins.map((coin) => {
     const symbols = EVERYDAY.has(coin.symbol)
       ? [coin.symbol, `\\$${coin.symbol.toLowerCase()}`]
@@ -126,9 +130,14 @@ function mentioned(text: string, coins: readonly Coin[]): Coin | null {
     );
     return { coin, place: found?.index ?? Infinity, length: found?.[0].length ?? 0 };
   });
-  // At one place the longer name wins: "Bitcoin Cash" is not Bitcoin.
-  const first = places.sort((a, b) => a.place - b.place || b.length - a.length)[0];
-  return first === undefined || first.place === Infinity ? null : first.coin;
+  return (
+    places
+      .filter(({ place }) => place !== Infinity)
+      .sort((a, b) => a.place - b.place || b.length - a.length)
+      // At one place the longer name wins: "Bitcoin Cash" is not Bitcoin.
+      .filter(({ place }, index, all) => place !== all[index - 1]?.place)
+      .map(({ coin }) => coin)
+  );
 }
 
 function escaped(text: string): string {
@@ -147,7 +156,7 @@ function chatAnswer({ messages }: Prompted, { seed, market, at }: Scene): string
   const priced = ({ name, price, change24h }: Coin) =>
     `${name} at ${usd(price)} (${percent(change24h)} in 24 hours)`;
   const [bitcoin, ethereum] = [market.coin("BTC", at), market.coin("ETH", at)];
-  const about = mentioned(asked, market.coins(at));
+  const about = mentioned(asked, market.coins(at))[0] ?? null;
   const aside =
     about === null || about.symbol === "BTC" || about.symbol === "ETH" ? "" : ` I also see ${priced(about)}.`;
   return (

@@ -1,0 +1,54 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { deferred } from "../../scripts/stack/host/locks";
+import type { Chain } from "../../scripts/stack/chain";
+import { closeApp } from "../support/world";
+import { createWalletApp, freshAddress, startTestChain } from "../support/walletApp";
+
+/** The smallest class runs 64 actions at once, HTTP handlers among them; whoever waits 10 s for a place is refused. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const PLACES = 64;
+
+test("64 slow requests at once take no more than a place each, and leave /health and a send unharmed", async () => {
+  const app = createWalletApp(chain);
+  await app.fundedWallet("alice-with-a-long-and-random-id", { ETH: 10n ** 18n });
+  // Otherwise each of them would wait for the market, for which there is no place left.
+  await app.get("/mcp/market");
+  const inner = globalThis.fetch;
+  const open = deferred<void>();
+  const all = deferred<void>();
+  let asking = 0;
+  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+    const isChat = new Request(input, init).url.endsWith("/chat/completions");
+    if (isChat && typeof init?.body === "string" && init.body.includes("How slow is this?")) {
+      asking += 1;
+      if (asking === PLACES) all.resolve();
+      await open.promise;
+    }
+    return inner(input, init);
+  });
+  const chats = Array.from({ length: PLACES }, (_, i) =>
+    app.post("/mcp/chat", { question: "How slow is this?" }, { ip: `10.0.0.${i}` }),
+  );
+  // With a second place for an action of its own, none of them would get as far.
+  await all.promise;
+  const others = [
+    app.get("/health"),
+    app.post("/mcp/defi/send", {
+      userId: "alice-with-a-long-and-random-id",
+      toAddress: freshAddress(),
+      token: "ETH",
+      amount: "1",
+    }),
+  ];
+  open.resolve();
+  const answers = await Promise.all([...others, ...chats]);
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(answers[1]?.body).toMatchObject({ success: true, status: "confirmed" });
+});
