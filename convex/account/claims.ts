@@ -69,7 +69,7 @@ export const claim = internalMutation({
 });
 
 /** Whether anything hangs on the `userId` that a claim would leave behind. */
-async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
+export async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (
     (await standingOf(ctx, userId)).transactions > 0 ||
     (await walletOf(ctx, userId, "basic")) !== null ||

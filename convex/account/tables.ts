@@ -11,4 +11,17 @@ export const accountTables = {
     /** Absent while it goes on. */
     finishedAt: v.optional(v.number()),
   }).index("by_userId", ["userId", "requestedAt"]),
+
+  /** Changes of lost logins, by an operator's word. Written by `account/recovery`. Kept: they say why an account is whose. */
+  rebinds: defineTable({
+    userId: v.string(),
+    /** The identity provider's issuer and subject, of the lost login and of the new one. */
+    from: v.string(),
+    to: v.string(),
+    reason: v.string(),
+    openedAt: v.number(),
+    dueAt: v.number(),
+    state: v.union(v.literal("open"), v.literal("done"), v.literal("refused"), v.literal("withdrawn")),
+    endedAt: v.optional(v.number()),
+  }).index("by_userId_and_state", ["userId", "state"]),
 };

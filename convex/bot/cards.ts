@@ -2,7 +2,7 @@ import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { groupedDigits } from "../lib/text";
 import { MINUTE } from "../lib/time";
-import type { Paragraph } from "../messenger/format";
+import { symbolText, type Paragraph } from "../messenger/format";
 import { dollars } from "../prices/alertRows";
 import type { Alert } from "../prices/tables";
 import type { Collection } from "../research/model";
@@ -22,8 +22,8 @@ export const HOW_TO_LINK =
 
 /** For an account that somebody has linked over the open interface. */
 export const UNCONFIRMED =
-  "Your account was linked to a user of the web application outside this chat. If that was you, send /confirm to use " +
-  "it here; if it was not, send /unlink to drop it.";
+  "Your account was linked to a user of the web application outside this chat. If that was you, send /confirm CODE with " +
+  "the code that you created there; if it was not, send /unlink to drop it. Confirm no code that somebody else gave you.";
 
 type Described = { name: string; argument?: string; summary: string };
 
@@ -46,11 +46,22 @@ export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
   return [[{ bold: "💼 Your wallet on Base" }], [wallet.address]];
 }
 
-/** What was linked, after a code. */
-export function linkedCard(walletAddress: string): Paragraph[] {
+/**
+ * What was linked, after a code.
+ * @param linked.account What the web application calls its user where a code is made.
+ * @param linked.walletAddress `null` for a user without a wallet.
+ */
+export function linkedCard({
+  account,
+  walletAddress,
+}: {
+  account: string;
+  walletAddress: string | null;
+}): Paragraph[] {
+  const wallet = walletAddress === null ? "" : `Its wallet on Base is ${walletAddress}. `;
   return [
-    [{ bold: "✅ Linked" }],
-    [`Your wallet on Base is ${walletAddress}. Reports and alerts come to this chat from now on.`],
+    [{ bold: "✅ Linked" }, `\nThis account is linked to ${account} in the web application.`],
+    [`${wallet}Reports and alerts come to this chat from now on.`],
     ["If you did not make this code yourself, send /unlink: it belongs to somebody else."],
     ["Unlink at any time, here with /unlink or in the web application's profile."],
   ];
@@ -122,7 +133,7 @@ export function statusCard(
   const [shift, ...others] = active;
   const recent = reports.map(
     ({ type, jobToken, result }) =>
-      `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : jobToken}: ${result.shortSummary}`,
+      `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : symbolText(jobToken)}: ${result.shortSummary}`,
   );
   return [
     shift === undefined ? ["No research shift is running."] : shiftParagraph(shift, now),
@@ -131,7 +142,7 @@ export function statusCard(
       ? []
       : [
           [
-            `And ${others.length} more: ${others.map(({ token }) => token ?? "Market").join(", ")}. /stop ends all.`,
+            `And ${others.length} more: ${others.map(({ token }) => symbolText(token ?? "Market")).join(", ")}. /stop ends all.`,
           ],
         ]),
     ...(recent.length === 0 ? [] : [[{ bold: "Latest reports" }, ...recent]]),
@@ -149,7 +160,7 @@ function shiftParagraph(shift: Doc<"shifts">, now: number): Paragraph {
   const elapsed = Math.floor((now - shift.startedAt) / MINUTE);
   const remaining = Math.max(0, Math.ceil((shift.stopsAt - now) / MINUTE));
   return [
-    { bold: `🔬 Research shift · ${shift.token ?? "Market"}` },
+    { bold: `🔬 Research shift · ${symbolText(shift.token ?? "Market")}` },
     `\nRunning for ${hours(elapsed)}, ${hours(remaining)} to go`,
     `\nInterim reports: ${shift.interimReportsCount} of 2`,
   ];

@@ -4,7 +4,7 @@ import { failureOf } from "../lib/errors";
 import { optionalToken } from "../lib/input";
 import { HOUR } from "../lib/time";
 import { codeHash } from "../messenger/codes";
-import type { Paragraph } from "../messenger/format";
+import { symbolText, type Paragraph } from "../messenger/format";
 import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
 import { alertsOf, cancelAlert } from "../prices/alertRows";
 import type { Alert } from "../prices/tables";
@@ -17,7 +17,17 @@ import { walletOf } from "../wallets/model";
 import { alertCard } from "../whales/cards";
 import { hours } from "../whales/inputs";
 import { alertsSince, hasLooked } from "../whales/model";
-import { alertLine, alertsCard, helpCard, linkedCard, notice, statusCard, walletCard } from "./cards";
+import { pseudonymOf } from "../users/model";
+import {
+  alertLine,
+  alertsCard,
+  helpCard,
+  linkedCard,
+  notice,
+  statusCard,
+  UNCONFIRMED,
+  walletCard,
+} from "./cards";
 import { unconfirmedLinkOf } from "./model";
 import { parseAlert } from "./parsing";
 import type { Sender, Work } from "./tables";
@@ -84,16 +94,11 @@ export const commands: readonly Command[] = [
   },
   {
     name: "confirm",
+    argument: "CODE",
     summary: "Use a link of this account that was made outside this chat",
     binds: true,
     access: "alone",
-    run: async (ctx, { sender }) => {
-      const link = await unconfirmedLinkOf(ctx, sender);
-      if (link === null) return { answer: notice("There is nothing to confirm.") };
-      await confirmLink(ctx, link, Date.now());
-      const wallet = await walletOf(ctx, link.userId, "custody");
-      return { answer: wallet === null ? notice("Confirmed.") : linkedCard(wallet.address) };
-    },
+    run: (ctx, request) => confirm(ctx, request),
   },
   {
     name: "unlink",
@@ -129,7 +134,7 @@ export const commands: readonly Command[] = [
     run: (_ctx, { argument }) => {
       const token = optionalToken.safeParse(argument.replace(/^\$/, ""));
       if (!token.success) return { answer: notice("Name one token by its symbol, such as /research BTC.") };
-      const subject = token.data ?? "the whole market";
+      const subject = symbolText(token.data ?? "the whole market");
       return {
         answer: notice(`Researching ${subject}: this takes up to a minute…`),
         later: { kind: "research", focus: token.data ?? "" },
@@ -261,6 +266,18 @@ export function help(introduction?: string): Paragraph[] {
 /** The active ones, oldest first, so that a new one leaves the others' numbers as they are. */
 function numbered(alerts: readonly Alert[]): Alert[] {
   return alerts.filter(({ state }) => state === "active").toReversed();
+}
+
+/** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
+async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {
+  const link = await unconfirmedLinkOf(ctx, sender);
+  if (link === null) return { answer: notice("There is nothing to confirm.") };
+  if (argument === "" || link.codeHash !== codeHash(argument)) return { answer: notice(UNCONFIRMED) };
+  await confirmLink(ctx, link, Date.now());
+  const wallet = await walletOf(ctx, link.userId, "custody");
+  return {
+    answer: linkedCard({ account: pseudonymOf(link.userId), walletAddress: wallet?.address ?? null }),
+  };
 }
 
 function connect({ userId, argument }: Request): Outcome {

@@ -8,7 +8,7 @@ import { ensureWallet } from "../wallets/wallets";
  * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
  * guess, of the account's, of the network address's and of everybody's; those in the bot are counted apart, so that
  * nobody outside can use them up.
- * @returns The address of the user's custody wallet, which is created when there is none.
+ * @returns The user, and the address of their custody wallet, which is created when there is none.
  * @throws AppError `not_found` when the code is unknown, expired or used; `conflict` when the account is linked already
  * (to whomever) or the user has another account linked; `rate_limited`, `not_configured`.
  */
@@ -16,7 +16,7 @@ export async function connectAccount(
   ctx: ActionCtx,
   { codeHash, messengerId, messengerUsername, by }: Account,
   address: string | null,
-): Promise<{ walletAddress: string }> {
+): Promise<{ userId: string; walletAddress: string }> {
   const guesser = by === "account" ? "messenger" : "messenger over HTTP";
   await charge(ctx, "link", { userId: `${guesser}:${messengerId}`, address });
   await chargeOverall(ctx, by === "account" ? "botLink" : "link");
@@ -28,5 +28,5 @@ export async function connectAccount(
     ...account,
     ...(messengerUsername === undefined ? {} : { messengerUsername }),
   });
-  return { walletAddress: wallet.address };
+  return { userId, walletAddress: wallet.address };
 }

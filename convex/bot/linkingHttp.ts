@@ -27,11 +27,12 @@ const connect: MountedEndpoint = endpoint({
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   description:
-    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none. Anybody can call this with any account's id: the service's own bot shows the account nothing of the user's until the account has confirmed the link to the bot itself.",
+    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none. Anybody can call this with any account's id: the account is shown and sent nothing of the user's, and a newer code replaces the link, until the account has confirmed it to the service's own bot: `/confirm` with the same code.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: {
     not_found: "The code is unknown, expired or used.",
-    conflict: "The messenger account is linked already, or the user of the code has linked another one.",
+    conflict:
+      "The messenger account is linked and confirmed already, or the user of the code has confirmed another one.",
     rate_limited: "Too many codes were tried, from here or by everybody together.",
   },
   example: {
@@ -60,7 +61,8 @@ const wallet: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/messenger/wallet",
   summary: "The user and custody wallet that a messenger account is linked to.",
-  description: "An account that is not linked has `linked: false`, and null for the other two.",
+  description:
+    "An account that is not linked, or has not confirmed its link to the service's own bot, has `linked: false`, and null for the other two.",
   needs: [],
   // Accounts' ids can be counted through: a guess costs something.
   limit: "settings",

@@ -22,7 +22,9 @@ export async function respond(
   const userId = await userOf(ctx, sender);
   const { answer, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
-  await sendAnswer(ctx, sender, userId, isOpen ? [...notice(UNCONFIRMED), ...answer] : answer);
+  const [warning] = notice(UNCONFIRMED);
+  const isTold = warning === undefined || JSON.stringify(answer[0]) === JSON.stringify(warning);
+  await sendAnswer(ctx, sender, userId, isOpen && !isTold ? [warning, ...answer] : answer);
   if (later !== undefined) await openJob(ctx, sender, userId, later);
 }
 

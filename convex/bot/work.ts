@@ -10,6 +10,7 @@ import { MINUTE } from "../lib/time";
 import { failureOfAttempt, type Ticket } from "../lib/refreshes";
 import type { Paragraph, Span } from "../messenger/format";
 import { botUsername } from "../providers/messenger";
+import { pseudonymOf } from "../users/model";
 import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/accounts";
 import { ensureWallet } from "../wallets/wallets";
@@ -82,7 +83,8 @@ async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promis
   const { messengerId, messengerUsername } = sender;
   try {
     const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
-    return linkedCard((await connectAccount(ctx, account, null)).walletAddress);
+    const { userId, walletAddress } = await connectAccount(ctx, account, null);
+    return linkedCard({ account: pseudonymOf(userId), walletAddress });
   } catch (error) {
     if (failureOf(error)?.code !== "rate_limited") throw error;
     return notice("Too many codes were tried. Wait a minute, then try again.");

@@ -1,10 +1,12 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_USER } from "../lib/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
 import { settingsEndpoint } from "../messenger/configuring";
 import { awaitDelivery } from "../messenger/waiting";
+import { assertMayMove } from "../users/access";
 
 /** Messenger endpoints under the names of earlier clients. */
 
@@ -26,9 +28,11 @@ const notify: MountedEndpoint = endpoint({
   path: "/user/telegram/notify",
   summary: "Sends a text of the caller's to the caller's own messenger.",
   description:
-    "It goes by the user's own bot, else by the default one, to the chat the user has set or the messenger account they linked; never to the service's own chat. What the default bot brings to a chat that was merely named is marked as not the service's words. Waits up to 8 seconds for the delivery.",
+    "It goes by the user's own bot, else by the default one, to the chat the user has set or the messenger account they linked and confirmed; never to the service's own chat. A signed-in user's needs that user's token. What the default bot brings to a chat that was merely named is marked as not the service's words. Waits up to 8 seconds for the delivery.",
   needs: [],
   limit: "card",
+  errors: USER_TOKEN_ERRORS,
+  headers: USER_TOKEN,
   example: {
     input: { userId: EXAMPLE_USER, message: "BTC is above 100,000 USD." },
     output: { sent: false, reason: "no_config" },
@@ -44,6 +48,7 @@ const notify: MountedEndpoint = endpoint({
       ),
   }),
   handler: async (ctx, { userId, message }) => {
+    await assertMayMove(ctx, userId);
     const messageId = await ctx.runMutation(internal.messenger.notifications.queue, { userId, message });
     if (messageId === null) return { sent: false, reason: "no_config" as const };
     if (await awaitDelivery(ctx, messageId)) return { sent: true };

@@ -2,7 +2,7 @@ import type { MutationCtx } from "../_generated/server";
 
 /** One line of the audit trail. Names no secret. */
 export type AuditEvent = {
-  /** The user for whom it was done, the payer's address where no user was named, or "operator". */
+  /** The user for whom it was done, the payer's or the relayer's address where no user was named, or "operator". */
   actor: string;
   action:
     | "key created"
@@ -10,7 +10,11 @@ export type AuditEvent = {
     | "transaction signed"
     | "permit signed"
     | "payment accepted"
-    | "nonces repaired";
+    | "nonces repaired"
+    | "rebind opened"
+    | "rebind done"
+    | "rebind refused"
+    | "rebind withdrawn";
   /** The wallet, transaction, key or claim id it was done to. */
   subject: string;
   detail?: string;

@@ -50,6 +50,8 @@ const limits = {
   linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
   botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
   botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
+  /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
+  namedChat: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
   botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
   // Guesses: a stranger's, whatever they name, and all that name one thing.
   missAddress: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 30 },
@@ -202,7 +204,7 @@ export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link" |
 /** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
 export async function chatHasLeft(
   ctx: MutationCtx,
-  name: "botChat" | "botNotice",
+  name: "botChat" | "botNotice" | "namedChat",
   chatId: string,
 ): Promise<boolean> {
   const { ok } = await rateLimiter.limit(ctx, name, { key: sha256Hex(`chat:${chatId}`) });

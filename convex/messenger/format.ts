@@ -8,8 +8,33 @@ export type Span = string | { bold: string };
 /** Spans in a row; a paragraph of several lines has "\n" in its text. */
 export type Paragraph = readonly Span[];
 
-/** The messenger refuses longer messages. It counts the text without tags, so counting the HTML is on the safe side. */
-export const PART_LIMIT = 4_096;
+/**
+ * The messenger refuses messages beyond 4,096 characters. It counts the text without tags, so counting the HTML is on the
+ * safe side; the rest is room for a mark (`marked`).
+ */
+export const PART_LIMIT = 3_900;
+
+/**
+ * Stands above what the default bot brings to a chat that somebody has named and not shown to be theirs: the bot is trusted
+ * by whoever started it, and anybody can make up a `userId` and name their chat.
+ */
+const MARKS = {
+  /** The words are the caller's. */
+  words:
+    "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:",
+  /** The words are the service's. */
+  card: "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.",
+};
+
+/** The first part of a card with its mark. */
+export function marked(html: string, whose: keyof typeof MARKS): string {
+  return `${MARKS[whose]}${GAP}${html}`;
+}
+
+/** A symbol that somebody chose, in which the messenger sees no address: `CLAIM.XYZ` would become a link. */
+export function symbolText(symbol: string): string {
+  return symbol.replaceAll(".", ".\u2060");
+}
 
 const BOLD_TAGS = "<b></b>".length;
 const GAP = "\n\n";

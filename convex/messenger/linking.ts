@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits";
-import { requireUser } from "../users/model";
+import { pseudonymOf, requireUser } from "../users/model";
 import { CODE_MS, codeHash, newCode } from "./codes";
 import { codeOf, dropLink, linkOf } from "./model";
 
@@ -15,8 +15,8 @@ import { codeOf, dropLink, linkOf } from "./model";
  */
 export const createCode = mutation({
   args: {},
-  /** `expiresAt` in epoch ms. */
-  returns: v.object({ code: v.string(), expiresAt: v.number() }),
+  /** `expiresAt` in epoch ms; `account` is what the bot calls the caller when it asks whose account it links. */
+  returns: v.object({ code: v.string(), expiresAt: v.number(), account: v.string() }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
@@ -26,7 +26,7 @@ export const createCode = mutation({
     const earlier = await codeOf(ctx, userId);
     if (earlier === null) await ctx.db.insert("linkCodes", row);
     else await ctx.db.replace("linkCodes", earlier._id, row);
-    return { code, expiresAt };
+    return { code, expiresAt, account: pseudonymOf(userId) };
   },
 });
 

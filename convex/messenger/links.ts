@@ -9,7 +9,7 @@ import { codeByHash, linkOf, linkOfAccount } from "./model";
 
 /**
  * Who says which account sent the code: the account itself, in its chat with the bot, or whoever called the endpoint,
- * which is open. A link that the account has not made itself gives way to one that it has.
+ * which is open. A link that the account has not made or confirmed itself gives way to the next one.
  */
 const vBy = v.union(v.literal("account"), v.literal("caller"));
 
@@ -43,25 +43,31 @@ export const link = internalMutation({
     const { userId, code } = await linkable(ctx, account, now);
     if (code === null) return null;
     const { messengerId, codeHash, by } = account;
-    const replaced = await linkOfAccount(ctx, messengerId);
-    if (replaced !== null) await ctx.db.delete("messengerLinks", replaced._id);
+    // What nobody has confirmed gives way: of the account, and of the user.
+    for (const replaced of [await linkOfAccount(ctx, messengerId), await linkOf(ctx, userId)]) {
+      if (replaced !== null) await ctx.db.delete("messengerLinks", replaced._id);
+    }
     await ctx.db.delete("linkCodes", code._id);
     await ctx.db.insert("messengerLinks", {
       messengerId,
       ...(messengerUsername === undefined ? {} : { messengerUsername }),
       userId,
       linkedAt: now,
-      ...(by === "account" ? { confirmedAt: now, codeHash } : {}),
+      codeHash,
+      ...(by === "account" ? { confirmedAt: now } : {}),
     });
     return null;
   },
 });
 
-/** The user a messenger account is linked to, or `null`. */
+/** The user a messenger account is linked to by its own word, or `null`. */
 export const find = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { messengerId }) => (await linkOfAccount(ctx, messengerId))?.userId ?? null,
+  handler: async (ctx, { messengerId }) => {
+    const link = await linkOfAccount(ctx, messengerId);
+    return link?.confirmedAt === undefined ? null : link.userId;
+  },
 });
 
 /**
@@ -75,7 +81,7 @@ async function linkable(
   now: number,
 ): Promise<{ userId: string; code: Doc<"linkCodes"> | null }> {
   const present = await linkOfAccount(ctx, messengerId);
-  if (present !== null && (by === "caller" || present.confirmedAt !== undefined)) {
+  if (present?.confirmedAt !== undefined) {
     if (by === "account" && present.codeHash === codeHash) return { userId: present.userId, code: null };
     throw new AppError("conflict", "This messenger account is already linked");
   }
@@ -85,7 +91,7 @@ async function linkable(
     throw new AppError("not_found", "This code is unknown, expired or used: create a new one");
   }
   const others = await linkOf(ctx, code.userId);
-  if (others !== null && others.messengerId !== messengerId) {
+  if (others?.confirmedAt !== undefined && others.messengerId !== messengerId) {
     throw new AppError("conflict", "The user of this code has already linked another messenger account");
   }
   return { userId: code.userId, code };

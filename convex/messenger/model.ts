@@ -84,11 +84,13 @@ export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messen
     .unique();
 }
 
-/** The private chat of the messenger account a user has linked, or `null`. */
+/** The private chat of the messenger account that is a user's by its own word, or `null`. */
 export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string | null> {
-  const id = (await linkOf(ctx, userId))?.messengerId;
-  // An account's id is its private chat's; what another caller of POST /messenger/connect made up is no chat.
-  return id !== undefined && /^[1-9]\d{0,15}$/.test(id) ? id : null;
+  const link = await linkOf(ctx, userId);
+  // Anybody can call POST /messenger/connect with anybody's account.
+  if (link?.confirmedAt === undefined) return null;
+  // An account's id is its private chat's.
+  return /^[1-9]\d{0,15}$/.test(link.messengerId) ? link.messengerId : null;
 }
 
 /** The link of a messenger account, or `null`. */

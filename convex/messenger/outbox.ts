@@ -1,19 +1,21 @@
 import type { FunctionHandle } from "convex/server";
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
+import { chatHasLeft } from "../lib/limits";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { open } from "../lib/sealing";
 import { MINUTE } from "../lib/time";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { afterFailedProbe, afterPart, beginTry, type Change } from "./delivery";
-import { plainText } from "./format";
+import { marked, plainText } from "./format";
 import { configOf, linkedChat, scheduleDelivery } from "./model";
+import { NOTIFICATION } from "./notifications";
 import { botTokenSeal } from "./seals";
 
 const vOutcome = v.union(
@@ -158,7 +160,11 @@ async function claimed(ctx: MutationCtx, messageId: Doc<"messages">["_id"], clai
   return row !== null && row.state === "sending" && row.claim === claim ? row : null;
 }
 
-async function apply(ctx: MutationCtx, row: Doc<"messages">, change: Change) {
+async function apply(
+  ctx: MutationCtx,
+  row: Doc<"messages">,
+  change: Change,
+): Promise<Infer<typeof vTry> | null> {
   await ctx.db.patch("messages", row._id, change);
   const after: Doc<"messages"> = { ...row, ...change };
   switch (after.state) {
@@ -182,18 +188,31 @@ async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: s
   await ctx.db.patch("messengerConfigs", config._id, { chatId, updatedAt: Date.now() });
 }
 
-async function nextTry(ctx: MutationCtx, row: Doc<"messages">) {
+async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<typeof vTry> | null> {
   const config = await configOf(ctx, row.userId);
-  const chatId = row.chatId ?? config?.chatId ?? (await linkedChat(ctx, row.userId));
+  const linked = await linkedChat(ctx, row.userId);
+  const chatId = row.chatId ?? config?.chatId ?? linked;
+  const part = row.parts[row.partsSent] ?? "";
+  // An answer goes to the chat that asked, and a user's own bot speaks for that user alone.
+  const isOwn = row.bot === "default" || config?.sealedBotToken !== undefined;
+  const isNamed = chatId !== null && chatId !== linked && !isOwn;
+  if (isNamed && isFirstTry(row) && !(await chatHasLeft(ctx, "namedChat", chatId))) {
+    await apply(ctx, row, { state: "skipped", error: "This chat gets too many cards of those who named it" });
+    return null;
+  }
   return {
     claim: row.claim,
     userId: row.userId,
-    part: row.parts[row.partsSent] ?? "",
+    part: isNamed && row.partsSent === 0 ? marked(part, row.kind === NOTIFICATION ? "words" : "card") : part,
     plain: row.plain ?? false,
     doubtful: row.doubts > 0,
     sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),
     chatId,
   };
+}
+
+function isFirstTry({ partsSent, doubts, postponements }: Doc<"messages">): boolean {
+  return partsSent + doubts + postponements === 0;
 }
 
 async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {

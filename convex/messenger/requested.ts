@@ -1,6 +1,6 @@
 import type { Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
-import { configOf, enqueueCard, linkedChat, linkOf, type Card } from "./model";
+import { configOf, enqueueCard, linkedChat, type Card } from "./model";
 
 /**
  * Puts a card that somebody asked for into the outbox. The service's own chat is not for these: its readers did not
@@ -13,7 +13,5 @@ export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promis
 
 /** A chat the user has set, or the account of a link that it has confirmed. */
 async function hasOwnChat(ctx: MutationCtx, userId: string): Promise<boolean> {
-  if ((await configOf(ctx, userId))?.chatId !== undefined) return true;
-  const isConfirmed = (await linkOf(ctx, userId))?.confirmedAt !== undefined;
-  return isConfirmed && (await linkedChat(ctx, userId)) !== null;
+  return (await configOf(ctx, userId))?.chatId !== undefined || (await linkedChat(ctx, userId)) !== null;
 }

@@ -27,10 +27,10 @@ export const messengerTables = {
     linkedAt: v.number(),
     /**
      * When the account itself said so, in its chat with the bot; absent while `POST /messenger/connect` alone has said it,
-     * which anybody can call: then the user's cards go to the account's chat, and the account is shown nothing of the user's.
+     * which anybody can call: then the account is shown and sent nothing of the user's, and the next link replaces it.
      */
     confirmedAt: v.optional(v.number()),
-    /** Of the used-up code with which the account linked itself: the same once more is the same link. */
+    /** Of the used-up code: from the account the same once more is the same link, or confirms it. */
     codeHash: v.optional(v.string()),
   })
     .index("by_messengerId", ["messengerId"])

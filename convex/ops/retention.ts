@@ -195,7 +195,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
   }),
   botJobs: kept("deleted with the answer it is for (bot/jobs)"),
 
-  wallets: kept("they hold money"),
+  wallets: kept("they hold money, and the relayer's its next nonce"),
   walletKeys: kept("without it a wallet's money is lost"),
   transactions: kept("what was signed and sent"),
   transferDays: goes("transferDays", {
@@ -213,7 +213,6 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     why: "what a payer's wallet has failed at counts for a day",
     aged: (db, before) => db.query("relayerFailures").withIndex("by_at", (q) => q.lt("at", before)),
   }),
-  relayers: kept("one row per gas account: its next nonce"),
   depositHints: goes("depositHints", {
     keptMs: 30 * DAY,
     why: "the chain has said all about it; its deposits are kept, and naming it again asks anew",
@@ -271,5 +270,6 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     aged: (db, before) =>
       db.query("addressNonces").withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
   }),
+  rebinds: kept("they say why an account is whose"),
   accountDeletions: kept("the record of a user's wish"),
 };

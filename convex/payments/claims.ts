@@ -18,7 +18,6 @@ import {
 import { vAuthorization, vOrder, vPaidReport, vProof, vTroubleCode, type Order } from "./paidTables";
 import { authorizationText, shownProof, type Authorization } from "./proofs";
 import { refusalFor } from "./failures";
-import { nextLook } from "./relayerNonces";
 import { ALREADY_USED, refusal, type Refusal } from "./terms";
 import { claimMined, vCandidate } from "./transferClaims";
 
@@ -231,15 +230,6 @@ export const resumeLost = internalMutation({
         .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", Date.now()))
         .take(50);
     for (const row of await lost("settling")) await startSettling(ctx, row);
-    const now = Date.now();
-    const dueToLook = await ctx.db
-      .query("paymentClaims")
-      .withIndex("by_lookBackAt", (q) => q.gt("lookBackAt", 0).lte("lookBackAt", now))
-      .take(50);
-    for (const row of dueToLook) {
-      await ctx.db.patch("paymentClaims", row._id, nextLook(row, now));
-      await ctx.scheduler.runAfter(0, internal.payments.relaying.lookBack, { claimId: row._id });
-    }
     for (const row of await lost("generating")) {
       await ctx.db.patch("paymentClaims", row._id, {
         state: "paid",

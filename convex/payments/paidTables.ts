@@ -70,16 +70,6 @@ export const vTransfer = v.object({
   amount: v.string(),
 });
 
-export const vSettlement = v.object({
-  relayer: v.string(),
-  nonce: v.number(),
-  rawTransaction: v.string(),
-  txHash: v.string(),
-  /** The hashes of the same call with lower fees and the same nonce, oldest first: any one of them may be mined. */
-  outpriced: v.optional(v.array(v.string())),
-});
-
-export type Settlement = Infer<typeof vSettlement>;
 export type Order = Infer<typeof vOrder>;
 export type Strength = Infer<typeof vStrength>;
 
@@ -109,13 +99,11 @@ export const paidTables = {
     /** Lower case. */
     payer: v.string(),
     authorization: v.optional(vAuthorization),
-    /** The signed bytes that carry it out, stored before anybody outside has them. */
-    settlement: v.optional(vSettlement),
-    /** Since when the chain's answers are that another transaction has taken the settlement's nonce. */
-    replacedSince: v.optional(v.number()),
+    /** The relayer's transaction that carries it out: the latest one, where an earlier one was given up. */
+    settlementId: v.optional(v.id("transactions")),
     /** Since when the authorization is said to be used by a transaction that cannot be found, or to have paid nothing. */
     unlocatedSince: v.optional(v.number()),
-    /** The transaction that pays, as soon as it is known. */
+    /** The transaction that has paid. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),
     /** Kept while the same proof yields it again, and no longer. */
@@ -126,9 +114,6 @@ export const paidTables = {
         generatedAt: v.number(),
       }),
     ),
-    /** When the settlement is looked at again after its end, and how often it was: its block may be dropped. */
-    lookBackAt: v.optional(v.number()),
-    looks: v.optional(v.number()),
     /** When the report is forgotten; absent without one. */
     forgetAt: v.optional(v.number()),
   })
@@ -137,8 +122,6 @@ export const paidTables = {
     .index("by_state_and_leaseUntil", ["state", "leaseUntil"])
     .index("by_payer_and_state", ["payer", "state"])
     .index("by_forgetAt", ["forgetAt"])
-    .index("by_lookBackAt", ["lookBackAt"])
-    .index("by_relayer_and_nonce", ["settlement.relayer", "settlement.nonce"])
     .index("by_userId", ["order.userId"]),
 
   /**
@@ -157,13 +140,4 @@ export const paidTables = {
     .index("by_txHash", ["txHash"])
     .index("by_payer", ["payer", "at"])
     .index("by_codeHash", ["codeHash", "at"]),
-
-  /** The gas accounts that carry out signed payments. Written with each settlement. Kept. */
-  relayers: defineTable({
-    /** Checksummed. */
-    address: v.string(),
-    nextNonce: v.number(),
-    /** What took nonces that no payment holds any more, and moved nothing; the latest few. */
-    fills: v.optional(v.array(v.object({ nonce: v.number(), rawTransaction: v.string() }))),
-  }).index("by_address", ["address"]),
 };

@@ -17,7 +17,7 @@ import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
 import type { vPaidReport, vTroubleCode, Order } from "./paidTables";
 import { shownProof, type Authorization, type Proof } from "./proofs";
-import { relayerAddress } from "./relayer";
+import { relayerAddress } from "../wallets/custody/relayer";
 import { transfersFor } from "./settlement";
 import { refusal, UNPAID_USE, type Refusal } from "./terms";
 

@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { keccak256, type Address } from "viem";
 import { internal } from "../_generated/api";
 import { type ActionCtx } from "../_generated/server";
 import type { Id } from "../_generated/dataModel";
@@ -8,18 +9,19 @@ import { AppError, failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { sleep } from "../lib/time";
-import { broadcast, standing } from "../providers/chainTransactions";
 import { settleByFacilitator } from "../providers/facilitator";
 import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment } from "../providers/usdc";
-import { asAddress, asHex } from "../wallets/addresses";
-import { nonceAfter } from "../wallets/machine";
+import { asHex } from "../wallets/addresses";
+import { relayerAddress } from "../wallets/custody/relayer";
+import { signTransaction } from "../wallets/custody/signing";
+import { follow } from "../wallets/followUp";
+import { isOpen, isReverted, nonceAfter } from "../wallets/machine";
+import { mendGap } from "../wallets/replacing";
+import { relayerWalletId, type View } from "../wallets/rows";
+import { handOut } from "../wallets/steps";
 import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
-import type { Settlement } from "./paidTables";
 import type { Authorization } from "./proofs";
-import { openRelayer, relayerAddress } from "./relayer";
-import { hashesOf, impossibleNonce, mendRelayer } from "./relaying";
-import { repriced } from "./repricing";
 import type { SettlementTask } from "./settlements";
 import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 import type { Transfer } from "./transfers";
@@ -30,11 +32,12 @@ import type { Transfer } from "./transfers";
 const PAUSE_MS = 300;
 /** Before a facilitator that is ahead of the chain's RPC is asked again. */
 const FACILITATOR_PAUSE_MS = 2_000;
-/** A transaction that is not mined is held against the chain's fees every so many looks. */
-const LOOKS_PER_PRICING = 10;
+/** A transaction that is not mined is held against the chain's fees, and against gaps before it, every so many looks. */
+const LOOKS_PER_MENDING = 10;
 /** More payments than are ever signed at the same moment. */
 const MAX_NONCES = 200;
 
+type Ready = Extract<Feasible, { kind: "feasible" }>;
 type Work = { claimId: Id<"paymentClaims">; attempt: number };
 /** How one round ended: the payment's transaction is being looked for again, or the claim has left this state. */
 type Round = "again" | "ended";
@@ -52,7 +55,7 @@ export const settle = providerAction({
         const round =
           task.settlement === null
             ? await handIn(ctx, work, task)
-            : await follow(ctx, work, task, task.settlement, look % LOOKS_PER_PRICING === 0);
+            : await pursue(ctx, work, task, task.settlement, look % LOOKS_PER_MENDING === 0);
         if (round === "ended") return null;
         if (deadline.aborted) {
           throw new AppError("upstream", "The payment is still being settled: send the same proof again");
@@ -85,8 +88,7 @@ async function handIn(ctx: ActionCtx, work: Work, task: SettlementTask): Promise
     return "ended";
   }
   if (relayer === null) return handOver(ctx, work, task);
-  const raw = await signAndStore(ctx, work, authorization, feasible);
-  if (raw !== null) report(work, await broadcast(raw));
+  await signAndHandOut(ctx, work, { authorization, relayer, feasible });
   return "again";
 }
 
@@ -109,23 +111,27 @@ async function handOver(ctx: ActionCtx, work: Work, task: SettlementTask): Promi
   return "again";
 }
 
-/** Signs with the next nonce until that nonce is this payment's; `null` when somebody else carries it out. */
-async function signAndStore(
+/** Signs with the next nonce until that nonce is this payment's, and hands the bytes out. */
+async function signAndHandOut(
   ctx: ActionCtx,
   work: Work,
-  authorization: Authorization,
-  { preparation, gas }: Extract<Feasible, { kind: "feasible" }>,
-) {
-  const relayer = openRelayer();
+  { authorization, relayer, feasible }: { authorization: Authorization; relayer: Address; feasible: Ready },
+): Promise<void> {
+  const { preparation, gas } = feasible;
+  const { mined } = preparation;
+  const walletId = relayerWalletId(relayer);
   for (let turn = 0; turn < MAX_NONCES; turn++) {
-    const { address } = relayer;
-    const { mined } = preparation;
-    const next = await ctx.runQuery(internal.payments.relayerNonces.next, { relayer: address });
+    const next = await ctx.runQuery(internal.wallets.nonces.next, { walletId });
     const nonce = nonceAfter(mined, next);
-    if (nonce === null) throw impossibleNonce();
+    if (nonce === null) {
+      throw new AppError(
+        "upstream",
+        "The chain RPC tells of transactions that the payment relayer has not made: nothing was moved",
+      );
+    }
     // What was mined and is not any more would hold up all that comes behind it.
-    if (mined < nonce) await mendRelayer(ctx, { relayer: address, mined, only: "ended" });
-    const { rawTransaction, txHash } = await relayer.sign({
+    if (mined < nonce) await mendGap(ctx, { walletId, address: relayer, mined, only: "ended" });
+    const rawTransaction = await signTransaction(ctx, walletId, {
       type: "eip1559",
       chainId: CHAIN_ID,
       nonce,
@@ -133,72 +139,42 @@ async function signAndStore(
       ...preparation.fees,
       ...authorizationCall(signedAuthorization(authorization)),
     });
-    const settlement = { relayer: relayer.address, nonce, rawTransaction, txHash };
-    const outcome = await ctx.runMutation(internal.payments.settlements.store, { ...work, settlement });
-    if (outcome === "stored") return rawTransaction;
-    if (outcome === "overtaken") return null;
+    const signed = { nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+    const stored = await ctx.runMutation(internal.payments.settlements.store, { ...work, relayer, signed });
+    if (stored.kind === "stored") {
+      return handOut(ctx, { _id: stored.transactionId, address: relayer, ...signed });
+    }
+    if (stored.kind === "overtaken") return;
   }
   throw new AppError("upstream", "Too many payments are being settled: send the same proof again");
 }
 
-/** The bytes are stored: asks the chain what became of them, and hands them out again where it has never seen them. */
-async function follow(
+/** The relayer's transaction is under way, or has ended: asks the chain about it, and acts on what that has decided. */
+async function pursue(
   ctx: ActionCtx,
   work: Work,
   task: SettlementTask,
-  settlement: Settlement,
-  pricing: boolean,
+  settlement: View,
+  mends: boolean,
 ): Promise<Round> {
-  const { authorization, doubted } = task;
-  const { relayer, nonce, rawTransaction } = settlement;
-  const now = await standing(asAddress(relayer), nonce, hashesOf(settlement));
-  if (now.kind === "replaced") return suspect(ctx, work, settlement);
-  if (doubted) await ctx.runMutation(internal.payments.settlements.trust, work);
-  if (now.kind === "mined") {
-    if (now.succeeded) return accept(ctx, work, authorization, now.hash);
-    const { from, nonce: used } = signedAuthorization(authorization);
-    const { codeHash } = await readAuthorization(from, used);
-    const failure = { txHash: now.hash, payer: authorization.from, codeHash };
-    await ctx.runMutation(internal.payments.failures.record, failure);
-    return recover(ctx, work, task, "failed");
+  const transactionId = settlement._id;
+  if (isOpen(settlement.state)) await follow(ctx, transactionId, { mends });
+  const row = await ctx.runQuery(internal.wallets.transactions.view, { transactionId });
+  const txHash = row.minedAs ?? row.txHash;
+  if (isOpen(row.state) || txHash === undefined) return "again";
+  const { authorization } = task;
+  if (row.state === "confirmed") {
+    const round = await accept(ctx, work, authorization, txHash);
+    // Its block may have been dropped since.
+    if (round === "again" && mends) await follow(ctx, transactionId, { mends });
+    return round;
   }
-  // What waits behind a missing nonce is never mined, however often it is handed out.
-  if (pricing && now.mined < nonce) await mendRelayer(ctx, { relayer, mined: now.mined });
-  const outbids = pricing && (await outbid(ctx, work, settlement));
-  if (now.kind === "missing" && !outbids) report(work, await broadcast(asHex(rawTransaction)));
-  return "again";
-}
-
-/** Hands the same call out with higher fees, when the chain's have grown beyond it. @returns Whether it did. */
-async function outbid(ctx: ActionCtx, work: Work, settlement: Settlement): Promise<boolean> {
-  const signed = await repriced(settlement);
-  if (signed === null) return false;
-  const { txHash: outpriced } = settlement;
-  // Stored first, like all signed bytes: what was mined is always known by one of the claim's hashes.
-  if (!(await ctx.runMutation(internal.payments.settlements.replace, { ...work, outpriced, ...signed }))) {
-    return true;
-  }
-  log.warn("payments.settlement repriced", { claimId: work.claimId });
-  report(work, await broadcast(signed.rawTransaction));
-  return true;
-}
-
-/** The nonce is used up: by somebody else's transaction, if the chain goes on saying so. */
-async function suspect(ctx: ActionCtx, work: Work, settlement: Settlement): Promise<Round> {
-  // Asked a second time once it has been the answer for long enough: that node may have been behind as well.
-  const { relayer, nonce } = settlement;
-  if (
-    (await ctx.runMutation(internal.payments.settlements.doubt, { ...work, answer: "replacedSince" })) &&
-    (await standing(asAddress(relayer), nonce, hashesOf(settlement))).kind === "replaced"
-  ) {
-    await ctx.runMutation(internal.payments.settlements.drop, work);
-  }
-  return "again";
-}
-
-function report({ claimId }: Work, outcome: Awaited<ReturnType<typeof broadcast>>): void {
-  if (outcome.kind === "refused")
-    log.error("payments.settlement refused", { claimId, reason: outcome.reason });
+  // One that never took effect is carried out anew.
+  if (!isReverted(row)) return "again";
+  const { from, nonce } = signedAuthorization(authorization);
+  const { codeHash } = await readAuthorization(from, nonce);
+  await ctx.runMutation(internal.payments.failures.record, { txHash, payer: authorization.from, codeHash });
+  return recover(ctx, work, task, "failed");
 }
 
 /**
@@ -225,8 +201,7 @@ async function recover(
  * @throws AppError `upstream` until that has been the answer for long enough: the lease takes the payment up again.
  */
 async function believe(ctx: ActionCtx, work: Work): Promise<void> {
-  if (await ctx.runMutation(internal.payments.settlements.doubt, { ...work, answer: "unlocatedSince" }))
-    return;
+  if (await ctx.runMutation(internal.payments.settlements.doubt, work)) return;
   throw new AppError(
     "upstream",
     "The chain does not show yet whether this payment was made: send the same proof again",

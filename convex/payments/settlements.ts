@@ -2,11 +2,13 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
-import { LOOK_BACK_MS, REPLACED_AFTER_MS } from "../wallets/machine";
+import { isReverted } from "../wallets/machine";
+import { vSignedBytes } from "../wallets/nonces";
+import { storeSettlement } from "../wallets/relayers";
+import { byId, project, vView, type View } from "../wallets/rows";
 import { auditPayment, claimById, startGenerating, vRefusal } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
-import { vAuthorization, vSettlement, vTransfer, vTroubleCode } from "./paidTables";
-import { relayerRow } from "./relayerNonces";
+import { vAuthorization, vTransfer, vTroubleCode } from "./paidTables";
 import { ALREADY_USED } from "./terms";
 import { spendTransfer, spentTransfer } from "./transfers";
 
@@ -15,16 +17,15 @@ import { spendTransfer, spentTransfer } from "./transfers";
 const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
 type Work = { claimId: Doc<"paymentClaims">["_id"]; attempt: number };
 
-/** How long an answer of the chain's has to stay the same until it is believed: a node may be behind others. */
-const BELIEVED_AFTER_MS = { replacedSince: REPLACED_AFTER_MS, unlocatedSince: 10 * MINUTE } as const;
+/** How long the chain has to go on showing no use that pays until that is believed: a node may be behind others. */
+const UNLOCATED_AFTER_MS = 10 * MINUTE;
 
 const vTask = v.object({
   authorization: vAuthorization,
-  settlement: v.union(vSettlement, v.null()),
-  /** Bytes of an earlier settlement were given up. */
+  /** The relayer's transaction that carries it out. */
+  settlement: v.union(vView, v.null()),
+  /** An earlier one was given up. */
   dropped: v.boolean(),
-  /** The settlement's nonce was said to be taken by another transaction. */
-  doubted: v.boolean(),
   createdAt: v.number(),
 });
 export type SettlementTask = Infer<typeof vTask>;
@@ -36,101 +37,64 @@ export const task = internalQuery({
   handler: async (ctx, work): Promise<SettlementTask | null> => {
     const row = await current(ctx, work);
     if (row?.authorization === undefined) return null;
-    const { authorization, settlement = null, replacedSince, createdAt } = row;
-    const suspected = replacedSince !== undefined;
-    const dropped = settlement === null && suspected;
-    return { authorization, settlement, dropped, doubted: suspected && !dropped, createdAt };
-  },
-});
-
-/** The settlement of a payment that was made, or `null`. */
-export const made = internalQuery({
-  args: { claimId: v.id("paymentClaims") },
-  returns: v.union(vSettlement, v.null()),
-  handler: async (ctx, { claimId }) => {
-    const { state, settlement } = await claimById(ctx, claimId);
-    return state === "settling" || state === "refused" ? null : (settlement ?? null);
+    const { authorization, createdAt } = row;
+    return { authorization, createdAt, ...(await settlementOf(ctx, row)) };
   },
 });
 
 /**
  * Stores the signed bytes and takes their nonce, in one transaction: there is one giver of nonces, and a crash before it
  * takes none.
- * @returns `stored`; `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
+ * @returns `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
  */
 export const store = internalMutation({
-  args: { ...vWork, settlement: vSettlement },
-  returns: v.union(v.literal("stored"), v.literal("taken"), v.literal("overtaken")),
-  handler: async (ctx, { settlement, ...work }) => {
+  args: { ...vWork, relayer: v.string(), signed: vSignedBytes },
+  returns: v.union(
+    v.object({ kind: v.literal("stored"), transactionId: v.id("transactions") }),
+    v.object({ kind: v.literal("taken") }),
+    v.object({ kind: v.literal("overtaken") }),
+  ),
+  handler: async (ctx, { relayer, signed, ...work }) => {
     const row = await current(ctx, work);
-    if (row === null || row.settlement !== undefined) return "overtaken" as const;
-    const { relayer, nonce } = settlement;
-    const account = await relayerRow(ctx, relayer);
-    if (nonce < (account?.nextNonce ?? 0)) return "taken" as const;
-    if (account === null) await ctx.db.insert("relayers", { address: relayer, nextNonce: nonce + 1 });
-    else await ctx.db.patch("relayers", account._id, { nextNonce: nonce + 1 });
-    await ctx.db.patch("paymentClaims", row._id, { settlement, txHash: settlement.txHash });
-    return "stored" as const;
+    if (row === null || (await settlementOf(ctx, row)).settlement !== null) {
+      return { kind: "overtaken" as const };
+    }
+    const transactionId = await storeSettlement(ctx, { relayer, claimKey: row.key, signed });
+    if (transactionId === null) return { kind: "taken" as const };
+    await ctx.db.patch("paymentClaims", row._id, { settlementId: transactionId });
+    return { kind: "stored" as const, transactionId };
   },
 });
 
 /**
- * Stores the same call with higher fees under the same nonce: at most one of the two can be mined, and both hashes are
- * kept. @returns `false` when the bytes are void, because the attempt was overtaken or has stored others meanwhile.
+ * The relayer's transaction that carries a claim's payment out, or `null`.
+ * @returns `dropped`: there was one that never took effect, and nothing stands in for it yet.
  */
-export const replace = internalMutation({
-  args: { ...vWork, outpriced: v.string(), rawTransaction: v.string(), txHash: v.string() },
-  returns: v.boolean(),
-  handler: async (ctx, { outpriced, rawTransaction, txHash, ...work }) => {
-    const row = await current(ctx, work);
-    if (row?.settlement?.txHash !== outpriced) return false;
-    const hashes = [...(row.settlement.outpriced ?? []), outpriced];
-    const settlement = { ...row.settlement, rawTransaction, txHash, outpriced: hashes };
-    await ctx.db.patch("paymentClaims", row._id, { settlement, txHash });
-    return true;
-  },
-});
+async function settlementOf(
+  ctx: QueryCtx,
+  { settlementId }: Doc<"paymentClaims">,
+): Promise<{ settlement: View | null; dropped: boolean }> {
+  if (settlementId === undefined) return { settlement: null, dropped: false };
+  const settlement = project(await byId(ctx, settlementId));
+  const dropped = settlement.state === "failed" && !isReverted(settlement);
+  return { settlement: dropped ? null : settlement, dropped };
+}
 
 /**
- * Notes an answer of the chain's that would end a payment wrongly if it came from a node that is behind.
- * @param answer `replacedSince`: another transaction has the nonce; `unlocatedSince`: no use of the authorization pays.
- * @returns Whether that has been the answer for long enough to be believed.
+ * Notes that no use of the authorization is found that pays, which would end a payment wrongly if it came from a node that
+ * is behind. @returns Whether that has been the answer for long enough to be believed.
  */
 export const doubt = internalMutation({
-  args: { ...vWork, answer: v.union(v.literal("replacedSince"), v.literal("unlocatedSince")) },
+  args: vWork,
   returns: v.boolean(),
-  handler: async (ctx, { answer, ...work }) => {
+  handler: async (ctx, work) => {
     const row = await current(ctx, work);
     if (row === null) return false;
     const now = Date.now();
-    const since = row[answer];
-    if (since !== undefined) return now - since >= BELIEVED_AFTER_MS[answer];
-    await ctx.db.patch("paymentClaims", row._id, { [answer]: now });
+    const { unlocatedSince } = row;
+    if (unlocatedSince !== undefined) return now - unlocatedSince >= UNLOCATED_AFTER_MS;
+    await ctx.db.patch("paymentClaims", row._id, { unlocatedSince: now });
     return false;
-  },
-});
-
-/** The chain knows the settlement, or its nonce is free: whatever looked like a replacement was none. */
-export const trust = internalMutation({
-  args: vWork,
-  returns: v.null(),
-  handler: async (ctx, work) => {
-    const row = await current(ctx, work);
-    if (row !== null) await ctx.db.patch("paymentClaims", row._id, { replacedSince: undefined });
-    return null;
-  },
-});
-
-/** Drops bytes that can never be mined: another transaction has their nonce. */
-export const drop = internalMutation({
-  args: vWork,
-  returns: v.null(),
-  handler: async (ctx, work) => {
-    const row = await current(ctx, work);
-    if (row !== null) {
-      await ctx.db.patch("paymentClaims", row._id, { settlement: undefined, txHash: undefined });
-    }
-    return null;
   },
 });
 
@@ -150,9 +114,7 @@ export const paid = internalMutation({
       if (spent !== null && !(await payFromCredits(ctx, transfer, row.order.userId, row.strength))) continue;
       await spendTransfer(ctx, transfer, { claimKey: row.key });
       await auditPayment(ctx, row._id, { order: row.order, transfer });
-      const looks =
-        row.settlement === undefined ? {} : { looks: 0, lookBackAt: Date.now() + LOOK_BACK_MS[0] };
-      await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash, ...looks });
+      await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
       await startGenerating(ctx, row);
       return null;
     }
@@ -199,8 +161,7 @@ async function end(
     state: "refused",
     refusal: { reason, error },
     leaseUntil: 0,
-    settlement: undefined,
-    replacedSince: undefined,
+    settlementId: undefined,
     unlocatedSince: undefined,
     txHash: undefined,
   });

@@ -1,5 +1,5 @@
 import { dateTime, HOUR, MINUTE } from "../lib/time";
-import type { Paragraph } from "../messenger/format";
+import { symbolText, type Paragraph } from "../messenger/format";
 import { dueAfterMs } from "./checkpoints";
 import { MARKS } from "./result";
 import type { ReportKind, Result } from "./tables";
@@ -9,7 +9,7 @@ import type { ReportKind, Result } from "./tables";
 export function startCard({ token, startedAt }: { token: string | null; startedAt: number }): Paragraph[] {
   return [
     [{ bold: "🔬 Research shift started" }, `\n${dateTime(startedAt)}`],
-    [`Tracking: `, { bold: token ?? "the whole market" }],
+    [`Tracking: `, { bold: symbolText(token ?? "the whole market") }],
     ["Duration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h"],
   ];
 }
@@ -32,7 +32,7 @@ export function reportCard(report: {
   const checkpoint = `${dueAfterMs[kind] / HOUR}h checkpoint`;
   return [
     [
-      { bold: `${TITLES[kind]} · ${token ?? "Market"}` },
+      { bold: `${TITLES[kind]} · ${symbolText(token ?? "Market")}` },
       `\n${checkpoint} · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
     ],
     ...resultParagraphs(result),
@@ -50,7 +50,7 @@ export function snapshotCard({
   result: Result;
 }): Paragraph[] {
   return [
-    [{ bold: `🔬 Research · ${token ?? "Market"}` }, `\n${dateTime(generatedAt)}`],
+    [{ bold: `🔬 Research · ${symbolText(token ?? "Market")}` }, `\n${dateTime(generatedAt)}`],
     ...resultParagraphs(result),
   ];
 }

@@ -8,7 +8,11 @@ import { AppError } from "../lib/errors";
 
 /** The caller's row, or `null` before their first sign-in. @throws AppError `unauthorized` */
 export async function findUser(ctx: QueryCtx): Promise<Doc<"users"> | null> {
-  const { tokenIdentifier } = await requireIdentity(ctx);
+  return userOfToken(ctx, (await requireIdentity(ctx)).tokenIdentifier);
+}
+
+/** The row of a login, as its tokens name it, or `null`. */
+export async function userOfToken(ctx: QueryCtx, tokenIdentifier: string): Promise<Doc<"users"> | null> {
   return ctx.db
     .query("users")
     .withIndex("by_tokenIdentifier", (q) => q.eq("tokenIdentifier", tokenIdentifier))

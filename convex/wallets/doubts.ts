@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation } from "../_generated/server";
+import { log } from "../lib/log";
 import { LOOK_BACK_MS, nextCheck, REPLACED_AFTER_MS, REPLACED_ANSWERS } from "./machine";
 import { correct } from "./moving";
 import { byId } from "./rows";
@@ -63,7 +64,9 @@ export const amend = internalMutation({
   },
   returns: v.null(),
   handler: async (ctx, { transactionId, traded, ...step }) => {
-    if (!(await correct(ctx, await byId(ctx, transactionId), step))) return null;
+    const row = await byId(ctx, transactionId);
+    if (!(await correct(ctx, row, step))) return null;
+    log.warn("wallets.end corrected", { transactionId, kind: row.request.kind, to: step.to });
     const nextCheckAt = Date.now() + LOOK_BACK_MS[0];
     await ctx.db.patch("transactions", transactionId, { traded, checks: 0, nextCheckAt });
     return null;

@@ -6,6 +6,7 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { SECOND, sleep } from "../lib/time";
 import { asAddress } from "./addresses";
+import { follow } from "./followUp";
 import { sendTransaction } from "./plans";
 import { affordable, handOut, sign, type Job, type Plan } from "./steps";
 import { prepareSwap } from "./swapping";
@@ -35,7 +36,7 @@ export const drive = providerAction({
 async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<void> {
   if (transaction.state === "signed") return handOut(ctx, transaction);
   try {
-    await ctx.runAction(internal.wallets.followUp.check, { transactionId: transaction._id });
+    await follow(ctx, transaction._id, { mends: true });
   } catch (error) {
     log.warn("wallets.unsettled", { transactionId: transaction._id, error: messageOf(error) });
   }
@@ -90,6 +91,7 @@ async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
       return prepareSwap(ctx, job, request);
     case "approve":
     case "fill":
-      throw new AppError("internal", "Approvals and fills are signed as they are made");
+    case "settlement":
+      throw new AppError("internal", "Approvals, fills and settlements are signed as they are made");
   }
 }

@@ -16,6 +16,11 @@ import type { TransactionState } from "./tables";
 
 export const REVERTED = "The transaction was mined and reverted";
 
+/** A transaction that has failed was mined all the same; any other has taken no effect, and no fee. */
+export function isReverted({ state, error }: { state: TransactionState; error?: string }): boolean {
+  return state === "failed" && error === REVERTED;
+}
+
 /** Later than any moment. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
 

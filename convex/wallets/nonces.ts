@@ -3,17 +3,21 @@ import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
 import { DRIVER_LEASE_MS, isOpen, nextCheck } from "./machine";
-import { byId, byWalletId, project, vView, type View } from "./rows";
+import { actorOf, byId, byWalletId, project, vView, walletById, type View } from "./rows";
 import { vReplacement, type TransactionRequest } from "./tables";
 
-/** A wallet's nonces and the bytes that hold them: each is given out in the mutation that stores what was signed with it. */
+/** An account's nonces and the bytes that hold them: each is given out in the mutation that stores what was signed with it. */
 
-export const vSigned = v.object({
-  walletId: v.string(),
-  driver: v.number(),
-  nonce: v.number(),
-  rawTransaction: v.string(),
-  txHash: v.string(),
+export const vSignedBytes = v.object({ nonce: v.number(), rawTransaction: v.string(), txHash: v.string() });
+export type SignedBytes = Infer<typeof vSignedBytes>;
+
+export const vSigned = v.object({ walletId: v.string(), driver: v.number(), ...vSignedBytes.fields });
+
+/** An account's next nonce as far as this service has given them out; `null` before its first. */
+export const next = internalQuery({
+  args: { walletId: v.string() },
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx, { walletId }) => (await walletById(ctx, walletId))?.nextNonce ?? null,
 });
 
 /** @returns `false` when the driver was replaced or the nonce is gone: the bytes are void. */
@@ -37,22 +41,26 @@ export async function giveBackNonce(ctx: MutationCtx, row: Doc<"transactions">):
   await ctx.db.patch("wallets", wallet._id, { nextNonce: row.nonce });
 }
 
-export function signedFields({
-  nonce,
-  rawTransaction,
-  txHash,
-}: Pick<Infer<typeof vSigned>, "nonce" | "rawTransaction" | "txHash">) {
+export function signedFields({ nonce, rawTransaction, txHash }: SignedBytes) {
   return { state: "signed" as const, nonce, rawTransaction, txHash, nextCheckAt: nextCheck(Date.now(), 0) };
 }
 
 export async function auditSigning(
   ctx: MutationCtx,
-  userId: string,
-  transactionId: Id<"transactions">,
-  request: TransactionRequest,
-  txHash: string,
+  {
+    actor,
+    transactionId,
+    request,
+    txHash,
+  }: {
+    /** The user's id, or the relayer's address. */
+    actor: string;
+    transactionId: Id<"transactions">;
+    request: Pick<TransactionRequest, "kind">;
+    txHash: string;
+  },
 ): Promise<void> {
-  const event = { actor: userId, subject: transactionId, detail: `${request.kind} ${txHash}` };
+  const event = { actor, subject: transactionId, detail: `${request.kind} ${txHash}` };
   await recordAudit(ctx, { ...event, action: "transaction signed" });
 }
 
@@ -118,7 +126,8 @@ export const storeFill = internalMutation({
       checks: 0,
       ...signedFields(signed),
     });
-    await auditSigning(ctx, userId, transactionId, request, signed.txHash);
+    const actor = actorOf({ userId, address });
+    await auditSigning(ctx, { actor, transactionId, request, txHash: signed.txHash });
     return transactionId;
   },
 });
@@ -147,7 +156,7 @@ export const replace = internalMutation({
     });
     const detail = `${replacement.kind} ${replacement.txHash}`;
     await recordAudit(ctx, {
-      actor: row.userId,
+      actor: actorOf(row),
       action: "transaction signed",
       subject: transactionId,
       detail,

@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { linkedUser } from "../users/model";
+import { NOBODY } from "./rows";
 
 /** Whose address it is, by the service's wallets first and by the addresses users have linked; `null` when nobody's. */
 export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
@@ -11,7 +12,7 @@ export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<s
     .query("wallets")
     .withIndex("by_address", (q) => q.eq("address", stored))
     .unique();
-  return wallet?.userId ?? linkedUser(ctx, stored);
+  return wallet === null || wallet.userId === NOBODY ? linkedUser(ctx, stored) : wallet.userId;
 }
 
 /** The same as a function, for actions. */

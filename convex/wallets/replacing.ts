@@ -8,7 +8,7 @@ import { raisedFees, type Fees } from "../providers/chainFees";
 import { prepareTransaction, type Transaction } from "../providers/chainPreparation";
 import { broadcast } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
-import { signTransaction } from "./custody/signing";
+import { canSign, signTransaction } from "./custody/signing";
 import { WITHDRAWN_AFTER_MS } from "./machine";
 import { bytesOf, type View } from "./rows";
 
@@ -17,7 +17,7 @@ import { bytesOf, type View } from "./rows";
 const GAS_OF_NOTHING = 21_000n;
 
 /** What stored bytes say. @throws AppError `internal` when they are of another kind than this service signs. */
-export function readBytes(raw: Hex): { call: Transaction; gas: bigint; fees: Fees } {
+function readBytes(raw: Hex): { call: Transaction; gas: bigint; fees: Fees } {
   const transaction = parseTransaction(raw);
   const { to, gas } = transaction;
   if (transaction.type !== "eip1559" || to === undefined || to === null || gas === undefined) {
@@ -28,20 +28,20 @@ export function readBytes(raw: Hex): { call: Transaction; gas: bigint; fees: Fee
 }
 
 /** A transaction that moves nothing. */
-export function nothingFrom(address: Address): Transaction {
+function nothingFrom(address: Address): Transaction {
   return { to: address, data: "0x", value: 0n };
 }
 
 /**
  * Replaces bytes that the chain's next block cannot take, when it is their turn: by the same call for more, or, where that
- * has become hopeless for some minutes, by nothing. Of the old and the new at most one is ever mined.
+ * has become hopeless, by nothing. Of the old and the new at most one is ever mined.
  * @param mined How many of the wallet's transactions are mined.
  * @returns Whether other bytes were handed out.
  */
 export async function replaceIfStuck(ctx: ActionCtx, row: View, mined: number): Promise<boolean> {
   const raw = bytesOf(row);
   const { nonce } = row;
-  if (raw === null || nonce === undefined || nonce !== mined) return false;
+  if (raw === null || nonce === undefined || nonce !== mined || !canSign(row.walletId)) return false;
   const owner = asAddress(row.address);
   const { call, gas, fees } = readBytes(raw);
   const now = await preparationOf(owner, call);
@@ -54,7 +54,9 @@ export async function replaceIfStuck(ctx: ActionCtx, row: View, mined: number): 
   const pays = native >= call.value + gas * raised.maxFeePerGas && now.gas.kind === "estimated";
   if (pays) return handOutReplacement(ctx, row, raw, { kind: "repriced", call, gas, fees: raised });
   const waited = Date.now() - (row.handedOutAt ?? Date.now());
-  if (waited < WITHDRAWN_AFTER_MS || native < GAS_OF_NOTHING * raised.maxFeePerGas) return false;
+  // Other people's payments wait behind a settlement, and its payer may have it carried out anew.
+  const patience = row.request.kind === "settlement" ? 0 : WITHDRAWN_AFTER_MS;
+  if (waited < patience || native < GAS_OF_NOTHING * raised.maxFeePerGas) return false;
   return handOutReplacement(ctx, row, raw, {
     kind: "withdrawal",
     call: nothingFrom(owner),
@@ -141,6 +143,7 @@ async function fill(
   nonce: number,
   earlier: Hex | null,
 ): Promise<boolean> {
+  if (!canSign(walletId)) return false;
   const call = nothingFrom(address);
   const now = await preparationOf(address, call);
   if (now === null) return false;

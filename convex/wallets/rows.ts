@@ -63,17 +63,41 @@ export const vWork = v.object({
 });
 export type Work = Infer<typeof vWork>;
 
+/** Whose the service's own accounts are: no user's id is empty. */
+export const NOBODY = "";
+
+/** Who is named in the audit trail: the user, or the relayer by its address. */
+export function actorOf({ userId, address }: { userId: string; address: string }): string {
+  return userId === NOBODY ? address : userId;
+}
+
+const RELAYER = "relayer_";
+
+/** @param address Checksummed; each key that was ever configured is an account of its own. */
+export function relayerWalletId(address: string): string {
+  return `${RELAYER}${address}`;
+}
+
+/** The address of a relayer's account; `null` for a wallet of a user's. */
+export function relayerOf(walletId: string): string | null {
+  return walletId.startsWith(RELAYER) ? walletId.slice(RELAYER.length) : null;
+}
+
 export async function byId(ctx: QueryCtx, id: Id<"transactions">): Promise<Doc<"transactions">> {
   const row = await ctx.db.get("transactions", id);
   if (row === null) throw new AppError("internal", "The transaction is gone");
   return row;
 }
 
-export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {
-  const wallet = await ctx.db
+export async function walletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
+  return ctx.db
     .query("wallets")
     .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
     .unique();
+}
+
+export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {
+  const wallet = await walletById(ctx, walletId);
   if (wallet === null) throw new AppError("internal", "The wallet is gone");
   return wallet;
 }

@@ -26,6 +26,8 @@ export const vRequest = v.union(
   }),
   /** The allowance a swap needs first: `spender` may take `amount` of `token`. */
   v.object({ kind: v.literal("approve"), token: vSymbol, spender: v.string(), amount: v.string() }),
+  /** Carries out a signed payment: the claim `claimKey` says which. The relayer's alone. */
+  v.object({ kind: v.literal("settlement"), claimKey: v.string() }),
   /** Moves nothing: takes a nonce whose transaction is gone, so that those behind it can be mined. */
   v.object({ kind: v.literal("fill") }),
 );
@@ -89,12 +91,15 @@ export type SwapTerms = Infer<typeof vSwapTerms>;
 export type Replacement = Infer<typeof vReplacement>;
 
 export const walletTables = {
-  /** One per user and kind. Written by `wallets/wallets`. Kept. */
+  /**
+   * Every account that the service signs for: one per user and kind, written by `wallets/wallets`, and one per key of the
+   * payment relayer, which is nobody's (`wallets/relayers`). Kept.
+   */
   wallets: defineTable({
     /** The custody module's handle; keys are found by it alone. */
     walletId: v.string(),
     userId: v.string(),
-    kind: vWalletKind,
+    kind: v.union(vWalletKind, v.literal("relayer")),
     /** Checksummed. */
     address: v.string(),
     createdAt: v.number(),
@@ -108,7 +113,7 @@ export const walletTables = {
     .index("by_walletId", ["walletId"])
     .index("by_address", ["address"]),
 
-  /** Every transaction of every wallet, from the request to its end. Written by `wallets/transactions`. Kept. */
+  /** Every transaction of every account, from the request to its end. Written by `wallets/transactions`. Kept. */
   transactions: defineTable({
     walletId: v.string(),
     userId: v.string(),

@@ -23,7 +23,7 @@ export async function openTrade(
   },
 ): Promise<void> {
   const { userId, source, transactionId, request, now, mentioned } = trade;
-  if (request.kind === "approve" || request.kind === "fill") return;
+  if (request.kind !== "send" && request.kind !== "swap") return;
   const { amount } = request;
   const row = {
     userId,

@@ -191,15 +191,15 @@ const transaction: MountedEndpoint = endpoint({
   handler: async (ctx, { userId, txHash }, { caller }) => {
     await refuseGuessing(ctx, "miss", caller, txHash);
     const view = await ctx.runQuery(internal.wallets.transactions.byHash, { userId, txHash });
-    if (view === null) {
+    if (view === null || view.request.kind === "settlement") {
       await countGuess(ctx, "miss", caller, txHash);
       throw new AppError("not_found", "This user has no transaction with this hash");
     }
-    const { state, request, error, traded, minedAs } = view;
+    const { state, error, traded, minedAs } = view;
     return {
       txHash,
       status: shownStatus(state),
-      kind: request.kind,
+      kind: view.request.kind,
       ...(state === "failed" && error !== undefined ? { error } : {}),
       ...traded,
       ...(minedAs === undefined ? {} : { minedAs }),

@@ -109,7 +109,12 @@ export const storeSigned = internalMutation({
       ...signedFields(signed),
       ...(terms === undefined ? {} : { terms }),
     });
-    await auditSigning(ctx, row.userId, transactionId, row.request, signed.txHash);
+    await auditSigning(ctx, {
+      actor: row.userId,
+      transactionId,
+      request: row.request,
+      txHash: signed.txHash,
+    });
     return true;
   },
 });
@@ -133,7 +138,7 @@ export const storeApproval = internalMutation({
       checks: 0,
       ...signedFields(signed),
     });
-    await auditSigning(ctx, userId, transactionId, request, signed.txHash);
+    await auditSigning(ctx, { actor: userId, transactionId, request, txHash: signed.txHash });
     return transactionId;
   },
 });
@@ -227,10 +232,10 @@ export const followUpDue = internalMutation({
 });
 
 /**
- * For an operator: `npx convex run wallets/transactions:repair '{"address":"0x…"}'`. Takes the chain's word for how far a
- * wallet's nonces are, hands out again what the chain is missing, fills nonces that nobody holds, and sets the wallet's
- * work going. Moves nothing that was not ordered; safe to repeat.
- * @throws AppError `invalid_request` when no wallet has this address; `upstream`
+ * For an operator: `npx convex run wallets/transactions:repair '{"address":"0x…"}'`, a wallet's address or the payment
+ * relayer's. Takes the chain's word for how far the account's nonces are, hands out again what the chain is missing, fills
+ * nonces that nobody holds, and sets the account's work going. Moves nothing that was not ordered; safe to repeat.
+ * @throws AppError `invalid_request` when no account has this address; `upstream`
  */
 export const repair = providerAction({
   args: { address: v.string() },

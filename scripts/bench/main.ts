@@ -36,7 +36,7 @@ const LIST = Object.entries(QUESTIONS)
 
 const USAGE = `Usage: npm run bench [-- QUESTION…] [--json]
 
-Measures the service on this machine: every question (about five minutes), or those named.
+Measures the service on this machine: every question (about three minutes), or those named.
 
   --json   the tables as JSON on stdout (npm run --silent bench -- --json)
   --list   the questions

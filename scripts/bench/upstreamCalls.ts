@@ -18,7 +18,7 @@ type Case = { shifts: number; foci: number; overMinutes: number; watched: number
 const cases: readonly Case[] = [
   { shifts: 1, foci: 1, overMinutes: 0, watched: 180 },
   { shifts: 100, foci: 3, overMinutes: 0, watched: 180 },
-  { shifts: 1_000, foci: 3, overMinutes: 0, watched: 180 },
+  { shifts: 300, foci: 3, overMinutes: 0, watched: 180 },
   { shifts: 200, foci: 10, overMinutes: 0, watched: 60 },
   { shifts: 60, foci: 60, overMinutes: 0, watched: 60 },
   { shifts: 120, foci: 3, overMinutes: 60, watched: 120 },

@@ -51,6 +51,21 @@ describe("a link that the account has not made itself", () => {
     expect(inGroup.join()).not.toContain("was linked to a user");
   });
 
+  test("is sent nothing of that user's, nor is anybody told whose it is said to be", async () => {
+    const { app, mallory } = await bound();
+    const { userId } = mallory;
+    const init = { as: "mallory" };
+    expect((await app.post("/mcp/research/start", { userId, token: "BTC" }, init)).status).toBe(200);
+    const message = "send /confirm to keep your funds";
+    expect((await app.post("/user/telegram/notify", { userId, message }, init)).body).toEqual({
+      sent: false,
+      reason: "no_config",
+    });
+    await app.settle();
+    expect(app.cards().filter(({ chatId }) => chatId === String(ALICE))).toEqual([]);
+    expect((await app.get(`/messenger/wallet?messengerId=${ALICE}`)).body.linked).toBe(false);
+  });
+
   test("gives way to the account's own", async () => {
     const { app } = await bound();
     const { userId, code } = await userWithCode(app, "alice");
@@ -69,8 +84,15 @@ describe("a link that the account has not made itself", () => {
 
   test("is used once the account confirms it, and dropped when the account says so", async () => {
     const { app, mallory } = await bound();
-    const [confirmed = ""] = await say(app, "/confirm");
+    // Who has not made the link cannot know its code; whose it is, is named.
+    for (const guess of ["/confirm", "/confirm ABCDEFGH"])
+      expect(await say(app, guess)).toEqual([UNCONFIRMED]);
+    expect((await link(app))?.confirmedAt).toBeUndefined();
+    const [confirmed = ""] = await say(app, `/confirm ${mallory.code}`);
     expect(confirmed).toContain(mallory.walletAddress);
+    const [account] = /usr_\w+/.exec(confirmed) ?? [];
+    expect(account).toBe((await mallory.browser.mutation(api.messenger.linking.createCode, {})).account);
+    expect(account).not.toBe(mallory.userId);
     expect(await say(app, "/wallet")).toEqual([expect.stringContaining(mallory.walletAddress)]);
     expect(await say(app, "/confirm")).toEqual(["There is nothing to confirm."]);
     expect(await say(app, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);

@@ -73,6 +73,14 @@ export async function userWithCode(app: App, subject: string) {
   return { browser, userId, code, expiresAt };
 }
 
+/** Confirms an account's link as the bot does on /confirm, without its card. */
+export async function confirm(app: Pick<App, "t">, messengerId: string): Promise<void> {
+  await app.t.run(async (ctx) => {
+    const link = await linkOfAccount(ctx, messengerId);
+    if (link !== null) await confirmLink(ctx, link, Date.now());
+  });
+}
+
 /** A signed-in user whose messenger account is linked over HTTP, and confirmed in the bot unless told otherwise. */
 export async function linkedUser(app: App, subject: string, messengerId = ALICE, { confirmed = true } = {}) {
   const { browser, userId, code } = await userWithCode(app, subject);
@@ -82,12 +90,6 @@ export async function linkedUser(app: App, subject: string, messengerId = ALICE,
     messengerUsername: subject,
   });
   if (status !== 200) throw new Error(`The account was not linked: ${JSON.stringify(body)}`);
-  if (confirmed) {
-    // As the bot does on /confirm, without its card.
-    await app.t.run(async (ctx) => {
-      const link = await linkOfAccount(ctx, String(messengerId));
-      if (link !== null) await confirmLink(ctx, link, Date.now());
-    });
-  }
-  return { browser, userId, walletAddress: String(body.walletAddress) };
+  if (confirmed) await confirm(app, String(messengerId));
+  return { browser, userId, code, walletAddress: String(body.walletAddress) };
 }

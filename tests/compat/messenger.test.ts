@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
+import { confirm } from "../bot/support";
 import { closeApp, createApp, type App } from "../support/app";
 import { browserOf } from "../web/support";
 
@@ -104,7 +105,13 @@ describe("POST /user/telegram/notify", () => {
     const { userId } = await browser.mutation(api.users.profile.signIn, {});
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     await app.post("/messenger/connect", { linkToken: code, messengerId: "4242" });
-    expect((await notify(app, "Hello", userId)).body).toEqual({ sent: true });
+    await confirm(app, "4242");
+    // By the bot that the account trusts its own user alone speaks.
+    expect((await notify(app, "reply to keep your funds", userId)).status).toBe(401);
+    const body = { userId, message: "reply to keep your funds" };
+    expect((await app.post(NOTIFY, body, { as: "mallory" })).status).toBe(403);
+    const own = await app.post(NOTIFY, { userId, message: "Hello" }, { as: "alice" });
+    expect(own.body).toEqual({ sent: true });
     await app.post("/user/telegram", { userId: USER, telegramChatId: "11" });
     expect((await notify(app, "Your wallet is at risk, go to evil.example")).body).toEqual({ sent: true });
     expect(app.cards().map(({ chatId, text }) => [chatId, text])).toEqual([

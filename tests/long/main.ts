@@ -41,6 +41,22 @@ const PARTS: Record<string, Part> = {
       env: { LONG_SEED: seed },
     }),
   },
+  swaps: {
+    about: "2,000 swaps whose quotes lie: --rounds (2000), --seed (1)",
+    seed: "1",
+    command: ({ seed = "1", rounds = "2000" }) => ({
+      args: vitest("tests/long/swaps.node.test.ts"),
+      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
+    }),
+  },
+  reorgs: {
+    about: "dropped blocks, stuck fees, lost answers, lying nonces: --rounds (200), --seed (1)",
+    seed: "1",
+    command: ({ seed = "1", rounds = "200" }) => ({
+      args: vitest("tests/long/reorgs.node.test.ts"),
+      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
+    }),
+  },
   restarts: {
     about: "the local chain is stopped, cut short, damaged and taken over",
     command: () => ({ args: vitest("tests/long/restarts.node.test.ts") }),

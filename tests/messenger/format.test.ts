@@ -42,7 +42,7 @@ describe("a card's parts", () => {
   test("are cut between paragraphs when those fit", () => {
     const paragraphs: Paragraph[] = Array.from({ length: 8 }, (_, i) => [`${i} ${"x".repeat(1_000)}`]);
     const parts = renderCard(paragraphs);
-    expect(parts).toHaveLength(2);
+    expect(parts).toHaveLength(3);
     expect(parts.flatMap((part) => part.split("\n\n"))).toEqual(paragraphs.flat());
   });
 

@@ -46,7 +46,7 @@ describe("the list of retentions", () => {
     const forGood: TableNames[] = [
       ...(["creditTransactions", "creditBalances", "creditReversals", "creditReservations"] as const),
       ...(["spentTransfers", "paymentClaims", "deposits", "transactions", "trades"] as const),
-      ...(["wallets", "walletKeys", "relayers", "users", "linkedAddresses"] as const),
+      ...(["wallets", "walletKeys", "users", "linkedAddresses"] as const),
       ...(["signals", "signalEvents", "signalTotals", "auditEvents", "reports", "shifts"] as const),
     ];
     for (const table of forGood) expect([table, "kept" in RETENTION[table]]).toEqual([table, true]);

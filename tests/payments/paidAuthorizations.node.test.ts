@@ -114,7 +114,7 @@ describe("a signed payment", () => {
       expect(answers.map(({ status }) => status)).toEqual(headers.map(() => 200));
     });
     expect(moved).toBe(8n * ONE);
-    const nonces = (await app.rows("paymentClaims")).map(({ settlement }) => settlement?.nonce);
+    const nonces = (await app.rows("transactions")).map(({ nonce }) => nonce);
     expect(new Set(nonces).size).toBe(8);
   });
 

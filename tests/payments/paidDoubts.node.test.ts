@@ -80,21 +80,27 @@ function behindFromBroadcast(): { catchUp: () => void } {
 async function boughtInDoubt(app: WalletApp, headers: Record<string, string>, body: object = {}) {
   const giveUp = deadlineByHand("transaction");
   const answer = buy(app, headers, body);
-  await until(async () => (await app.rows("paymentClaims"))[0]?.replacedSince !== undefined);
+  await until(async () => (await app.rows("transactions"))[0]?.replacedSince !== undefined);
   giveUp();
   const answered = await answer;
   unreachDeadlines();
   return answered;
 }
 
-/** Makes the claim's doubt older than it takes to be believed, and its lease run out. */
+/** Makes a doubt older than it takes to be believed, and the claim's lease run out. */
 async function age(app: WalletApp, doubt: "replacedSince" | "unlocatedSince", ms: number) {
   await app.t.run(async (ctx) => {
-    for (const row of await ctx.db.query("paymentClaims").collect()) {
-      const since = row[doubt];
-      if (since === undefined) throw new Error(`No ${doubt}`);
-      await ctx.db.patch("paymentClaims", row._id, { [doubt]: since - ms, leaseUntil: 1 });
-    }
+    const claim = await ctx.db.query("paymentClaims").first();
+    const transaction = await ctx.db.query("transactions").first();
+    const { replacedSince } = transaction ?? {};
+    const { unlocatedSince } = claim ?? {};
+    if (claim === null || transaction === null) throw new Error("Nothing was settled");
+    if (doubt === "replacedSince" && replacedSince !== undefined)
+      await ctx.db.patch("transactions", transaction._id, { replacedSince: replacedSince - ms });
+    else if (doubt === "unlocatedSince" && unlocatedSince !== undefined)
+      await ctx.db.patch("paymentClaims", claim._id, { unlocatedSince: unlocatedSince - ms });
+    else throw new Error(`No ${doubt}`);
+    await ctx.db.patch("paymentClaims", claim._id, { leaseUntil: 1 });
   });
 }
 
@@ -106,7 +112,7 @@ describe("a payment that the service has settled, asked of a node that is behind
     const first = await boughtInDoubt(app, header);
     expect([first.status, first.body.error]).toEqual([502, expect.stringContaining("same proof again")]);
     expect(await app.rows("paymentClaims")).toMatchObject([
-      { state: "settling", settlement: { nonce: expect.any(Number) } },
+      { state: "settling", settlementId: expect.any(String) },
     ]);
     await age(app, "replacedSince", 61_000);
     const second = await buy(app, header);
@@ -152,6 +158,25 @@ describe("what the chain shows of a payment", () => {
     }
     expect((await buy(app, versionTwo(authorized), { token: "BTC" })).status).toBe(200);
     expect(writings(app)).toBe(1);
+  });
+
+  test("gives an anonymous payer's report to who has copied the proof for five minutes, a named user's for an hour", async () => {
+    const app = createPaidApp(chain);
+    const anonymous = versionTwo(await authorize(await payer(chain)));
+    const named = versionTwo(await authorize(await payer(chain)));
+    expect((await buy(app, anonymous)).status).toBe(200);
+    expect((await buy(app, named, { userId: "alice" })).status).toBe(200);
+    await app.t.run(async (ctx) => {
+      for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
+        if (report === undefined) throw new Error("Both are delivered");
+        const generatedAt = report.generatedAt - 301_000;
+        await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
+      }
+    });
+    const { status, body } = await buy(app, anonymous);
+    expect([status, body.reason]).toEqual([402, "payment_already_used"]);
+    expect((await buy(app, named, { userId: "alice" })).status).toBe(200);
+    expect(writings(app)).toBe(2);
   });
 
   test("does not let an authorization be redeemed before it is deep enough", async () => {

@@ -128,6 +128,20 @@ describe("a contract wallet (ERC-1271) buys a report", () => {
     expect((await buyWith(app, proof, { userId: "alice" })).status).toBe(200);
     expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2 }]);
   });
+
+  test("but not with a signature that is wrapped as that of a wallet which is not deployed", async () => {
+    const app = createPaidApp(chain, { env: { BARE_HASH_PROOFS: "off" } });
+    const from = await payer(chain);
+    const txHash = await transfer(chain, from);
+    // It says yes to whatever it is asked.
+    const yes = `0x7f1626ba7e${"00".repeat(28)}60005260206000f3`;
+    await chain.rpc("anvil_setCode", [from.address, yes]);
+    const signature = `0x${"11".repeat(65)}`;
+    const wrapped = base64({ txHash, signature: `${signature}${"6492".repeat(16)}` });
+    const { status, body } = await buyWith(app, wrapped, { userId: "alice" });
+    expect([status, body.reason]).toEqual([402, "invalid_payer_signature"]);
+    expect((await buyWith(app, base64({ txHash, signature }), { userId: "alice" })).status).toBe(200);
+  });
 });
 
 /**

@@ -19,6 +19,7 @@ import {
   ONE,
   payer,
   PLATFORM,
+  RELAYER,
   settlementCall,
   stranger,
   transfer,
@@ -261,6 +262,7 @@ describe("a transaction's hash", () => {
     const lower = from.address.toLowerCase();
     expect(audit).toMatchObject([
       { actor: "alice", action: "payment accepted", subject: claims[0]?._id },
+      { actor: RELAYER, action: "transaction signed", detail: expect.stringMatching(/^settlement 0x/) },
       { actor: lower, action: "payment accepted", subject: claims[1]?._id },
     ]);
     expect(audit[0]?.detail).toBe(

@@ -28,6 +28,23 @@ export function createPaidApp(chain: Chain, options: WorldOptions = {}): WalletA
   return createWalletApp(chain, { ...options, env });
 }
 
+/** The relayer's latest transaction that carries out a payment, with the bytes it has by now. */
+export async function settlementOf(app: WalletApp) {
+  const row = (await app.rows("transactions")).filter(({ request }) => request.kind === "settlement").at(-1);
+  if (row === undefined) return undefined;
+  const { address, nonce, txHash, rawTransaction, replacement } = row;
+  if (nonce === undefined || txHash === undefined || rawTransaction === undefined)
+    throw new Error("A settlement is stored signed");
+  return {
+    row,
+    relayer: address,
+    nonce,
+    txHash: replacement?.txHash ?? txHash,
+    rawTransaction: replacement?.rawTransaction ?? rawTransaction,
+    outpriced: replacement === undefined ? [] : [txHash, ...replacement.outpriced.map((one) => one.txHash)],
+  };
+}
+
 export function payer(chain: Chain, usdc = 5n * ONE): Promise<PrivateKeyAccount> {
   return newWallet(chain, { USDC: usdc });
 }

@@ -8,7 +8,18 @@ import { place } from "../hostile/contracts";
 import { answering } from "../support/rpc";
 import { freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
-import { authorize, buy, createPaidApp, ONE, payer, PLATFORM, RELAYER, stranger, versionTwo } from "./paying";
+import {
+  authorize,
+  buy,
+  createPaidApp,
+  ONE,
+  payer,
+  PLATFORM,
+  RELAYER,
+  settlementOf,
+  stranger,
+  versionTwo,
+} from "./paying";
 
 /** One account pays for all signed payments: nothing holds it up for ever, and nobody spends its gas for nothing. */
 
@@ -32,7 +43,6 @@ const received = () =>
   });
 const isMined = async (hash: unknown) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
 const buyOnce = async (app: WalletApp) => buy(app, versionTwo(await authorize(await payer(chain))));
-const settlementOf = async (app: WalletApp) => (await app.rows("paymentClaims")).at(-1)?.settlement;
 
 /** A payment that was delivered in a block which is dropped afterwards. */
 async function lostPayment(app: WalletApp): Promise<string> {
@@ -65,11 +75,10 @@ describe("a block that is dropped behind a delivered report", () => {
   test("is noticed when nothing follows: delivered payments are looked at again", async () => {
     const app = createPaidApp(chain);
     const first = await lostPayment(app);
-    const [claim] = await app.rows("paymentClaims");
-    if (claim === undefined) throw new Error("There is a claim");
-    expect(claim.lookBackAt).toBeGreaterThan(Date.now());
-    await app.t.run((ctx) => ctx.db.patch("paymentClaims", claim._id, { lookBackAt: 1 }));
-    await app.t.mutation(internal.payments.claims.resumeLost, {});
+    const { row } = (await settlementOf(app)) ?? fail();
+    expect(row.nextCheckAt).toBe((row.endedAt ?? 0) + 60_000);
+    await app.t.run((ctx) => ctx.db.patch("transactions", row._id, { nextCheckAt: 1 }));
+    await app.t.mutation(internal.wallets.transactions.followUpDue, {});
     chain.miner.resume();
     await until(() => isMined(first));
   });
@@ -77,7 +86,8 @@ describe("a block that is dropped behind a delivered report", () => {
   test("is repaired at an operator's word as well", async () => {
     const app = createPaidApp(chain);
     const first = await lostPayment(app);
-    expect(await app.t.action(internal.payments.relaying.repair, {})).toMatchObject({
+    const repair = internal.wallets.transactions.repair;
+    expect(await app.t.action(repair, { address: RELAYER.toLowerCase() })).toMatchObject({
       handedOut: 1,
       filled: 0,
     });
@@ -110,10 +120,8 @@ describe("a node that lies about the relayer's nonce", () => {
     await until(async () => (await settlementOf(app))?.nonce === Number(mined + 2n));
     honest();
     expect((await bought).status).toBe(200);
-    expect((await app.rows("relayers"))[0]?.fills?.map(({ nonce }) => BigInt(nonce))).toEqual([
-      mined,
-      mined + 1n,
-    ]);
+    const fills = (await app.rows("transactions")).filter(({ request }) => request.kind === "fill");
+    expect(fills.map(({ nonce = 0 }) => BigInt(nonce))).toEqual([mined, mined + 1n]);
   });
 });
 
@@ -179,11 +187,13 @@ describe("what a payment costs the relayer", () => {
     for (let failures = 1; failures <= 2; failures++) {
       await feels("always");
       const headers = versionTwo(await pays());
+      const earlier = (await settlementOf(app))?.txHash;
       await chain.miner.pause();
       const bought = buy(app, headers);
       await until(async () => {
         const hash = (await settlementOf(app))?.txHash;
-        return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
+        if (hash === undefined || hash === earlier) return false;
+        return (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
       });
       await feels("never");
       chain.miner.resume();
@@ -197,3 +207,7 @@ describe("what a payment costs the relayer", () => {
     expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
   });
 });
+
+function fail(): never {
+  throw new Error("There is a settlement");
+}

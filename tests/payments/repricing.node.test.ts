@@ -6,7 +6,7 @@ import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, until } from "../chain/support";
 import { startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
-import { authorize, buy, createPaidApp, headerOf, ONE, payer, versionTwo } from "./paying";
+import { authorize, buy, createPaidApp, headerOf, ONE, payer, settlementOf, versionTwo } from "./paying";
 
 /** The chain's fees outgrow a settlement that is on its way: it is handed out again for more, and pays once. */
 
@@ -27,7 +27,6 @@ const usdcOf = (address: `0x${string}`) =>
 
 const rpcShape = z.array(z.object({ id: z.number(), method: z.literal("eth_getLogs") }));
 
-const settlementOf = async (app: WalletApp) => (await app.rows("paymentClaims"))[0]?.settlement;
 const isMined = async (hash: string) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
 
 /** The next block asks for so many times what the settlement offers. */
@@ -103,7 +102,7 @@ describe("a settlement that the base fee has outgrown", () => {
     const { app, from, bought, first, offered } = await stuck();
     await mineDear(app, 3n);
     expect(await isMined(first.txHash)).toBe(false);
-    await until(async () => (await settlementOf(app))?.outpriced !== undefined);
+    await until(async () => (await settlementOf(app))?.row.replacement !== undefined);
     const second = await settlementOf(app);
     expect(second).toMatchObject({ nonce: first.nonce, relayer: first.relayer, outpriced: [first.txHash] });
     const raised = await feesOf(app);
@@ -127,17 +126,17 @@ describe("a settlement that the base fee has outgrown", () => {
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${fee.toString(16)}`]);
     const looks = feesAskedFor();
     await until(() => looks() >= 3);
-    expect(await settlementOf(app)).toEqual(first);
+    expect(await settlementOf(app)).toMatchObject({ txHash: first.txHash, outpriced: [] });
     chain.miner.resume();
     expect((await bought).status).toBe(200);
-    expect((await settlementOf(app))?.outpriced).toBeUndefined();
+    expect((await settlementOf(app))?.outpriced).toEqual([]);
   });
 
   test("and is mined after all, because its replacement never arrived, has paid", async () => {
     const { app, from, bought, first } = await stuck();
     const release = hold();
     await mineDear(app, 2n);
-    await until(async () => (await settlementOf(app))?.outpriced !== undefined);
+    await until(async () => (await settlementOf(app))?.row.replacement !== undefined);
     release();
     let goOn = () => {};
     hold({ until: new Promise((resolve) => (goOn = resolve)) });

@@ -313,7 +313,7 @@ describe("/mcp/signals/recap", () => {
     const card = app.cards().at(-1);
     expect(card?.chatId).toBe("11");
     expect(card?.text).toMatch(
-      /^<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0 · win rate 50%\nTotal PnL <b>-1\.00%<\/b>\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ win \+1\.00%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ loss -2\.00%\n\n<b>Review<\/b>\n/u,
+      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0 · win rate 50%\nTotal PnL <b>-1\.00%<\/b>\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ win \+1\.00%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ loss -2\.00%\n\n<b>Review<\/b>\n/u,
     );
   });
 });

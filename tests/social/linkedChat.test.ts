@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { confirm } from "../bot/support";
 import { closeApp, createApp } from "../support/app";
 import { decided, linkedUser, mention, SECRET } from "./support";
 
@@ -24,6 +25,7 @@ test("what became of a mention is told in the linked messenger chat of its autho
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     const linked = await app.post("/messenger/connect", { linkToken: code, messengerId: chat });
     expect(linked.status).toBe(200);
+    await confirm(app, chat);
   }
   const before = app.cards().length;
   const tweetId = await mention(app, "good morning, buy 10 USD of ETH if you like");

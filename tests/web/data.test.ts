@@ -35,7 +35,6 @@ async function lived() {
         key: `auth:0xcd:${owner}`,
         order: { userId: owner, focus: "BTC", bodyHash: `hash of ${owner}` },
         payer: "0xcd",
-        settlement: { relayer: "0xef", nonce: 0, rawTransaction: "0xsigned-bytes", txHash: "0xab" },
         createdAt: 1,
       });
       for (const day of ["2025-12-31", "2026-01-05"]) {

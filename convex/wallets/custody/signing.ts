@@ -10,12 +10,20 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/sealing";
+import { relayerOf } from "../rows";
+import { relayerAccount, relayerAddress } from "./relayer";
 import { keySeal } from "./seals";
 
 /**
  * The custody provider: wallet id in, signature out. The only place where a key is ever in clear, for the moment of one
- * signature; a hosted provider with the same three verbs can take its place. For actions.
+ * signature; a hosted provider with the same verbs can take its place. For actions.
  */
+
+/** Whether this service can sign for an account: a relayer's only while its key is the configured one. */
+export function canSign(walletId: string): boolean {
+  const relayer = relayerOf(walletId);
+  return relayer === null || relayer === relayerAddress();
+}
 
 /** A new wallet: its id, its address, and its key, sealed. Nothing is stored yet. */
 export async function createWallet(): Promise<{ walletId: string; address: Address; sealedKey: string }> {
@@ -49,6 +57,10 @@ export async function signTypedData(ctx: ActionCtx, walletId: string, data: Type
 }
 
 async function openAccount(ctx: ActionCtx, walletId: string): Promise<PrivateKeyAccount> {
+  if (relayerOf(walletId) !== null) {
+    if (!canSign(walletId)) throw new AppError("internal", "The payment relayer's key is another one by now");
+    return relayerAccount();
+  }
   const sealedKey = await ctx.runQuery(internal.wallets.custody.keys.sealed, { walletId });
   const key = await open(sealedKey, keySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");

@@ -154,14 +154,21 @@ function comparedStrings(a: string, b: string): number {
   return Math.sign(a.length - b.length);
 }
 
-/** What stands for a commit's time, as the transaction sees it before its end (`time` absent), or as it is stored. */
+/**
+ * What stands for a commit's time, as the transaction sees it before its end (`time` absent), or as it is stored. Few
+ * values have one: the others are answered as they are.
+ */
 export function withCommitTime(value: Value, time: bigint = MAX_INT64): Value {
+  return isPending(value) ? filledIn(value, time) : value;
+}
+
+function filledIn(value: Value, time: bigint): Value {
   if (value instanceof CommitTsPlaceholder) return time;
   if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return value;
-  if (Array.isArray(value)) return value.map((one) => withCommitTime(one, time));
+  if (Array.isArray(value)) return value.map((one) => filledIn(one, time));
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, field]) =>
-      field === undefined ? [] : [[name, withCommitTime(field, time)]],
+      field === undefined ? [] : [[name, filledIn(field, time)]],
     ),
   );
 }

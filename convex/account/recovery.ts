@@ -1,0 +1,167 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { recordAudit } from "../lib/audit";
+import { AppError } from "../lib/errors";
+import { dateTime, HOUR } from "../lib/time";
+import type { Paragraph } from "../messenger/format";
+import { configOf, enqueueCard, linkedChat } from "../messenger/model";
+import { ownerOf, requireUser, userOfToken } from "../users/model";
+import { userIdByAddress } from "../wallets/owners";
+import { isInUse } from "./claims";
+
+/**
+ * A user whose login is lost gets the account back under another one: by an operator's word, which is written into the
+ * audit trail, told on every channel of the user's, and takes effect after 48 hours unless the user says no.
+ */
+
+/** Long enough for the user to read a notice, whatever the day. */
+const DELAY_MS = 48 * HOUR;
+
+const vRebind = v.object({
+  rebindId: v.id("rebinds"),
+  /** Epoch ms. */
+  dueAt: v.number(),
+});
+
+/**
+ * For an operator who knows whose account it is:
+ * `npx convex run account/recovery:open '{"address":"0x…","tokenIdentifier":"<issuer>|<subject>","reason":"…"}'`.
+ * @param args.address One of the user's wallets, or an address they linked: their userId is a secret of theirs.
+ * @param args.tokenIdentifier The new login's, as the identity provider's tokens name it; it may have signed in already,
+ * as long as nothing hangs on its own account.
+ * @throws AppError `not_found` when the address is no signed-in user's; `conflict` when a change is open already, or the
+ * new login's own account is in use; `invalid_request` for the login that it is bound to.
+ */
+export const open = internalMutation({
+  args: { address: v.string(), tokenIdentifier: v.string(), reason: v.string() },
+  returns: vRebind,
+  handler: async (ctx, { address, tokenIdentifier, reason }) => {
+    const userId = await userIdByAddress(ctx, address);
+    const user = userId === null ? null : await ownerOf(ctx, userId);
+    if (user === null) throw new AppError("not_found", "No signed-in user has this address");
+    if (tokenIdentifier.trim() === "" || tokenIdentifier === user.tokenIdentifier)
+      throw new AppError("invalid_request", "tokenIdentifier must be another login");
+    if ((await openRebind(ctx, user.userId)) !== null)
+      throw new AppError("conflict", "A change of this user's login is open already");
+    await assertFree(ctx, tokenIdentifier);
+    const openedAt = Date.now();
+    const dueAt = openedAt + DELAY_MS;
+    const rebindId = await ctx.db.insert("rebinds", {
+      userId: user.userId,
+      from: user.tokenIdentifier,
+      to: tokenIdentifier,
+      reason,
+      openedAt,
+      dueAt,
+      state: "open",
+    });
+    await ctx.scheduler.runAt(dueAt, internal.account.recovery.carryOut, { rebindId });
+    await recordAudit(ctx, {
+      actor: "operator",
+      action: "rebind opened",
+      subject: rebindId,
+      detail: `${address}: ${reason}`,
+    });
+    await tell(ctx, user.userId, [
+      [{ bold: "🔐 Your account is to get another login" }],
+      [
+        `The operator was told that your login is lost. On ${dateTime(dueAt)} your account and its wallets are bound to another one.`,
+      ],
+      ["If you did not ask for that, sign in to the web application before then and refuse it."],
+    ]);
+    return { rebindId, dueAt };
+  },
+});
+
+/**
+ * Binds the account to its new login once its time has come, where nobody has said no and the new login is still free. Runs
+ * by itself; an operator runs it for what was open in a backup that was restored.
+ */
+export const carryOut = internalMutation({
+  args: { rebindId: v.id("rebinds") },
+  returns: v.null(),
+  handler: async (ctx, { rebindId }) => {
+    const rebind = await ctx.db.get("rebinds", rebindId);
+    if (rebind?.state !== "open" || rebind.dueAt > Date.now()) return null;
+    const user = await ownerOf(ctx, rebind.userId);
+    if (user?.tokenIdentifier !== rebind.from) return end(ctx, rebind, "refused", "the login has changed");
+    const own = await userOfToken(ctx, rebind.to);
+    if (own !== null && (await isInUse(ctx, own.userId)))
+      return end(ctx, rebind, "refused", "the new login's own account is in use");
+    if (own !== null) await ctx.db.delete("users", own._id);
+    await ctx.db.patch("users", user._id, { tokenIdentifier: rebind.to });
+    await tell(ctx, rebind.userId, [
+      [{ bold: "🔐 Your account has another login" }],
+      ["From now on the new login moves its money; the old one no longer does."],
+    ]);
+    return end(ctx, rebind, "done");
+  },
+});
+
+/** For an operator who was told too much: `npx convex run account/recovery:withdraw '{"rebindId":"…"}'`. */
+export const withdraw = internalMutation({
+  args: { rebindId: v.id("rebinds") },
+  returns: v.null(),
+  handler: async (ctx, { rebindId }) => {
+    const rebind = await ctx.db.get("rebinds", rebindId);
+    if (rebind?.state !== "open") throw new AppError("not_found", "No change of a login is open by this id");
+    return end(ctx, rebind, "withdrawn");
+  },
+});
+
+/** When the caller's account is to get another login (epoch ms); `null` where nobody has asked for that. */
+export const pending = query({
+  args: {},
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx) => (await openRebind(ctx, (await requireUser(ctx)).userId))?.dueAt ?? null,
+});
+
+/** The caller still has their login: nothing changes. @throws AppError `not_found` where no change is open. */
+export const refuse = mutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    const rebind = await openRebind(ctx, userId);
+    if (rebind === null) throw new AppError("not_found", "No change of this user's login is open");
+    return end(ctx, rebind, "refused", "by the user");
+  },
+});
+
+async function end(
+  ctx: MutationCtx,
+  { _id, userId }: Doc<"rebinds">,
+  state: Exclude<Doc<"rebinds">["state"], "open">,
+  detail?: string,
+): Promise<null> {
+  await ctx.db.patch("rebinds", _id, { state, endedAt: Date.now() });
+  const actor = detail === "by the user" ? userId : "operator";
+  const event = { actor, action: `rebind ${state}` as const, subject: _id };
+  await recordAudit(ctx, { ...event, ...(detail === undefined ? {} : { detail }) });
+  return null;
+}
+
+async function openRebind(ctx: QueryCtx, userId: string): Promise<Doc<"rebinds"> | null> {
+  return ctx.db
+    .query("rebinds")
+    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "open"))
+    .unique();
+}
+
+async function assertFree(ctx: QueryCtx, tokenIdentifier: string): Promise<void> {
+  const own = await userOfToken(ctx, tokenIdentifier);
+  if (own !== null && (await isInUse(ctx, own.userId)))
+    throw new AppError("conflict", "The new login's own account is in use");
+}
+
+/** Tells a user on every channel they have: the chat they have set, and the account they have linked. */
+async function tell(ctx: MutationCtx, userId: string, paragraphs: readonly Paragraph[]): Promise<void> {
+  const card = { userId, kind: "change of login", paragraphs };
+  const chatId = (await configOf(ctx, userId))?.chatId;
+  const linked = await linkedChat(ctx, userId);
+  if (chatId !== undefined) await enqueueCard(ctx, card);
+  if (linked !== null && linked !== chatId)
+    await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+}

@@ -1,0 +1,67 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { confirm, linkedUser } from "../bot/support";
+import { closeApp, createApp } from "../support/app";
+
+/** What the bot says in chats that somebody has merely named: anybody can name anybody's. */
+
+afterEach(closeApp);
+
+const MARK = /^✉️ Somebody who named this chat as theirs has ordered this card/;
+const VICTIM = "4711";
+const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
+
+describe("a card for a chat that somebody named", () => {
+  test("is marked, and no symbol in it becomes a link", async () => {
+    const app = createApp();
+    const order = { userId: "a-stranger-nobody-knows", token: "CLAIM-BASE.XYZ", messengerChatId: VICTIM };
+    expect((await app.post("/mcp/research/start", order)).status).toBe(200);
+    await app.settle();
+    const [card] = app.cards();
+    expect(card).toMatchObject({ chatId: VICTIM, text: expect.stringMatching(MARK) });
+    expect(card?.text).toContain("CLAIM-BASE.\u2060XYZ");
+  });
+
+  test("is marked by what holds when it is sent, not when it was ordered", async () => {
+    const app = createApp();
+    const userId = "a-stranger-nobody-knows";
+    const settings = { userId, messengerBotToken: OWN_BOT, messengerChatId: VICTIM };
+    await app.post("/user/messenger", settings);
+    // The own bot is refused a try; by the next one the stranger has gone over to the default bot.
+    app.standins.fail("messenger", { mode: "status", status: 429 });
+    await app.post("/user/telegram/notify", { userId, message: "Your funds are at risk" });
+    await app.post("/user/messenger", { userId, messengerBotToken: "" });
+    app.standins.clear("messenger");
+    await app.pass(10 * 60_000);
+    expect(app.cards().filter(({ botToken }) => botToken !== OWN_BOT)).toMatchObject([
+      { chatId: VICTIM, text: expect.stringMatching(/^<b>✉️ Not from this service<\/b>\n.*\n\nYour funds/) },
+    ]);
+  });
+
+  test("is not marked by the user's own bot, nor in a chat that is theirs by its own word", async () => {
+    const app = createApp();
+    const own = { userId: "a-user-with-a-bot-of-her-own", messengerBotToken: OWN_BOT, messengerChatId: "7" };
+    await app.post("/user/messenger", own);
+    await app.post("/mcp/research/start", { userId: own.userId, token: "BTC" });
+    const { userId } = await linkedUser(app, "alice", 42, { confirmed: false });
+    await confirm(app, "42");
+    await app.post("/mcp/research/start", { userId, token: "ETH" }, { as: "alice" });
+    await app.settle();
+    expect(app.cards().map(({ chatId, text }) => [chatId, MARK.test(text)])).toEqual([
+      ["7", false],
+      ["42", false],
+    ]);
+  });
+
+  test("is one of 60 an hour in that chat, whoever names it", async () => {
+    const app = createApp();
+    for (let n = 0; n < 70; n++) {
+      const order = { userId: `one-of-many-strangers-${n}`, token: "BTC", messengerChatId: VICTIM };
+      expect((await app.post("/mcp/research/start", order)).status).toBe(200);
+    }
+    await app.settle(40);
+    expect(app.cards().filter(({ chatId }) => chatId === VICTIM)).toHaveLength(60);
+    const skipped = (await app.rows("messages")).filter(({ state }) => state === "skipped");
+    expect(skipped).toHaveLength(10);
+    expect(skipped[0]?.error).toContain("too many cards");
+  });
+});

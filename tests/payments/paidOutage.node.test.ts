@@ -1,0 +1,44 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import { send } from "../chain/support";
+import { startTestChain } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { authorize, buy, createPaidApp, headerOf, payer, settlementCall, versionOne } from "./paying";
+
+/** The service was away for longer than used authorizations are usually looked for. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const FACILITATOR = "http://facilitator.test";
+/** More than an hour of Base's blocks, and more than are asked for at a time. */
+const BLOCKS = 2_300;
+const AWAY_MS = 77 * 60_000;
+
+test("a payment that a facilitator made before an outage of over an hour is found, from when it was claimed", async () => {
+  const env = { X402_RELAYER_PRIVATE_KEY: "", X402_FACILITATOR_URL: FACILITATOR };
+  const app = createPaidApp(chain, { env });
+  const inner = globalThis.fetch;
+  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) =>
+    input === `${FACILITATOR}/settle`
+      ? Promise.reject(new TypeError("connection refused"))
+      : inner(input, init),
+  );
+  const authorized = await authorize(await payer(chain));
+  expect((await buy(app, versionOne(authorized))).status).toBe(502);
+  // It had arrived all the same.
+  const { transactionHash } = await send(chain, await payer(chain), settlementCall(authorized));
+  await chain.rpc("anvil_mine", [`0x${BLOCKS.toString(16)}`]);
+  await app.t.run(async (ctx) => {
+    for (const { _id, createdAt } of await ctx.db.query("paymentClaims").collect()) {
+      await ctx.db.patch("paymentClaims", _id, { createdAt: createdAt - AWAY_MS, leaseUntil: 1 });
+    }
+  });
+  const answer = await buy(app, versionOne(authorized));
+  expect([answer.status, answer.body.error]).toEqual([200, undefined]);
+  expect(headerOf(answer, "x-payment-response")).toMatchObject({ transaction: transactionHash });
+});
