@@ -36,13 +36,12 @@ test("moves at most 500 USD a day, as long as the operator says nothing else; a 
 
 test("is warned of with every answer about its wallets", async () => {
   const app = createWalletApp(chain);
-  const answers = (userId: string) =>
-    Promise.all([
-      app.post("/mcp/wallet/create", { userId }),
-      app.post("/mcp/defi/connect", { userId }),
-      app.get(`/mcp/wallet/balance?userId=${userId}`),
-      app.get(`/mcp/defi/portfolio?userId=${userId}`),
-    ]);
+  const answers = async (userId: string) => [
+    await app.post("/mcp/wallet/create", { userId }),
+    await app.post("/mcp/defi/connect", { userId }),
+    await app.get(`/mcp/wallet/balance?userId=${userId}`),
+    await app.get(`/mcp/defi/portfolio?userId=${userId}`),
+  ];
   for (const { body } of await answers("twenty-one-characters")) {
     expect(body).toMatchObject({ warning: expect.stringContaining("at least 22 random characters") });
   }
