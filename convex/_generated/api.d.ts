@@ -260,6 +260,7 @@ import type * as wallets_custody_tables from "../wallets/custody/tables.js";
 import type * as wallets_doubts from "../wallets/doubts.js";
 import type * as wallets_driver from "../wallets/driver.js";
 import type * as wallets_endings from "../wallets/endings.js";
+import type * as wallets_ensuring from "../wallets/ensuring.js";
 import type * as wallets_followUp from "../wallets/followUp.js";
 import type * as wallets_hints from "../wallets/hints.js";
 import type * as wallets_http from "../wallets/http.js";
@@ -556,6 +557,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/doubts": typeof wallets_doubts;
   "wallets/driver": typeof wallets_driver;
   "wallets/endings": typeof wallets_endings;
+  "wallets/ensuring": typeof wallets_ensuring;
   "wallets/followUp": typeof wallets_followUp;
   "wallets/hints": typeof wallets_hints;
   "wallets/http": typeof wallets_http;

@@ -13,7 +13,7 @@ import { botUsername } from "../providers/messenger";
 import { pseudonymOf } from "../users/model";
 import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/accounts";
-import { ensureWallet } from "../wallets/wallets";
+import { ensureWallet } from "../wallets/ensuring";
 import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
 import { connectAccount } from "./linking";
 import type { Sender, Work } from "./tables";

@@ -26,7 +26,7 @@ export type Billed = Infer<typeof vBilled>;
 const SHARES: Partial<Record<Payer, number>> = { anonymous: 0.4, signedIn: 0.4 };
 /**
  * So many rows count together, so that calls made at the same time do not wait for one another. An even part of a share
- * is each row's; only when that is used up are all of them read.
+ * is each row's; only where that is not enough are all of them read.
  */
 const SHARDS = 8;
 const MICROS = 1_000_000;
@@ -37,6 +37,10 @@ const ROWS_OF_DAY = 3 * 5 * SHARDS;
 
 const vAmount = { payer: vPayer, provider: vBilled, micros: v.number() };
 const vHeld = v.object({ day: v.string(), shard: v.number() });
+
+/** A class of caller's money of a day, and one row of it. */
+type Share = { day: string; payer: Payer; provider: Billed };
+type Cell = Share & { shard: number };
 
 /** What is spent so far and may be spent, of one provider. */
 export type Spent = { limitUsd: number; spentUsd: number; leftUsd: number; by: Record<string, number> };
@@ -91,19 +95,17 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
 export const hold = internalMutation({
   args: vAmount,
   returns: vHeld,
-  handler: async (ctx, { payer, provider, micros }) => {
+  handler: async (ctx, amount) => {
     const day = dayOf(Date.now());
-    const shard = await shardWithRoom(ctx, day, payer, provider);
-    await add(ctx, { day, payer, provider, shard, micros });
-    return { day, shard };
+    return { day, shard: await take(ctx, { ...amount, day }) };
   },
 });
 
 export const settle = internalMutation({
   args: { ...vAmount, ...vHeld.fields },
   returns: v.null(),
-  handler: async (ctx, amount) => {
-    await add(ctx, amount);
+  handler: async (ctx, { micros, ...cell }) => {
+    await add(ctx, cell, micros);
     return null;
   },
 });
@@ -113,7 +115,10 @@ export const settle = internalMutation({
  * @throws AppError `rate_limited`, with the time at which the budget is whole again.
  */
 export async function refuseBeyond(ctx: MutationCtx, payer: Payer, provider: Billed): Promise<void> {
-  await shardWithRoom(ctx, dayOf(Date.now()), payer, provider);
+  const share = { day: dayOf(Date.now()), payer, provider };
+  const own = await spentOn(ctx, { ...share, shard: anyShard() });
+  if (own < partOf(payer)) return;
+  if (sum(await roomsOf(ctx, share)) <= 0) throw usedUp(payer);
 }
 
 /**
@@ -128,12 +133,7 @@ export async function prepay(
   const day = dayOf(Date.now());
   for (const provider of ["llm", "sentiment", "agentApi"] as const) {
     const micros = amounts[provider];
-    if (micros === undefined) continue;
-    await shardWithRoom(ctx, day, payer, provider);
-    // On one row it would close that row for the day, however much is left on the others.
-    for (let shard = 0; shard < SHARDS; shard++) {
-      await add(ctx, { day, payer, provider, shard, micros: Math.ceil(micros / SHARDS) });
-    }
+    if (micros !== undefined) await take(ctx, { day, payer, provider, micros });
   }
 }
 
@@ -155,7 +155,7 @@ export async function spentToday(
     }
     // What begun shifts really cost was paid when they were started.
     const { shift: _paidAlready, ...counted } = by;
-    const spent = Object.values(counted).reduce((sum, micros) => sum + micros, 0);
+    const spent = sum(Object.values(counted));
     const used = [spent / limit];
     for (const payer of ["anonymous", "signedIn"] as const) {
       used.push((by[payer] ?? 0) / (limit * (SHARES[payer] ?? 1)));
@@ -172,22 +172,47 @@ export async function spentToday(
   return { resetsAt: resetAfter(now), providers, fullest };
 }
 
-/** A row of the payer's with room, any one at first. */
-async function shardWithRoom(ctx: MutationCtx, day: string, payer: Payer, provider: Billed): Promise<number> {
-  const any = anyShard();
-  const share = SHARES[payer];
-  if (share === undefined) return any;
-  const part = (budgetMicros() * share) / SHARDS;
-  if (((await find(ctx, day, payer, provider, any))?.micros ?? 0) < part) return any;
+/**
+ * Takes an amount out of a share: out of one row's part where it fits, else out of what all rows have left together.
+ * @returns The row on which it is settled.
+ * @throws AppError `rate_limited` when there is not as much left.
+ */
+async function take(ctx: MutationCtx, { micros, ...share }: Share & { micros: number }): Promise<number> {
+  const shard = anyShard();
+  const cell = { ...share, shard };
+  if ((await spentOn(ctx, cell)) + micros <= partOf(share.payer)) {
+    await add(ctx, cell, micros);
+    return shard;
+  }
+  const rooms = await roomsOf(ctx, share);
+  if (sum(rooms) < micros) throw usedUp(share.payer);
+  let rest = micros;
+  for (const [other, room] of rooms.entries()) {
+    const some = Math.min(rest, Math.max(0, room));
+    if (some > 0) await add(ctx, { ...share, shard: other }, some);
+    rest -= some;
+  }
+  return shard;
+}
+
+/** What each row's part of a share has left: less than nothing where a call cost more than was held for it. */
+async function roomsOf(ctx: QueryCtx, { day, payer, provider }: Share): Promise<number[]> {
   const rows = await ctx.db
     .query("spending")
     .withIndex("by_day", (q) => q.eq("day", day).eq("payer", payer).eq("provider", provider))
     .take(SHARDS);
   const used = new Map(rows.map(({ shard, micros }) => [shard, micros]));
-  for (let shard = 0; shard < SHARDS; shard++) {
-    if ((used.get(shard) ?? 0) < part) return shard;
-  }
-  throw usedUp(payer);
+  return Array.from({ length: SHARDS }, (_, shard) => partOf(payer) - (used.get(shard) ?? 0));
+}
+
+/** What one row's part of a payer's share is; all there is for whom none is set. */
+function partOf(payer: Payer): number {
+  const share = SHARES[payer];
+  return share === undefined ? Infinity : Math.floor((budgetMicros() * share) / SHARDS);
+}
+
+function sum(amounts: readonly number[]): number {
+  return amounts.reduce((total, amount) => total + amount, 0);
 }
 
 function usedUp(payer: Payer): AppError {
@@ -209,16 +234,17 @@ function usedUp(payer: Payer): AppError {
   );
 }
 
-async function add(
-  ctx: MutationCtx,
-  { micros, ...cell }: { day: string; payer: Payer; provider: Billed; shard: number; micros: number },
-): Promise<void> {
-  const row = await find(ctx, cell.day, cell.payer, cell.provider, cell.shard);
+async function add(ctx: MutationCtx, cell: Cell, micros: number): Promise<void> {
+  const row = await find(ctx, cell);
   if (row === null) await ctx.db.insert("spending", { ...cell, micros });
   else await ctx.db.patch("spending", row._id, { micros: row.micros + micros });
 }
 
-async function find(ctx: QueryCtx, day: string, payer: Payer, provider: Billed, shard: number) {
+async function spentOn(ctx: QueryCtx, cell: Cell): Promise<number> {
+  return (await find(ctx, cell))?.micros ?? 0;
+}
+
+async function find(ctx: QueryCtx, { day, payer, provider, shard }: Cell) {
   return ctx.db
     .query("spending")
     .withIndex("by_day", (q) =>

@@ -9,7 +9,7 @@ import { userId } from "../lib/input";
 import { charge } from "../lib/limits";
 import { iso } from "../lib/time";
 import { NO_WALLET, type WalletKind } from "./model";
-import { ensureWallet } from "./wallets";
+import { ensureWallet } from "./ensuring";
 
 const NETWORK = "base";
 

@@ -100,11 +100,11 @@ describe("a day's budget", () => {
   });
 
   test("lets a shift that has begun go on to its end", async () => {
-    const app = createApp({ env: { DAILY_BUDGET_USD: "2" } });
+    const app = createApp({ env: { DAILY_BUDGET_USD: "3.5" } });
     const start = await app.post("/mcp/research/start", { userId: "a-stranger", token: "SOL" });
     expect(start.status).toBe(200);
     // Its price, and a second one's that nobody shares, are all that strangers have.
-    await app.post("/mcp/research/start", { userId: "another", token: "BTC" });
+    expect((await app.post("/mcp/research/start", { userId: "another", token: "BTC" })).status).toBe(200);
     expect((await app.post("/mcp/research/start", { userId: "a-third", token: "ETH" })).status).toBe(429);
     // What others have paid for costs nothing more.
     expect((await app.post("/mcp/research/start", { userId: "a-fourth", token: "SOL" })).status).toBe(200);
