@@ -19,7 +19,13 @@ const reportShape = z.object({
         z.object({
           fullName: z.string(),
           status: z.string(),
-          meta: z.object({ tries: z.number().optional(), through: z.number().optional() }).optional(),
+          meta: z
+            .object({
+              tries: z.number().optional(),
+              through: z.number().optional(),
+              figures: z.string().optional(),
+            })
+            .optional(),
         }),
       ),
     }),
@@ -28,6 +34,7 @@ const reportShape = z.object({
 
 const folder = mkdtempSync(path.join(tmpdir(), "hostile-"));
 const rows: string[][] = [];
+const notes: string[] = [];
 let failed = 0;
 for (const [index, args] of RUNS.entries()) {
   const file = path.join(folder, `${index}.json`);
@@ -39,10 +46,11 @@ for (const [index, args] of RUNS.entries()) {
   for (const { fullName, status, meta = {} } of report.testResults.flatMap((one) => one.assertionResults)) {
     const through = status === "passed" ? 0 : Math.max(1, meta.through ?? 1);
     failed += through;
+    if (meta.figures !== undefined) notes.push(meta.figures);
     rows.push([fullName.trim(), String(meta.tries ?? 1), String(through)]);
   }
 }
 rmSync(folder, { recursive: true });
 const columns = ["attack", "tries", "got through"];
-console.log(rendered("What got through?", { inputs: [], columns, rows, notes: [] }));
+console.log(rendered("What got through?", { inputs: [], columns, rows, notes }));
 process.exit(failed === 0 ? 0 : 1);

@@ -5,6 +5,8 @@ declare module "vitest" {
     tries?: number;
     /** How often that went well. */
     through?: number;
+    /** What was measured, in a sentence. */
+    figures?: string;
   }
 }
 
