@@ -67,7 +67,7 @@ describe.each(cases)("a provider that %s", (_, fault, note, card, arrivals) => {
     await app.pass(2 * HOUR);
     const ends = [card[0] === "queued" ? "sent" : "failed", "sent"];
     expect((await app.rows("messages")).map(({ state }) => state)).toEqual(ends);
-    const count = (text: string) => app.cards().filter((one) => one.text === text).length;
+    const count = (text: string) => app.cards().filter((one) => one.text.endsWith(`\n\n${text}`)).length;
     expect([count("first"), count("second")]).toEqual([arrivals, 1]);
   });
 });

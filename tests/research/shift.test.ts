@@ -158,7 +158,12 @@ describe("a research shift", () => {
       ["final report", "sent"],
     ]);
     const cards = app.cards();
-    expect(cards.map(({ text }) => text)).toEqual(messages.flatMap(({ parts }) => parts));
+    // Nobody has proved that the chat is theirs.
+    const mark =
+      "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.\n\n";
+    expect(cards.map(({ text }) => text)).toEqual(
+      messages.flatMap(({ parts }) => parts.map((part) => mark + part)),
+    );
     expect(new Set(cards.map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
     expect(cards[0]?.text).toMatch(
       /Research shift started<\/b>\n5 Jan 2026, 09:00 UTC\n\nTracking: <b>SOL<\/b>\n\nDuration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h$/,

@@ -16,6 +16,8 @@ const PUBLIC_FUNCTIONS = [
   "account/deletion:request",
   "account/deletion:status",
   "account/export:page",
+  "account/recovery:pending",
+  "account/recovery:refuse",
   "chat/runs:start",
   "credits/app:balance",
   "credits/app:finishGame",

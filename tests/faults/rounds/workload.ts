@@ -157,6 +157,8 @@ export async function play(
   plan: { deaths: number; arm: () => void },
 ): Promise<void> {
   const open = new Set<Asked>();
+  /** In the order they are due. */
+  const due = asked.map((one) => ({ one, at: one.at }));
   const submit = (one: Asked) => {
     open.add(one);
     const { path, body, headers } = one;
@@ -164,6 +166,10 @@ export async function play(
       (answer) => {
         one.answers.push(answer);
         open.delete(one);
+        // Whoever is told to come back comes back.
+        if (answer.status < 500) return;
+        due.push({ one, at: host.now() + chance.whole(1, 10) * MINUTE });
+        due.sort((a, b) => a.at - b.at);
       },
       () => undefined,
     );
@@ -172,13 +178,14 @@ export async function play(
     if (host.remains.length < plan.deaths) plan.arm();
     for (const one of [...open]) submit(one);
   });
-  for (const one of asked) {
-    await host.pass(one.at);
-    submit(one);
+  while (host.now() < until) {
+    await host.pass(Math.min(until, host.now() + MINUTE, due[0]?.at ?? until));
+    while (due[0] !== undefined && due[0].at <= host.now()) {
+      const next = due.shift();
+      if (next !== undefined) submit(next.one);
+    }
   }
-  await host.pass(until);
   host.disarm();
-  // Whoever was told to come back comes back.
   for (let round = 0; round < 6; round++) {
     const unhappy = asked.filter(
       ({ answers }) => (answers.at(-1)?.status ?? 599) >= 500 || answers.at(-1)?.status === 402,
