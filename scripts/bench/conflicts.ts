@@ -45,6 +45,7 @@ export async function run(progress: Progress): Promise<Table> {
       "8 market (cached), 2 chat, 2 token, 1 connect, 2 sends with a key, 2 bot updates, 1 research start, 2 of the web application.",
       "A mutation takes half to one and a half of the time in the first column; what overlaps on a row runs again, 4 times at most.",
       `Answers take 3 s (gateway), 45 s (sentiment), 50 ms (chain). Target: no failures, a share under ${MOST_SHARE} %.`,
+      "On the platform's class S256: the 8 scheduled functions that the smallest class runs at once are too few for this load.",
     ],
     columns: ["a mutation takes", "requests", "mutations", "retries", "share", "failures", "answers but 200"],
     rows: counted.map((one, index) => [

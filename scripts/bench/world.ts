@@ -4,8 +4,9 @@ import * as z from "zod";
 import type { DataModel } from "../../convex/_generated/dataModel";
 import crons from "../../convex/crons";
 import type { Chain } from "../stack/chain/index";
-import { createHost, executions, type HostOptions } from "../stack/host";
+import { createHost, type HostOptions } from "../stack/host";
 import { createClient } from "../stack/host/client";
+import { loopbackFetch } from "../stack/loopback";
 import { real } from "../stack/real";
 import { applyVariables } from "../stack/env";
 import { captureLogs } from "../stack/logs";
@@ -138,8 +139,7 @@ async function mined(
   input: RequestInfo | URL,
   init?: RequestInit,
 ): Promise<Response> {
-  // Its own timers are nothing that the application waits for.
-  const response = await executions.exit(() => real.fetch(input, init));
+  const response = await loopbackFetch(input, init);
   if (typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction")) await miner.look();
   return response;
 }

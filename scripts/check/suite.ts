@@ -14,7 +14,7 @@ export async function runSuite(hasBundle: boolean): Promise<Suite> {
   const folder = await mkdtemp(join(tmpdir(), "suite-"));
   try {
     const file = join(folder, "results.json");
-    const projects = hasBundle ? [] : ["--project", "units", "--project", "node"];
+    const projects = hasBundle ? [] : ["units", "node"].flatMap((name) => ["--project", name]);
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
     const config = ["--config", "vitest.bundle.config.ts"];
     const code = await exitCodeOf(["--no-install", "vitest", "run", ...config, ...projects, ...reporters]);

@@ -3,6 +3,7 @@ import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 
 import { base } from "viem/chains";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/stack/chain";
 import { RpcError } from "../../scripts/stack/chain/rpc";
+import { loopbackFetch } from "../../scripts/stack/loopback";
 import { real } from "../../scripts/stack/real";
 
 /** A chain of a test's own, and what a wallet does with it. */
@@ -30,7 +31,7 @@ export async function startTestChain(options: Partial<ChainOptions> = {}): Promi
 
 /** A test's own client: it reaches the chain whatever stands in for `fetch`, and waits for it however long it takes. */
 export function clientOf(chain: Chain) {
-  const transport = http(chain.url, { retryCount: 0, timeout: 600_000, fetchFn: real.fetch });
+  const transport = http(chain.url, { retryCount: 0, timeout: 600_000, fetchFn: loopbackFetch });
   return createPublicClient({ chain: base, transport, pollingInterval: 20, cacheTime: 0 });
 }
 

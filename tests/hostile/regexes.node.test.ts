@@ -5,7 +5,7 @@ import { sources } from "./sources";
 
 /**
  * Every regular expression of the service takes time in proportion to its text. The linter proves it from the patterns
- * themselves (`npm run check:lint`); here is proved that it sees what it should, and that nothing is kept from it.
+ * themselves (`npm run check:platform`); here is proved that it sees what it should, and that nothing is kept from it.
  */
 
 const rules: Linter.RulesRecord = {

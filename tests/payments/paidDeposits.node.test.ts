@@ -118,7 +118,7 @@ describe("a transfer that reaches the deposit webhook", () => {
       const header = versionTwo(await authorize(from, { value: 3n * ONE }));
       await chain.miner.pause();
       const buying = buy(app, header, { userId: "alice" });
-      const sentBy = async () => (await app.rows("paymentClaims"))[0]?.txHash;
+      const sentBy = async () => (await app.rows("transactions"))[0]?.txHash;
       await until(async () => {
         const hash = await sentBy();
         return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;

@@ -47,7 +47,7 @@ describe("npm run bot", () => {
     await client.mutation(api.users.profile.signIn, {});
     const { code } = await client.mutation(api.messenger.linking.createCode, {});
 
-    const first = await chat(["/start", "/wallet", `/connect ${code}`], /Your wallet on Base is 0x/);
+    const first = await chat(["/start", "/wallet", `/connect ${code}`], /Its wallet on Base is 0x/);
     expect(first).toContain("you> /start\n╭──");
     expect(first).toContain("│ Welcome!");
     expect(first).toContain("│ /help: What I can do");
@@ -55,7 +55,7 @@ describe("npm run bot", () => {
     expect(first).not.toMatch(/<\/?b>|&lt;/);
     const response = await fetch(`${stack.siteUrl}/messenger/wallet?messengerId=1001`);
     const { walletAddress } = walletShape.parse(await response.json());
-    expect(first).toContain(`Your wallet on Base is ${walletAddress}`);
+    expect(first).toContain(`Its wallet on Base is ${walletAddress}`);
 
     await stack.chain?.fund(`0x${walletAddress.slice(2)}`, { ETH: 10n ** 18n, USDC: 5_250_000n });
     const second = await chat(["/portfolio"], /│ Total: \$/);

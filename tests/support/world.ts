@@ -7,6 +7,7 @@ import schema from "../../convex/schema";
 import { createHost, type Host } from "../../scripts/stack/host";
 import { createClient } from "../../scripts/stack/host/client";
 import { named, partOf } from "../../scripts/stack/host/parts";
+import { loopbackFetch } from "../../scripts/stack/loopback";
 import { loadComponents } from "../../scripts/stack/modules";
 import { countingFetch } from "../../scripts/stack/outsideCalls";
 import { createStandins } from "../../scripts/stack/standins";
@@ -44,9 +45,8 @@ export type WorldOptions = {
 };
 
 export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
-  const realFetch = globalThis.fetch;
   let outside = 0;
-  const networkFetch = countingFetch(realFetch, () => {
+  const networkFetch = countingFetch(loopbackFetch, () => {
     outside += 1;
     return () => void (outside -= 1);
   });

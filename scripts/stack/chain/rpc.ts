@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { real } from "../real";
+import { loopbackFetch } from "../loopback";
 
 /** JSON-RPC to the local node, in real time whatever the application's clock does. */
 
@@ -32,7 +32,7 @@ const answerShape = z.object({
 export function createRpc(url: string): Rpc {
   const batch = async (calls: readonly RpcCall[]) => {
     const requests = calls.map(([method, params = []], id) => ({ jsonrpc: "2.0", id, method, params }));
-    const response = await real.fetch(url, {
+    const response = await loopbackFetch(url, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(requests),

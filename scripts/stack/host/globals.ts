@@ -2,9 +2,8 @@ import { executions } from "./execution";
 
 /**
  * What a running function sees of the process's globals: a query or mutation has a frozen clock, seeded random numbers,
- * and neither timers nor
- * the outside; an action's timers are counted. Code that is no
- * function's sees the process's own, which others may replace at any time (a test's clock, a stand-in for `fetch`).
+ * and neither timers nor the outside; an action's timers are counted. Code that is no function's sees the process's own,
+ * which others may replace at any time (a test's clock, a stand-in for `fetch`).
  */
 
 const NAMES = ["Date", "fetch", "setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const;

@@ -1,6 +1,4 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { Agent, request as httpRequest } from "node:http";
-import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { createSteppedClock, type SteppedClock } from "../../../scripts/bench/steppedClock";
@@ -10,6 +8,7 @@ import type { Clock } from "../../../scripts/stack/clock";
 import { startCrons, type Crons, type DueTimes } from "../../../scripts/stack/crons";
 import { applyVariables } from "../../../scripts/stack/env";
 import { paymentAccounts } from "../../../scripts/stack/localChain";
+import { loopbackFetch } from "../../../scripts/stack/loopback";
 import { captureLogs } from "../../../scripts/stack/logs";
 import { real } from "../../../scripts/stack/real";
 import { createStandins, type Standins } from "../../../scripts/stack/standins";
@@ -71,7 +70,6 @@ const PROVIDERS = "http://providers.invalid";
 const BLOCK_MS = 2_000;
 const FEEDS_MS = 600_000;
 
-const agent = new Agent({ keepAlive: true });
 const lives = new AsyncLocalStorage<Life>();
 const jsonObject = z.record(z.string(), z.unknown());
 /**
@@ -151,8 +149,8 @@ export async function startHost(options: {
   const forwarded = async (request: Request): Promise<Response> => {
     if (request.url.startsWith(PROVIDERS)) return whole(await lives.exit(() => standins.handle(request)));
     if (!request.url.startsWith(chain.url)) throw new Error(`It reached for ${request.url}`);
-    const body = await request.text();
-    const response = await posted(request.url, body);
+    const body = await request.clone().text();
+    const response = await whole(await loopbackFetch(request));
     if (body.includes("eth_sendRawTransaction")) mineSoon();
     return response;
   };
@@ -306,20 +304,6 @@ function clockOf(clock: () => SteppedClock, life: Life): Clock {
 
 function byTable(dump: Dump): Rows {
   return (table) => (dump[""] ?? []).filter((row) => row.table === table).map(({ document }) => document);
-}
-
-/** Node's `fetch` would set its connections' timers in simulated time. */
-function posted(url: string, body: string): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    const headers = { "Content-Type": "application/json" };
-    const sent = httpRequest(url, { agent, method: "POST", headers }, (got) => {
-      text(got).then(
-        (answer) => resolve(new Response(answer, { status: got.statusCode ?? 502, headers })),
-        reject,
-      );
-    });
-    sent.once("error", reject).end(body);
-  });
 }
 
 /** The answer with all of its body, as it stood when it came. */
