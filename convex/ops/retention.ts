@@ -1,6 +1,7 @@
 import type { NamedTableInfo, OrderedQuery } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
 import type { DatabaseReader, MutationCtx, QueryCtx } from "../_generated/server";
+import { dayOf } from "../lib/budget";
 import { DAY } from "../lib/time";
 import { NEVER } from "../payments/depositPhases";
 
@@ -15,6 +16,7 @@ const BATCH = 200;
 const DAYS_KEPT_MS = 90 * DAY;
 const EVIDENCE_KEPT_MS = 30 * DAY;
 const CARDS_KEPT_MS = 30 * DAY;
+const SPENDING_KEPT_MS = 35 * DAY;
 
 /** One range of a table's rows that goes. */
 export type Sweep = {
@@ -81,6 +83,18 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     keptMs: 2 * DAY,
     why: "health looks at the last hour",
     aged: (db, before) => db.query("providerCalls").withIndex("by_bucket", (q) => q.lt("bucket", before)),
+  }),
+  spending: goes("spending", {
+    keptMs: SPENDING_KEPT_MS,
+    why: "the operator compares a month with the provider's bill",
+    aged: (db, before) => db.query("spending").withIndex("by_day", (q) => q.lt("day", dayOf(before))),
+  }),
+  crowdPlaces: kept("thirty rows at most, each taken over when its holder was lost"),
+  laneJobs: kept("a row goes with its work"),
+  budgetWarnings: goes("budgetWarnings", {
+    keptMs: SPENDING_KEPT_MS,
+    why: "as the day's spending",
+    aged: (db, before) => db.query("budgetWarnings").withIndex("by_day", (q) => q.lt("day", dayOf(before))),
   }),
   refusedFormats: kept("one row per gateway that was ever set"),
   auditEvents: kept("the record of what was done with keys and money; to be exported, never shortened"),

@@ -1,8 +1,27 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { completionCost, usualSentiment } from "../lib/costs";
+import type { Lane } from "../lib/lanes";
 import { iso } from "../lib/time";
+import { COLLECTION_INTERVAL_MS, dueAfterMs, SHIFT_MS } from "./checkpoints";
 
 const RECENT_REPORTS = 3;
+
+/** What a shift's calls come to, in millionths of a USD: usual answers of usual models, 16 times three and three reports. */
+export function shiftCosts(): { llm: number; sentiment: number } {
+  const collections = SHIFT_MS / COLLECTION_INTERVAL_MS;
+  const answer = completionCost({ input: 2_000, output: 1_500 });
+  const report = completionCost({ input: 8_000, output: 1_500 });
+  return {
+    llm: collections * 2 * answer + Object.keys(dueAfterMs).length * report,
+    sentiment: collections * usualSentiment(),
+  };
+}
+
+/** Where the work of a shift waits, which may have gone meanwhile. */
+export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: string } {
+  return { lane: shift?.signedIn === true ? "signedIn" : "anonymous", owner: shift?.userId ?? "nobody" };
+}
 
 /** What a shift's cards belong to. */
 export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { vLane, vPayer } from "../lib/tables";
 import { vCoin, vMarketSource } from "../market/tables";
 
 export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
@@ -133,6 +134,8 @@ export const researchTables = {
     interimReportsCount: v.number(),
     finalReportSent: v.boolean(),
     error: v.optional(v.string()),
+    /** Whether its user was signed in, whose work then waits apart from strangers'. */
+    signedIn: v.optional(v.boolean()),
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
     .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
@@ -152,10 +155,13 @@ export const researchTables = {
     requestedAt: v.number(),
     /** When it settled. */
     collectedAt: v.optional(v.number()),
-    /** While collecting: after this moment the attempt, or its wait in the pool, counts as lost. */
+    /** While collecting: after this moment the attempt, or its wait for a place, counts as lost. */
     leaseUntil: v.number(),
     attempt: v.number(),
     sources: vSources,
+    /** Who pays for it, and where it waits. */
+    payer: v.optional(vPayer),
+    lane: v.optional(vLane),
   })
     .index("by_focus", ["focus", "requestedAt"])
     .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
@@ -188,7 +194,7 @@ export const researchTables = {
     state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
     attempt: v.number(),
     startedAt: v.number(),
-    /** While writing: after this moment the attempt, or its wait in the pool, counts as lost. */
+    /** While writing: after this moment the attempt, or its wait for a place, counts as lost. */
     leaseUntil: v.number(),
     result: v.optional(vResult),
     model: v.optional(v.string()),

@@ -58,7 +58,7 @@ describe("a card for a chat that somebody named", () => {
       const order = { userId: `one-of-many-strangers-${n}`, token: "BTC", messengerChatId: VICTIM };
       expect((await app.post("/mcp/research/start", order)).status).toBe(200);
     }
-    await app.settle(40);
+    await app.settle(400);
     expect(app.cards().filter(({ chatId }) => chatId === VICTIM)).toHaveLength(60);
     const skipped = (await app.rows("messages")).filter(({ state }) => state === "skipped");
     expect(skipped).toHaveLength(10);

@@ -75,6 +75,7 @@ describe("housekeeping", () => {
       "providerCalls",
       "refreshes",
       "researchResults",
+      "spending",
       "syntheses",
       "tokenAnswers",
     ]);
@@ -135,7 +136,7 @@ describe("housekeeping", () => {
     const app = createApp();
     await app.get("/mcp/market");
     await app.settle();
-    later(30);
+    later(40);
     await Promise.all([keepHouse(app), keepHouse(app)]);
     expect(await counts(app)).toEqual({ cronRuns: 1, quoteBoards: 1 });
   });
