@@ -28,6 +28,11 @@ const limits = {
   shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000, shards: SHARDS },
   settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
   settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
+  // A wallet is kept for good: its address may be paid at any time.
+  walletUser: { kind: "token bucket", rate: 10, period: HOUR, capacity: 10 },
+  walletAddress: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
+  /** Of all who are not signed in. */
+  walletOverall: { kind: "token bucket", rate: 300, period: HOUR, capacity: 300 },
   chainUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 120 },
   chainAddress: { kind: "token bucket", rate: 480, period: MINUTE, capacity: 960, shards: SHARDS },
   transferUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
@@ -68,6 +73,7 @@ export type LimitName =
   | "refresh"
   | "shift"
   | "settings"
+  | "wallet"
   | "chain"
   | "transfer"
   | "deposit"
@@ -197,7 +203,10 @@ function guesses(
 }
 
 /** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
-export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link" | "botLink"): Promise<void> {
+export async function chargeOverall(
+  ctx: ActionCtx | MutationCtx,
+  name: "link" | "botLink" | "wallet",
+): Promise<void> {
   await take(ctx, `${name}Overall`, "everybody", 1);
 }
 

@@ -150,7 +150,7 @@ export const libTables = {
    */
   auditEvents: defineTable({
     at: v.number(),
-    /** The user for whom it was done, the payer's address where no user was named, or "operator". */
+    /** The user for whom it was done, the payer's address where no user was named, or "": the operator. */
     actor: v.string(),
     /** `key created`, `key rotated`, `transaction signed`, `permit signed`, `payment accepted`, `nonces repaired`. */
     action: v.string(),

@@ -124,6 +124,19 @@ export async function hasActiveShift(ctx: QueryCtx, userId: string): Promise<boo
   return shift !== null;
 }
 
+/** Takes away what a shift that has ended left behind, and the shift. It writes three reports at most. */
+export async function eraseShift(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
+  const reports = await ctx.db
+    .query("reports")
+    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
+    .take(Object.keys(dueAfterMs).length);
+  for (const { _id, runId } of reports) {
+    if ((await ctx.db.get("agentRuns", runId)) !== null) await ctx.db.delete("agentRuns", runId);
+    await ctx.db.delete("reports", _id);
+  }
+  await ctx.db.delete("shifts", shiftId);
+}
+
 /**
  * Erases some of a user's reports and ended shifts. A shift itself stays, without its user: its data points may be the
  * evidence of other users' reports, and say nothing of whose it was. @returns How many rows were erased.

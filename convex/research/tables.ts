@@ -108,7 +108,7 @@ export type OnchainOutput = Infer<typeof vOnchainOutput>;
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts` and, where a report
-   * moves one on, by `research/publishing`. Kept as the user's history.
+   * moves one on, by `research/publishing`. Kept as the user's history; a stranger's dies half a year after.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -142,6 +142,7 @@ export const researchTables = {
     .index("by_userId_and_status", ["userId", "status", "startedAt"])
     .index("by_userId_and_startedAt", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
+    .index("by_signedIn", ["signedIn"])
     .index("by_synthesisId", ["synthesisId"]),
 
   /**
@@ -202,7 +203,7 @@ export const researchTables = {
     error: v.optional(v.string()),
   }).index("by_key", ["key"]),
 
-  /** Reports of shifts (the spec's ResearchReport). Written by `research/publishing`. Kept as the user's history. */
+  /** Reports of shifts (the spec's ResearchReport). Written by `research/publishing`. They live as long as their shift. */
   reports: defineTable({
     jobId: v.id("shifts"),
     userId: v.string(),

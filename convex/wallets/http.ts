@@ -6,7 +6,7 @@ import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { guessableWarning } from "../lib/ids";
 import { userId } from "../lib/input";
-import { charge } from "../lib/limits";
+import { charge, chargeOverall } from "../lib/limits";
 import { iso } from "../lib/time";
 import { NO_WALLET, type WalletKind } from "./model";
 import { ensureWallet } from "./ensuring";
@@ -162,7 +162,10 @@ function warned(userId: string): { warning?: string } {
 
 /** The wallet of a kind; making one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
-  return ensureWallet(ctx, { userId, kind }, () => charge(ctx, "settings", caller));
+  return ensureWallet(ctx, { userId, kind }, async () => {
+    await charge(ctx, "wallet", caller);
+    if (caller.signedIn !== true) await chargeOverall(ctx, "wallet");
+  });
 }
 
 export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio];

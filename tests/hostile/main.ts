@@ -5,10 +5,19 @@ import path from "node:path";
 import * as z from "zod";
 import { rendered } from "../../scripts/bench/table";
 
-/** `npm run test:hostile`: every attack that is tried, how often, and what got through. */
+/**
+ * `npm run test:hostile`: every attack that is tried, how often, and what got through. Hundreds of hostile chains and
+ * thousands of dishonest swaps are commands of their own (`npm run test:long -- reorgs`, `-- swaps`).
+ */
 
+const ELSEWHERE = [
+  ...["paidForgeries", "paidDoubts", "paidEvidence", "relayer"].map((name) => `tests/payments/${name}.node`),
+  "tests/wallets/machine.node",
+  "tests/messenger/named",
+  "tests/web/recovery",
+];
 const RUNS = [
-  ["run", "tests/hostile"],
+  ["run", "tests/hostile", ...ELSEWHERE],
   ["run", "--config", "vitest.long.config.ts", "tests/long/starvation.node.test.ts"],
 ];
 

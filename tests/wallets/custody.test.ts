@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { OPERATOR } from "../../convex/lib/audit";
 import schema from "../../convex/schema";
 import { closeApp, createApp } from "../support/app";
 
@@ -72,9 +73,9 @@ describe("custody", () => {
     expect(new Set(after.map(({ keyId }) => keyId)).size).toBe(1);
     expect(after[0]?.keyId).not.toBe(oldId);
     const audit = await app.rows("auditEvents");
-    expect(
-      audit.filter(({ action, actor }) => action === "key rotated" && actor === "operator"),
-    ).toHaveLength(120);
+    expect(audit.filter(({ action, actor }) => action === "key rotated" && actor === OPERATOR)).toHaveLength(
+      120,
+    );
 
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     const { open } = await import("../../convex/lib/sealing");
