@@ -29,7 +29,7 @@ const limits = {
   settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
   settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
   // A wallet is kept for good: its address may be paid at any time.
-  walletUser: { kind: "token bucket", rate: 10, period: HOUR, capacity: 10 },
+  walletUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
   walletAddress: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
   /** Of all who are not signed in. */
   walletOverall: { kind: "token bucket", rate: 300, period: HOUR, capacity: 300 },

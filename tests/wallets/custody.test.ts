@@ -54,7 +54,8 @@ describe("custody", () => {
   test("rotates every key to the current master key, resumes, and runs twice without effect", async () => {
     const app = createApp();
     const users = Array.from({ length: 120 }, (_, i) => `user-${i}`);
-    for (const userId of users) await app.post("/mcp/wallet/create", { userId });
+    for (const [i, userId] of users.entries())
+      await app.post("/mcp/wallet/create", { userId }, { ip: `198.51.100.${i}` });
     const before = await app.rows("walletKeys");
     const oldId = before[0]?.keyId;
 
