@@ -24,6 +24,8 @@ export const CRON_PERIODS = {
   "look for whales": HOUR,
   "measure whales on Base": MINUTE,
   "resume lost looks for whales": MINUTE,
+  "free lost places": MINUTE,
+  "watch the budget": 5 * MINUTE,
   "delete what has aged": DAY,
 } as const satisfies Readonly<Record<string, number>>;
 

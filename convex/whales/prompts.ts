@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { extractJson } from "../lib/json";
+import { inOwnWords } from "../lib/prose";
 import { readValue } from "../lib/answers/reading";
 import { line, symbol, usd } from "../lib/shapes";
 import { FLOOR_USD } from "./coins";
@@ -60,7 +61,8 @@ export function readAnswer(response: string): ReadAnswer {
   if (!list.success) return { alerts: [], dropped: 0, note: "The agent's answer held no list of alerts" };
   const usable = list.data
     .flatMap((item) => {
-      const read = readValue(alertShape, withTexts(item));
+      const named = withTexts(item);
+      const read = readValue(alertShape, inOwnWords(named, hashIn(named)));
       return "value" in read ? [read.value] : [];
     })
     .toSorted((a, b) => b.amount - a.amount)
@@ -96,6 +98,12 @@ function timeOf(value: string | null): number | undefined {
   const text = value?.trim() ?? "";
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isFinite(at) ? at : undefined;
+}
+
+/** The hash that an alert names, which is looked for on the chain. */
+function hashIn(item: unknown): string {
+  if (typeof item !== "object" || item === null || !("txHash" in item)) return "";
+  return typeof item.txHash === "string" ? item.txHash : "";
 }
 
 /** A transaction's name on some chain, or nothing: an alert does not fall with a malformed one. */
