@@ -110,5 +110,5 @@ function short(address: string): string {
 function grouped(decimal: string): string {
   const [whole = "0", fraction = ""] = decimal.split(".");
   const cut = fraction.slice(0, 2);
-  return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ",")}${/[1-9]/.test(cut) ? `.${cut}` : ""}`;
+  return `${BigInt(whole).toLocaleString("en-US")}${/[1-9]/.test(cut) ? `.${cut}` : ""}`;
 }
