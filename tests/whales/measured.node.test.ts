@@ -128,14 +128,13 @@ describe("what is measured", () => {
     const app = await measuring();
     const owner = freshAddress();
     const minted = await moves.mint("USDC", owner, USDC(4));
+    const nobody = "0x0000000000000000000000000000000000000000";
+    const [burned] = await moves.send([{ coin: "ETH", from: owner, to: nobody, amount: ETHER(10_000) }]);
     await lookAtAll(app);
+    const neutral = { alertType: "large_transfer", direction: "neutral" };
     expect(await listed(app)).toMatchObject([
-      {
-        alertType: "large_transfer",
-        direction: "neutral",
-        txHash: minted,
-        description: expect.stringContaining("minted"),
-      },
+      { ...neutral, txHash: burned, description: expect.stringMatching(/^10,000 ETH of 0x.* was burned\.$/) },
+      { ...neutral, txHash: minted, description: expect.stringMatching(/^4,000,000 USDC was minted to 0x/) },
     ]);
   });
 
