@@ -11,7 +11,7 @@ import { deadlines } from "./deadlines";
 import { AppError } from "./errors";
 import { charge, type Caller } from "./limits";
 import { log } from "./log";
-import { sleep } from "./time";
+import { SECOND, sleep } from "./time";
 
 /**
  * One owner per refresh of a cached thing. The first caller's mutation claims the key and schedules the work, which
@@ -21,8 +21,11 @@ import { sleep } from "./time";
  * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
  */
 
-/** An attempt at a key, to wait for. */
-export const vTicket = v.object({ key: v.string(), attempt: v.number() });
+/** How long a failed attempt is the answer: callers do not each ask a provider that has just failed. */
+export const REST_MS = 15 * SECOND;
+
+/** An attempt at a key, to wait for; `restMs` as `beginRefresh` was given it. */
+export const vTicket = v.object({ key: v.string(), attempt: v.number(), restMs: v.number() });
 export type Ticket = Infer<typeof vTicket>;
 
 /**
@@ -34,13 +37,19 @@ export type Ticket = Infer<typeof vTicket>;
  */
 export async function beginRefresh(
   ctx: MutationCtx,
-  { key, leaseMs, restMs = 0, caller }: { key: string; leaseMs: number; restMs?: number; caller: Caller },
+  {
+    key,
+    leaseMs,
+    restMs = REST_MS,
+    caller,
+  }: { key: string; leaseMs: number; restMs?: number; caller: Caller },
   start: (attempt: number) => Promise<unknown>,
 ): Promise<Ticket> {
   const now = Date.now();
   const row = await find(ctx, key);
-  if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
-  if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
+  if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt, restMs };
+  if (row?.failedAt !== undefined && now < row.failedAt + restMs)
+    return { key, attempt: row.attempt, restMs };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
   const begun = { key, attempt, beganAt: now, leaseUntil: now + leaseMs };
@@ -48,7 +57,7 @@ export async function beginRefresh(
   else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
   log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
-  return { key, attempt };
+  return { key, attempt, restMs };
 }
 
 /**
@@ -78,18 +87,21 @@ export async function finishRefresh(
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
  * @returns `done`, or `late` when the deadline came first (the work goes on).
- * @throws AppError `upstream` when the attempt failed.
+ * @throws AppError `upstream` when the attempt failed, with the end of its rest as `retryAfterMs`.
  */
 export async function awaitRefresh(
   ctx: ActionCtx,
-  { key, attempt }: Ticket,
+  { key, attempt, restMs }: Ticket,
   signal: AbortSignal,
 ): Promise<"done" | "late"> {
   let pause = 50;
   while (!signal.aborted) {
     const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, { key, attempt });
     if (outcome.state === "done") return "done";
-    if (outcome.state === "failed") throw new AppError("upstream", outcome.failure);
+    if (outcome.state === "failed") {
+      const retryAfterMs = Math.max(0, outcome.failedAt + restMs - Date.now());
+      throw new AppError("upstream", outcome.failure, { retryAfterMs });
+    }
     await sleep(pause);
     pause = Math.min(pause * 1.5, 500);
   }
@@ -104,10 +116,14 @@ export async function awaitRefresh(
  */
 export async function readThrough<Value extends { fetchedAt: number }>(
   ctx: ActionCtx,
-  steps: { freshMs: number; read: () => Promise<Value | null>; begin: () => Promise<Ticket> },
+  steps: {
+    freshMs: (value: Value) => number;
+    read: () => Promise<Value | null>;
+    begin: () => Promise<Ticket>;
+  },
 ): Promise<Value> {
   const stored = await steps.read();
-  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs) return stored;
+  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored)) return stored;
   await awaitRefresh(ctx, await steps.begin(), AbortSignal.timeout(deadlines.caller));
   const value = await steps.read();
   if (value === null)
@@ -131,12 +147,13 @@ export const outcome = internalQuery({
   returns: v.union(
     v.object({ state: v.literal("running") }),
     v.object({ state: v.literal("done") }),
-    v.object({ state: v.literal("failed"), failure: v.string() }),
+    v.object({ state: v.literal("failed"), failure: v.string(), failedAt: v.number() }),
   ),
   handler: async (ctx, { key, attempt }) => {
     const row = await find(ctx, key);
     if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" as const };
-    if (row.failure !== undefined) return { state: "failed" as const, failure: row.failure };
+    const { failure, failedAt = 0 } = row;
+    if (failure !== undefined) return { state: "failed" as const, failure, failedAt };
     return { state: "done" as const };
   },
 });

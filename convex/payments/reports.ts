@@ -48,7 +48,8 @@ export const begin = internalMutation({
     const row = await claimById(ctx, claimId);
     if (row.state !== "generating" || row.attempt !== attempt) return null;
     const { focus } = row.order;
-    return { focus, observationId: await shareObservation(ctx, focus, { urgent: true }) };
+    const options = { urgent: true, wanted: "whole" } as const;
+    return { focus, observationId: await shareObservation(ctx, focus, options) };
   },
 });
 

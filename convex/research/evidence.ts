@@ -1,4 +1,4 @@
-import { iso } from "../lib/time";
+import { iso, MINUTE } from "../lib/time";
 import type { MarketOutput, OnchainOutput, SentimentOutput, Settled, Sources } from "./tables";
 
 /** From observations to what a report is written from. All pure. */
@@ -16,6 +16,9 @@ export type Evidence = {
   onchain: { at: number; output: OnchainOutput }[];
   cycles: number;
 };
+
+/** As long as a source's failure is told to those who come later; then, or for a new shift, it is asked again. */
+export const FAILURE_STANDS_MS = 2 * MINUTE;
 
 const MOVERS = 8;
 const PERSISTENT = 10;
@@ -88,6 +91,17 @@ export function describeEvidence(evidence: Evidence): string {
   return lines.join("\n");
 }
 
+/** What a new observation begins with: the readings since `since` (epoch ms) need no second asking. */
+export function carriedOver(sources: Sources, since: number): Sources {
+  const pending = { state: "pending" as const };
+  const isGood = (reading: Sources[keyof Sources]) => reading.state === "ok" && reading.at >= since;
+  return {
+    market: isGood(sources.market) ? sources.market : pending,
+    sentiment: isGood(sources.sentiment) ? sources.sentiment : pending,
+    onchain: isGood(sources.onchain) ? sources.onchain : pending,
+  };
+}
+
 /** The sources of an observation with one more settled. A source that already settled keeps its first outcome. */
 export function withSettled(sources: Sources, settled: Settled): Sources {
   if (sources[settled.source].state !== "pending") return sources;
@@ -103,6 +117,10 @@ export function withSettled(sources: Sources, settled: Settled): Sources {
 
 export function isSettled(sources: Sources): boolean {
   return Object.values(sources).every(({ state }) => state !== "pending");
+}
+
+export function anyFailed(sources: Sources): boolean {
+  return Object.values(sources).some(({ state }) => state === "failed");
 }
 
 export function anyOk(sources: Sources): boolean {

@@ -6,30 +6,35 @@ import { researchPool } from "../lib/pools";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
-import { anyOk, isSettled, withSettled } from "./evidence";
+import { anyFailed, anyOk, carriedOver, FAILURE_STANDS_MS, isSettled, withSettled } from "./evidence";
 import { collectSource } from "./sources";
 import { vSettled, vSources, type Sources } from "./tables";
 
 /** An observation this young serves whoever asks about the same focus. */
 const SHARED_FOR_MS = 5 * MINUTE;
-/** One in which every source failed is asked again sooner. */
-const FAILED_SHARED_FOR_MS = MINUTE;
 /** How long an attempt may take once it has begun: longer than the slowest source with its retries. */
 const LEASE_MS = 5 * MINUTE;
 /** How long it may wait in the pool before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 2;
 
+const NOTHING: Sources = {
+  market: { state: "pending" },
+  sentiment: { state: "pending" },
+  onchain: { state: "pending" },
+};
 const SOURCES = ["market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
 
 /**
- * The observation of a focus that serves now: a young one, the one being collected, or a new one.
- * @param urgent A caller is waiting: collect at once instead of queueing in the pool.
+ * The observation of a focus that serves now: a young one, the one being collected, or a new one, which takes over the
+ * young one's readings and asks the sources that failed in it.
+ * @param options.urgent A caller is waiting: collect at once instead of queueing in the pool.
+ * @param options.wanted `soon`: for a little while a source's failure is taken as it is. `whole`: never.
  */
 export async function shareObservation(
   ctx: MutationCtx,
   focus: string,
-  { urgent }: { urgent: boolean },
+  { urgent, wanted }: { urgent: boolean; wanted: "soon" | "whole" },
 ): Promise<Id<"observations">> {
   const now = Date.now();
   const latest = await ctx.db
@@ -37,7 +42,7 @@ export async function shareObservation(
     .withIndex("by_focus", (q) => q.eq("focus", focus))
     .order("desc")
     .first();
-  if (latest !== null && serves(latest, now)) {
+  if (latest !== null && serves(latest, now, wanted)) {
     // One that still waits in the pool is taken out of turn; its place in the queue then comes to nothing.
     if (urgent && latest.state === "collecting" && latest.leaseUntil > now + LEASE_MS) {
       const work = { observationId: latest._id, attempt: latest.attempt + 1 };
@@ -52,7 +57,7 @@ export async function shareObservation(
     requestedAt: now,
     leaseUntil: now + QUEUE_MS,
     attempt: 1,
-    sources: { market: { state: "pending" }, sentiment: { state: "pending" }, onchain: { state: "pending" } },
+    sources: latest === null ? NOTHING : carriedOver(latest.sources, now - SHARED_FOR_MS),
   });
   const work = { observationId, attempt: 1 };
   if (urgent) await ctx.scheduler.runAfter(0, internal.research.observations.collect, work);
@@ -60,10 +65,12 @@ export async function shareObservation(
   return observationId;
 }
 
-function serves(observation: Doc<"observations">, now: number): boolean {
-  if (observation.state === "collecting") return observation.leaseUntil > now;
-  const age = now - (observation.collectedAt ?? observation.requestedAt);
-  return age <= (anyOk(observation.sources) ? SHARED_FOR_MS : FAILED_SHARED_FOR_MS);
+function serves(observation: Doc<"observations">, now: number, wanted: "soon" | "whole"): boolean {
+  const { state, sources, leaseUntil, requestedAt, collectedAt = requestedAt } = observation;
+  if (state === "collecting") return leaseUntil > now;
+  const age = now - collectedAt;
+  if (!anyFailed(sources)) return age <= SHARED_FOR_MS;
+  return wanted === "soon" && anyOk(sources) && age <= FAILURE_STANDS_MS;
 }
 
 /** Asks the sources that have not answered yet, all at once; each is stored the moment it answers. */

@@ -31,7 +31,7 @@ export const begin = internalMutation({
   returns: vTicket,
   handler: async (ctx, { focus, caller }): Promise<Ticket> =>
     beginRefresh(ctx, { key: refreshKey(focus), leaseMs: LEASE_MS, caller }, async (attempt) => {
-      const observationId = await shareObservation(ctx, focus, { urgent: true });
+      const observationId = await shareObservation(ctx, focus, { urgent: true, wanted: "soon" });
       const work = { focus, attempt, observationId };
       await ctx.scheduler.runAfter(0, internal.research.onDemand.write, work);
     }),

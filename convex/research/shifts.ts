@@ -207,7 +207,7 @@ async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number)
     await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
     return;
   }
-  const observationId = await shareObservation(ctx, shift.focus, { urgent: false });
+  const observationId = await shareObservation(ctx, shift.focus, { urgent: false, wanted: "whole" });
   const sequence = shift.collectionsCount + 1;
   await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
   await ctx.db.patch("shifts", shift._id, {
