@@ -28,7 +28,6 @@ const LOOKS: Partial<Record<Variable, { pattern: RegExp; like: string }>> = {
   LLM_GATEWAY_API_KEY: { pattern: /^bk_\S+$/, like: "bk_…" },
   SENTIMENT_API_KEY: { pattern: /^xai-\S+$/, like: "xai-…" },
   MESSENGER_BOT_TOKEN: { pattern: /^\d{6,}:[\w-]{30,}$/, like: "digits, a colon and 35 characters" },
-  MESSENGER_CHAT_ID: { pattern: /^(?:-?\d+|@\w{5,})$/, like: "a number or @channel" },
 };
 
 const PLAIN = "Plain words, digits and names should not be used as";

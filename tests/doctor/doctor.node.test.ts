@@ -135,7 +135,7 @@ test("says which lines of .env.local are none, and which names nothing reads", a
   expect(output).toContain(
     "line 2: LLM_KEY_GATEWAY_API is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?",
   );
-  expect(output).toContain("✗ .env.local: line 3: CONFIRMATIONS must be a positive whole number");
+  expect(output).toContain("✗ .env.local: line 3: CONFIRMATIONS must be a whole number from 1 to 1000");
   expect(code).toBe(1);
 });
 
