@@ -146,13 +146,13 @@ test("the repair turn names everything that was wrong, and quotes no empty answe
   for (const path of [
     "keyPrices.ethereum",
     "keyPrices.solana",
-    "trending.[].rank",
-    "trending.[].name",
+    "trending[0, 1].rank",
+    "trending[0, 1].name",
     "top20",
   ]) {
     expect(repair).toContain(path);
   }
-  expect(repair.match(/trending\.\[\]\.rank/g)).toHaveLength(1);
+  expect(repair.match(/trending\[0, 1\]\.rank/g)).toHaveLength(1);
 
   const other = createApp();
   other.standins.fail("llm", { mode: "blank", times: 1 });
