@@ -73,7 +73,7 @@ export const QUESTIONS: readonly Question[] = [
       return fault(
         "messenger",
         "does not know the bot's token",
-        "Copy MESSENGER_BOT_TOKEN again from the messenger.",
+        "Copy MESSENGER_BOT_TOKEN again from the messenger; MESSENGER_API_URL may lead to another Bot API, too.",
       );
     },
   },
@@ -108,14 +108,18 @@ async function askGateway(): Promise<Finding> {
     messages: [
       {
         role: "user" as const,
-        content: "Is water wet? Say how sure you are, from 0 to 100, and why in one short sentence.",
+        content: "Is water wet? Say how sure you are, in whole percent, and why in one short sentence.",
       },
     ],
     maxTokens: 600,
     timeoutMs: PATIENCE_MS,
     attempts: 1,
   };
-  const shape = z.object({ answer: z.enum(["yes", "no"]), confidence: z.number(), reason: z.string() });
+  const shape = z.object({
+    answer: z.enum(["yes", "no"]),
+    confidence: z.int().min(0).max(100).describe("whole percent, 0 to 100"),
+    reason: z.string(),
+  });
   let refusesSchemas = false;
   const memory = {
     refusesSchemas: () => Promise.resolve(false),
@@ -159,7 +163,7 @@ async function askGateway(): Promise<Finding> {
       : fault(
           subject,
           `refuses the model or the request (${answer.status})`,
-          `Set LLM_MODEL to ${answer.headers["x-model-replacement"] ?? "one that the gateway lists"} (now ${setting("LLM_MODEL")}).`,
+          `Set LLM_MODEL to ${answer.headers["x-model-replacement"] ?? "one that the gateway lists"} (now ${setting("LLM_MODEL")})${answer.status === 404 ? ", or LLM_ENDPOINT to where the gateway is" : ""}.`,
         );
   }
 }
