@@ -94,6 +94,9 @@ function say(text: string): number {
   return 0;
 }
 
+// Who reads only the first lines, as `head` does, is not sent a stack trace.
+process.stdout.on("error", () => process.exit(1));
+
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
   const badFlag =
     error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");

@@ -18,8 +18,8 @@ const IDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
     /\b(?:acct|account|app|chatcmpl|cus|customer|id|job|key|msg|org|proj|project|req|request|resp|run|sess|session|team|thr|thread|user|usr|wallet)[_-](?=[A-Za-z_-]{0,40}\d)[\w-]{3,100}/gi,
     "<id>",
   ],
-  // Not behind 0x: those are the chain's, and read.
-  [/\b(?=[0-9a-f]{0,64}\d)[0-9a-f]{20,128}\b/gi, "<id>"],
+  // Not behind 0x, and no figure: those are the chain's, and read.
+  [/\b(?=\d{0,64}[a-f])(?=[a-f]{0,64}\d)[0-9a-f]{20,128}\b/gi, "<id>"],
   [/\b(account|bot|chat|customer|id|org|organization|team|user)([ :=#"']{1,4})-?\d{4,20}\b/gi, "$1$2<id>"],
   [/(?<![\w/.])@[A-Za-z]\w{3,63}/g, "<name>"],
   [/\b(?:\d{1,3}\.){3}\d{1,3}\b/g, "<ip>"],

@@ -53,6 +53,8 @@ describe("settings", () => {
     });
     const [, real] = await stack.output(/real providers: (.*)/);
     expect(real).toBe("none: all are simulated");
+    await stack.output(/; CHAIN_PORT=\d+ npm run fund -- 0x…\n/);
+    await stack.output(/^ {2}PROVIDERS_PORT=\d+ npm run doctor$/m);
     stack.kill("SIGTERM");
     expect((await stack.ended).stderr.split("\n")).toEqual([
       `${LOCAL_ENV_FILE}, line 1: LLM_API_KEY is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?`,
