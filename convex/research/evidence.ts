@@ -1,4 +1,4 @@
-import { iso, MINUTE } from "../lib/time";
+import { iso } from "../lib/time";
 import type { MarketOutput, OnchainOutput, SentimentOutput, Settled, Sources } from "./tables";
 
 /** From observations to what a report is written from. All pure. */
@@ -16,9 +16,6 @@ export type Evidence = {
   onchain: { at: number; output: OnchainOutput }[];
   cycles: number;
 };
-
-/** As long as a source's failure is told to those who come later; then, or for a new shift, it is asked again. */
-export const FAILURE_STANDS_MS = 2 * MINUTE;
 
 const MOVERS = 8;
 const PERSISTENT = 10;

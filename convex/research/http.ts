@@ -16,16 +16,14 @@ import {
 } from "../lib/input";
 import { log } from "../lib/log";
 import { readThrough } from "../lib/refreshes";
-import { iso, MINUTE } from "../lib/time";
+import { iso } from "../lib/time";
 import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
-import { FAILURE_STANDS_MS } from "./evidence";
+import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
 import { researchStatus } from "./statusHttp";
 import type { SourceStates } from "./tables";
 
-/** On-demand results are cached this long, and one that a source was missing from as long as that source's failure. */
-const CACHE_MS = 15 * MINUTE;
-
+/** In ms: a result that a source was missing from stands as long as that source's failure. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {
   // A source that this deployment cannot ask would be missing from the next result too.
   const asked = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };

@@ -6,7 +6,8 @@ import { researchPool } from "../lib/pools";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
-import { anyFailed, anyOk, carriedOver, FAILURE_STANDS_MS, isSettled, withSettled } from "./evidence";
+import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./evidence";
+import { FAILURE_STANDS_MS } from "./freshness";
 import { collectSource } from "./sources";
 import { vSettled, vSources, type Sources } from "./tables";
 
