@@ -1,5 +1,6 @@
 import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx, QueryCtx } from "../_generated/server";
+import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { log } from "../lib/log";
 import { iso } from "../lib/time";
@@ -36,10 +37,10 @@ export type AskedMarket = {
  * @param focus Token symbol, or "" for the whole market.
  * @throws AppError `upstream` when the gateway fails; without any price source the answer stands as it came.
  */
-export async function askForMarket(ctx: ActionCtx, focus: string): Promise<AskedMarket> {
+export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<AskedMarket> {
   const quoted = await freshQuotes(ctx);
   const question = snapshotQuestion(focus, iso(Date.now()), describeQuotes(quoted));
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const answer = await completeStructured(ctx, question, patience);
   const grounded = ground(answer.value, quoted);
   if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
 
-/** The README's list of the web application's functions is the list of the public functions, with their arguments. */
+/** The documents' list of the web application's functions is the list of the public functions, with their arguments. */
 
 const functionShape = z.object({ isPublic: z.literal(true), exportArgs: z.custom<() => string>() });
 const argsShape = z.object({ value: z.record(z.string(), z.object({ optional: z.boolean() })) });
@@ -28,9 +28,9 @@ async function publicFunctions(): Promise<Map<string, string>> {
 }
 
 test("the web application's functions are all listed, with their arguments", async () => {
-  const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
+  const page = await readFile(new URL("../../docs/payments.md", import.meta.url), "utf8");
   const listed = new Map<string, string>();
-  for (const row of readme.matchAll(/^\| (`[a-z]+\/[a-z]+:[^|]+) \|/gm)) {
+  for (const row of page.matchAll(/^\| (`[a-z]+\/[a-z]+:[^|]+) \|/gm)) {
     let module = "";
     for (const [, path = "", name = "", args = ""] of (row[1] ?? "").matchAll(
       /`([a-z]+\/[a-z]+:)?(\w+) (\{[^`]*\})`/g,
