@@ -27,7 +27,7 @@ export function amountIn(text: string): number | undefined {
   const sign = /^[+-]/.exec(plain)?.[0] ?? "";
   const bare = withoutDollars(plain.slice(sign.length).trimStart());
   const [, figure, exponent, unit = ""] =
-    /^([\d.,' ]+)(?:[eE]([+-]?\d{1,3}))?(%|[a-zA-Z]{1,12})?$/.exec(bare.replace(/ +(?=[%a-zA-Z])/, "")) ?? [];
+    /^([\d.,' ]+)(?:[eE]([+-]?\d{1,3}))?(%|[a-zA-Z]{1,12})?$/.exec(bare) ?? [];
   if (figure === undefined) return undefined;
   const word = unit.toLowerCase();
   const magnitude = word === "" || word === "%" ? 0 : MAGNITUDES[word];
@@ -64,7 +64,10 @@ function decimalOf(figure: string, word: string): string | undefined {
 
 /** `$5`, `US$ 5`, `USD 5`, `5 USD`, `5 dollars` are 5. */
 function withoutDollars(text: string): string {
-  return text.replace(/^(?:US ?\$|\$|USD) */i, "").replace(/ *(?:\$|USD|US dollars|dollars)$/i, "");
+  return text
+    .replace(/^(?:US ?\$|\$|USD)/i, "")
+    .replace(/(?:\$|USD|US dollars|dollars)$/i, "")
+    .trim();
 }
 
 function named(power: number, words: readonly string[]): Record<string, number> {
