@@ -49,6 +49,13 @@ describe("an answer", () => {
     expect(read([loose]).alerts).toEqual([alert({ txHash: hash("a") })]);
   });
 
+  test.each(["$4.2M", "4.2 million", "4,2 Mio", "4.200.000,00", "4,200,000 USD", "0.0042bn"])(
+    "an amount as %s is read",
+    (amount) => {
+      expect(read([alert({ amount })]).alerts).toEqual([alert()]);
+    },
+  );
+
   test.each([
     ["an unknown type", { alertType: "nft_mint" }],
     ["an unknown direction", { direction: "up" }],
@@ -56,7 +63,9 @@ describe("an answer", () => {
     ["a negative amount", { amount: -1 }],
     ["no amount", { amount: 0 }],
     ["an amount below the floor", { amount: 999_999 }],
-    ["an amount in words", { amount: "4.2 million" }],
+    ["an amount in words", { amount: "about four million" }],
+    ["an amount of two readings", { amount: "4,200M" }],
+    ["an amount of another money", { amount: "€4.2M" }],
     ["an amount beyond all money", { amount: 1e13 }],
     ["a null amount", { amount: null }],
     ["a token that is none", { token: "<b>ETH</b>" }],
