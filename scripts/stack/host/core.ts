@@ -1,6 +1,6 @@
 import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
-import { executions, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
+import { outside, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
 import type { RequestInfo, Work } from "./execution";
 import { ModuleSet, type Modules, type Registered } from "./functions";
 import { installGlobals, outer, seededRandom } from "./globals";
@@ -175,7 +175,6 @@ export class Core {
       pages: 0,
       cutOff: false,
       callNested: () => Promise.reject(new Error("Only transactions nest")),
-      body: () => Promise.resolve(),
     };
   }
 
@@ -405,7 +404,7 @@ export class Core {
     const work: Work = { name, timers: new Set() };
     this.works.add(work);
     try {
-      return await executions.exit(() => run(work));
+      return await outside(() => run(work));
     } finally {
       this.works.delete(work);
     }

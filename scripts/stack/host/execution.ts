@@ -45,11 +45,14 @@ export type Execution = FunctionPath & {
   cutOff: boolean;
   /** Runs a function in this one's transaction; `stale` shows it only what is committed. */
   callNested: (kind: "query" | "mutation", path: FunctionPath, args: Value, stale: boolean) => Promise<Value>;
-  /** What the convex package calls with the context it made. */
-  body: (ctx: object) => Promise<void>;
 };
 
-export const executions = new AsyncLocalStorage<Execution>();
+export const executions = new AsyncLocalStorage<Execution | undefined>();
+
+/** Runs `work` as no function's. Not by `exit`, which turns the tracking of promises off and on for the whole process. */
+export function outside<T>(work: () => T): T {
+  return executions.run(undefined, work);
+}
 
 export function currentExecution(): Execution {
   const execution = executions.getStore();

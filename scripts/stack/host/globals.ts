@@ -1,4 +1,4 @@
-import { executions } from "./execution";
+import { executions, outside } from "./execution";
 
 /**
  * What a running function sees of the process's globals: a query or mutation has a frozen clock, seeded random numbers,
@@ -14,9 +14,9 @@ type Callback = (...args: unknown[]) => void;
 
 /** The process's own, as it is at this moment. */
 export const outer = {
-  setTimeout: (work: () => void, ms: number): Timer => executions.exit(() => setTimeout(work, ms)),
-  clearTimeout: (timer: Timer): void => executions.exit(() => clearTimeout(timer)),
-  now: (): number => executions.exit(() => Date.now()),
+  setTimeout: (work: () => void, ms: number): Timer => outside(() => setTimeout(work, ms)),
+  clearTimeout: (timer: Timer): void => outside(() => clearTimeout(timer)),
+  now: (): number => outside(() => Date.now()),
 };
 
 const HALTED = "The host was stopped";
@@ -56,7 +56,7 @@ type Slot = {
 };
 
 function globalOf<N extends Name>(name: N): (typeof globalThis)[N] {
-  return executions.exit(() => globalThis[name]);
+  return outside(() => globalThis[name]);
 }
 
 function valueIn({ value, get }: Slot): unknown {

@@ -30,37 +30,35 @@ export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> 
   }
 }
 
-const body = async (ctx: object): Promise<null> => {
-  await currentExecution().body(ctx);
-  return null;
+/** A context as the convex package makes it for a kind of function; it holds nothing of one run. */
+const contexts: Record<Execution["kind"], object> = {
+  query: contextOf((body) => queryGeneric({ handler: body }), "invokeQuery", "[]"),
+  mutation: contextOf((body) => mutationGeneric({ handler: body }), "invokeMutation", "[]"),
+  action: contextOf((body) => actionGeneric({ handler: body }), "invokeAction", "", "[]"),
+  http: contextOf((body) => httpActionGeneric(body), "invokeHttpAction", null),
 };
 
-const invokers = {
-  query: method(queryGeneric({ handler: body }), "invokeQuery"),
-  mutation: method(mutationGeneric({ handler: body }), "invokeMutation"),
-  action: method(actionGeneric({ handler: body }), "invokeAction"),
-  http: method(
-    httpActionGeneric(async (ctx) => {
-      await body(ctx);
-      return new Response();
-    }),
-    "invokeHttpAction",
-  ),
-};
-
-type Method = (...args: unknown[]) => Promise<unknown>;
-
-/** What the platform calls of a registered function; the package's types leave it out. */
-function method(of: object, name: string): Method {
-  const found: unknown = Reflect.get(of, name);
-  if (!isMethod(found)) throw new Error(`This version of convex has no ${name}`);
-  return found;
+/** Has the package call a function of its own making, as the platform does, and takes what that is given. */
+function contextOf(make: (body: (ctx: object) => never) => object, name: string, ...args: unknown[]): object {
+  const made: object[] = [];
+  const registered = make((ctx) => {
+    made.push(ctx);
+    throw new Error("Only its context is wanted");
+  });
+  const method: unknown = Reflect.get(registered, name);
+  if (!isMethod(method)) throw new Error(`This version of convex has no ${name}`);
+  method(...args).catch(() => undefined);
+  const [context] = made;
+  if (context === undefined) throw new Error(`This version of convex makes its contexts later than ${name}`);
+  return context;
 }
-function isMethod(value: unknown): value is Method {
+
+function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unknown> {
   return typeof value === "function";
 }
 
-const ARGUMENTS = { query: ["[]"], mutation: ["[]"], action: ["", "[]"], http: [null] };
+/** What the package calls behind its contexts. */
+const Convex = { syscall, asyncSyscall };
 
 /** @returns What the handler returned, as it is. @throws what it threw, as it is. */
 export async function invoke<T>(
@@ -68,20 +66,10 @@ export async function invoke<T>(
   handler: (ctx: object, args: unknown) => T | Promise<T>,
   args: unknown,
 ): Promise<T> {
-  let outcome: Outcome<T> = { error: new Error("The function was not run") };
-  execution.body = async (ctx) => {
-    outcome = await outcomeOf(async () => handler({ ...ctx, ...callsOf(execution) }, args));
-  };
-  Object.assign(globalThis, { Convex: { syscall, asyncSyscall } });
+  Object.assign(globalThis, { Convex });
   if (execution.componentPath === "") note({ modules: [execution.udfPath.replace(/(?:\.[jt]s)?:.*$/, "")] });
-  await executions.run(execution, () => invokers[execution.kind](...ARGUMENTS[execution.kind]));
-  const { current } = { current: outcome };
-  return valueOf(current);
-}
-
-function valueOf<T>(outcome: Outcome<T>): T {
-  if ("error" in outcome) throw outcome.error;
-  return outcome.value;
+  const ctx = { ...contexts[execution.kind], ...callsOf(execution) };
+  return executions.run(execution, () => handler(ctx, args));
 }
 
 function callsOf(execution: Execution): Record<string, Call> {

@@ -1,6 +1,6 @@
 import type { Value } from "convex/values";
 import type { Core } from "./core";
-import { executions, type FunctionPath, type Work } from "./execution";
+import { outside, type FunctionPath, type Work } from "./execution";
 import { outer } from "./globals";
 import type { Document } from "./values";
 import { unmeasured } from "./usage";
@@ -27,7 +27,7 @@ export class Scheduler {
   /** Has a committed job run at its time, by the clock of whoever scheduled it. */
   arm(due: Due, time: number): void {
     const wait = Math.max(0, time - outer.now());
-    executions.exit(() =>
+    outside(() =>
       unmeasured(() =>
         outer.setTimeout(
           () => {
