@@ -11,7 +11,7 @@ import { Database, Table, type Row } from "./tables";
 import { Transaction, type Change, type ReadSet } from "./transaction";
 import { note } from "./usage";
 import { checkOf, type Check } from "./validators";
-import { passed, withCommitTime, type Fields } from "./values";
+import { passed, type Fields } from "./values";
 
 /** The application (path `""`) or a component, with all that a deployment would have been pushed of it. */
 export type Part = {
@@ -141,7 +141,7 @@ export class Core {
 
   /** @throws Error for fields that the table's schema does not allow. */
   check(component: string, table: string, fields: Fields): void {
-    const problem = this.#part(component).checks.get(table)?.(withCommitTime(fields)) ?? null;
+    const problem = this.#part(component).checks.get(table)?.(fields) ?? null;
     if (problem !== null) throw new Error(`${problem} (table "${table}")`);
   }
 
@@ -171,10 +171,8 @@ export class Core {
         transaction === null
           ? null
           : { now: outer.now(), random: seededRandom(this.options.seed + this.#runs), date: null },
-      streams: new Map(),
       pages: 0,
       cutOff: false,
-      callNested: () => Promise.reject(new Error("Only transactions nest")),
     };
   }
 
@@ -423,7 +421,7 @@ export function returned(
 ): Value {
   if ("error" in outcome) throw outcome.error;
   const value = outcome.value === undefined ? null : passed(outcome.value);
-  const problem = checkReturns(withCommitTime(value));
+  const problem = checkReturns(value);
   if (problem !== null) throw new Error(`Return value of "${udfPath}": ${problem}`);
   return value;
 }

@@ -7,15 +7,22 @@ import {
 } from "convex/server";
 import { ConvexError, type Value } from "convex/values";
 import { assertFits, returned, type Run } from "./core";
-import { currentExecution, executions, type Execution, type FunctionKind } from "./execution";
+import { databaseOf } from "./database";
+import {
+  currentExecution,
+  executions,
+  type Execution,
+  type FunctionKind,
+  type FunctionPath,
+} from "./execution";
 import { pathOfReference } from "./functions";
 import { asyncSyscall, syscall } from "./syscalls";
 import { note } from "./usage";
 import { passed } from "./values";
 
 /**
- * Runs handlers with the context that the convex package itself makes: its `ctx.db` and the rest reach this host by the
- * system calls. Only calls of other functions go directly, without a way through JSON.
+ * Runs handlers with the context that the convex package itself makes, which reaches this host by its system calls. Only
+ * the database and calls of other functions go directly, without a way through JSON.
  */
 
 type Outcome<T> = { value: T } | { error: unknown };
@@ -50,7 +57,8 @@ function contextOf(make: (body: (ctx: object) => never) => object, name: string,
   method(...args).catch(() => undefined);
   const [context] = made;
   if (context === undefined) throw new Error(`This version of convex makes its contexts later than ${name}`);
-  return context;
+  const { db }: { db?: unknown } = context;
+  return typeof db === "object" && db !== null ? { ...context, db: databaseOf(db) } : context;
 }
 
 function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unknown> {
@@ -85,13 +93,13 @@ function callsOf(execution: Execution): Record<string, Call> {
       };
     return { runQuery: call("query"), runMutation: call("mutation"), runAction: call("action") };
   }
-  execution.callNested = nestedCall(execution);
+  const run = nestedCall(execution);
   const nested =
     (kind: "query" | "mutation"): Call =>
     async (reference, args, options) => {
       const path = pathOfReference(reference, execution.componentPath);
       const stale = kind === "query" && options?.useStaleSnapshot === true;
-      return execution.callNested(kind, path, passed(args ?? {}), stale);
+      return run(kind, path, passed(args ?? {}), stale);
     };
   return { runQuery: nested("query"), runMutation: nested("mutation") };
 }
@@ -102,9 +110,10 @@ function runOf({ identity, request, work, componentPath }: Execution, to: { comp
 }
 
 /** Calls of functions that run in their caller's transaction. */
-function nestedCall(execution: Execution): Execution["callNested"] {
+function nestedCall(execution: Execution) {
   const { core, transaction, frozen } = execution;
-  return async (kind, path, args, stale) => {
+  /** @param stale Shows it only what is committed. */
+  return async (kind: "query" | "mutation", path: FunctionPath, args: Value, stale: boolean) => {
     if (transaction === null) throw new Error("Only transactions nest");
     const found = await core.resolve(path, kind);
     assertFits(found.checkArgs(args), path);

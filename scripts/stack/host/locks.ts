@@ -12,6 +12,11 @@ export function deferred<T>(): Deferred<T> {
   return { promise, ...settle };
 }
 
+/** What `work` comes to, also where it throws at once. */
+export function promised<T>(work: () => T | Promise<T>): Promise<T> {
+  return new Promise((resolve) => resolve(work()));
+}
+
 /** One holder at a time, in the order they asked. */
 export class Lock {
   #tail: Promise<void> = Promise.resolve();
