@@ -63,7 +63,7 @@ function valueIn({ value, get }: Slot): unknown {
   return get === undefined ? value : get();
 }
 
-/** Puts what functions see in place, again where somebody has replaced a global since. To be called before each run. */
+/** Puts what functions see in place, again where somebody has replaced a global since. To be called before work begins. */
 export function installGlobals(): void {
   for (const name of NAMES) {
     const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
@@ -115,6 +115,7 @@ const construct: (...call: Parameters<typeof Reflect.construct>) => object = Ref
 const random = Math.random.bind(Math);
 const { crypto } = globalThis;
 const getRandomValues = crypto.getRandomValues.bind(crypto);
+const randomUUID = crypto.randomUUID.bind(crypto);
 let randomInstalled = false;
 
 function installRandom(): void {
@@ -130,6 +131,7 @@ function installRandom(): void {
     return array;
   };
   const uuid = () => {
+    if (seeded() === undefined) return randomUUID();
     const bytes = new Uint8Array(16);
     fill(bytes);
     bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

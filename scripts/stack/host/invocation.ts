@@ -6,7 +6,8 @@ import {
   type FunctionReference,
 } from "convex/server";
 import { ConvexError, type Value } from "convex/values";
-import { assertFits, returned, type Run } from "./core";
+import type { Run } from "./core";
+import * as z from "zod";
 import { databaseOf } from "./database";
 import {
   currentExecution,
@@ -15,9 +16,11 @@ import {
   type FunctionKind,
   type FunctionPath,
 } from "./execution";
-import { pathOfReference } from "./functions";
+import { assertFits, pathOfReference, returned } from "./functions";
+import { promised } from "./locks";
 import { asyncSyscall, syscall } from "./syscalls";
-import { note } from "./usage";
+import type { Transaction } from "./transaction";
+import { noteRun } from "./usage";
 import { passed } from "./values";
 
 /**
@@ -25,17 +28,14 @@ import { passed } from "./values";
  * the database and calls of other functions go directly, without a way through JSON.
  */
 
-type Outcome<T> = { value: T } | { error: unknown };
 type Options = { useStaleSnapshot?: boolean };
 type Call = (reference: FunctionReference<FunctionKind>, args?: object, options?: Options) => Promise<Value>;
 
-export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
-  try {
-    return { value: await work() };
-  } catch (error) {
-    return { error };
-  }
-}
+const contextShape = z.looseObject({
+  db: z.looseObject({}).optional(),
+  auth: z.looseObject({}),
+  meta: z.looseObject({}).default({}),
+});
 
 /** A context as the convex package makes it for a kind of function; it holds nothing of one run. */
 const contexts: Record<Execution["kind"], object> = {
@@ -57,8 +57,20 @@ function contextOf(make: (body: (ctx: object) => never) => object, name: string,
   method(...args).catch(() => undefined);
   const [context] = made;
   if (context === undefined) throw new Error(`This version of convex makes its contexts later than ${name}`);
-  const { db }: { db?: unknown } = context;
-  return typeof db === "object" && db !== null ? { ...context, db: databaseOf(db) } : context;
+  const { db, auth, meta } = contextShape.parse(context);
+  return {
+    ...context,
+    ...(db === undefined ? {} : { db: databaseOf(db) }),
+    // Asked for by every request.
+    auth: { ...auth, getUserIdentity: () => promised(() => copyOf(currentExecution().identity)) },
+    ...("getRequestMetadata" in meta
+      ? { meta: { ...meta, getRequestMetadata: () => promised(() => copyOf(currentExecution().request)) } }
+      : {}),
+  };
+}
+
+function copyOf<T extends object | null>(value: T): T {
+  return value === null ? value : { ...value };
 }
 
 function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unknown> {
@@ -69,15 +81,15 @@ function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unkn
 const Convex = { syscall, asyncSyscall };
 
 /** @returns What the handler returned, as it is. @throws what it threw, as it is. */
-export async function invoke<T>(
+export function invoke<T>(
   execution: Execution,
   handler: (ctx: object, args: unknown) => T | Promise<T>,
   args: unknown,
 ): Promise<T> {
   Object.assign(globalThis, { Convex });
-  if (execution.componentPath === "") note({ modules: [execution.udfPath.replace(/(?:\.[jt]s)?:.*$/, "")] });
+  if (execution.componentPath === "") noteRun(execution.udfPath);
   const ctx = { ...contexts[execution.kind], ...callsOf(execution) };
-  return executions.run(execution, () => handler(ctx, args));
+  return executions.run(execution, () => promised(() => handler(ctx, args)));
 }
 
 function callsOf(execution: Execution): Record<string, Call> {
@@ -88,8 +100,11 @@ function callsOf(execution: Execution): Record<string, Call> {
       async (reference, args) => {
         currentExecution();
         const path = pathOfReference(reference, execution.componentPath);
-        const outcome = await outcomeOf(() => core[kind](path, passed(args ?? {}), runOf(execution, path)));
-        return acrossBoundary(outcome);
+        try {
+          return await core[kind](path, passed(args ?? {}), runOf(execution, path));
+        } catch (error) {
+          throw acrossBoundary(error);
+        }
       };
     return { runQuery: call("query"), runMutation: call("mutation"), runAction: call("action") };
   }
@@ -115,30 +130,32 @@ function nestedCall(execution: Execution) {
   /** @param stale Shows it only what is committed. */
   return async (kind: "query" | "mutation", path: FunctionPath, args: Value, stale: boolean) => {
     if (transaction === null) throw new Error("Only transactions nest");
-    const found = await core.resolve(path, kind);
+    const resolved = core.resolve(path, kind);
+    const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const inner = (): Promise<Value> => {
       const child = { ...core.execution(path, kind, runOf(execution, path), transaction), frozen };
       return invoke(child, found.handler, args).then((value) => returned({ value }, found, path));
     };
-    const outcome = await execution.nested.during(() =>
-      outcomeOf(() => {
-        if (kind === "mutation") return inFrame(execution, inner);
+    try {
+      return await execution.nested.during(() => {
+        if (kind === "mutation") return inFrame(transaction, inner);
         return stale ? transaction.stale(inner) : inner();
-      }),
-    );
-    return acrossBoundary(outcome);
+      });
+    } catch (error) {
+      throw acrossBoundary(error);
+    }
   };
 }
 
-async function inFrame({ transaction }: Execution, work: () => Promise<Value>): Promise<Value> {
-  transaction?.begin();
+async function inFrame(transaction: Transaction, work: () => Promise<Value>): Promise<Value> {
+  transaction.begin();
   try {
     const value = await work();
-    transaction?.keep();
+    transaction.keep();
     return value;
   } catch (error) {
-    transaction?.drop();
+    transaction.drop();
     throw error;
   }
 }
@@ -161,10 +178,8 @@ function sameError(error: ConvexError<Value>): Error {
 }
 
 /** An error reaches the calling function by its text, and a `ConvexError` with its data; its class is lost. */
-function acrossBoundary(outcome: Outcome<Value>): Value {
-  if (!("error" in outcome)) return outcome.value;
-  const { error } = outcome;
+function acrossBoundary(error: unknown): Error {
   const message = error instanceof Error ? error.message : String(error);
   const told = isConvexError(error) ? sameError(error) : new Error(message);
-  throw Object.assign(told, { message, stack: error instanceof Error ? error.stack : undefined });
+  return Object.assign(told, { message, stack: error instanceof Error ? error.stack : undefined });
 }

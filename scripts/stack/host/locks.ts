@@ -59,7 +59,8 @@ export class Permits {
   }
 
   async during<T>(work: () => Promise<T>): Promise<T> {
-    await this.#take();
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#handedOn();
     try {
       return await work();
     } finally {
@@ -67,11 +68,7 @@ export class Permits {
     }
   }
 
-  async #take(): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      return;
-    }
+  async #handedOn(): Promise<void> {
     const { promise, resolve, reject } = deferred<void>();
     const one = {
       grant: resolve,

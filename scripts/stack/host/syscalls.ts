@@ -6,7 +6,7 @@ import { tableOf } from "./tables";
 import { note } from "./usage";
 import { fromJson, passed } from "./values";
 
-/** The calls behind Convex's own `ctx.scheduler`, `ctx.auth`, `ctx.meta` and pages, which the convex package makes. */
+/** The calls behind Convex's own `ctx.scheduler`, `ctx.meta` and pages, which the convex package makes. */
 
 /** The package's own messages: their form is its business, what is in them is checked where it is used. */
 const message: <T>(json: string) => T = JSON.parse;
@@ -60,11 +60,13 @@ function schedule(execution: Execution, operation: string, json: string): string
     case "1.0/actions/schedule": {
       const { ts, args, ...address } = message<Address & { ts: number; args: unknown }>(json);
       const path = pathOf(address, execution.componentPath);
-      return JSON.stringify(execution.core.schedule(execution, path, passed(fromJson(args)), ts * 1_000));
+      return JSON.stringify(
+        execution.core.jobs.schedule(execution, path, passed(fromJson(args)), ts * 1_000),
+      );
     }
     case "1.0/cancel_job":
     case "1.0/actions/cancel_job":
-      execution.core.cancel(execution, message<{ id: string }>(json).id);
+      execution.core.jobs.cancel(execution, message<{ id: string }>(json).id);
       return "{}";
     default:
       return null;
@@ -73,11 +75,6 @@ function schedule(execution: Execution, operation: string, json: string): string
 
 function about(execution: Execution, operation: string, json: string): string | null {
   switch (operation) {
-    case "1.0/getUserIdentity":
-      return JSON.stringify(execution.identity);
-    case "1.0/getRequestMetadata":
-      if (execution.kind === "query") throw new Error("getRequestMetadata() is not available in queries");
-      return JSON.stringify(execution.request);
     case "1.0/getFunctionMetadata":
       return JSON.stringify({ name: execution.udfPath, componentPath: execution.componentPath });
     case "1.0/getDeploymentMetadata":
