@@ -132,27 +132,26 @@ function unionFit(members: readonly Shape[]): Fit {
 }
 
 function objectFit(fields: Record<string, { fieldType: Shape; optional: boolean }>): Fit {
-  const known = new Map(
-    Object.entries(fields).map(([name, { fieldType, optional }]) => [
-      name,
-      { fit: compiled(fieldType), optional },
-    ]),
-  );
+  const known = Object.entries(fields).map(([name, { fieldType, optional }]) => {
+    return { name, fit: compiled(fieldType), optional };
+  });
   return (value) => {
     if (!isObject(value)) return { expected: "`object`", value };
-    for (const [name, { fit, optional }] of known) {
+    let present = 0;
+    for (const { name, fit, optional } of known) {
       const field = value[name];
       if (field === undefined) {
         if (!optional) return { field: name, isMissing: true };
         continue;
       }
+      present += 1;
       const misfit = fit(field);
       if (misfit !== null) return misfit;
     }
-    for (const name of Object.keys(value)) {
-      if (value[name] !== undefined && !known.has(name)) return { field: name, isMissing: false };
-    }
-    return null;
+    const names = Object.keys(value);
+    if (names.length === present) return null;
+    const unknown = names.find((name) => value[name] !== undefined && !Object.hasOwn(fields, name));
+    return unknown === undefined ? null : { field: unknown, isMissing: false };
   };
 }
 
