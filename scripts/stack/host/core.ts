@@ -156,7 +156,7 @@ export class Core {
     const frozen =
       transaction === null
         ? null
-        : { now: outer.now(), random: seededRandom(this.options.seed + this.#runs), date: null };
+        : { now: outer.now(), random: seededRandom(this.options.seed + this.#runs) };
     const run = { identity, request, work, frozen, pages: 0, cutOff: false };
     return { componentPath, udfPath, core: this, kind, transaction, nested: new Lock(), ...run };
   }

@@ -36,7 +36,7 @@ export type Execution = FunctionPath & {
   request: RequestInfo;
   work: Work;
   /** Frozen clock and seeded random numbers of a query or mutation. */
-  frozen: { now: number; random: () => number; date: DateConstructor | null } | null;
+  frozen: { now: number; random: () => number } | null;
   pages: number;
   /** An action past its time limit: nothing it does any more counts. */
   cutOff: boolean;

@@ -97,15 +97,24 @@ function seenBy(name: Name, slot: Slot): unknown {
   if (name === "fetch" && core.isHalted) return () => Promise.reject(new Error(HALTED));
   if (frozen === null) return inActions[name] ?? valueIn(slot);
   if (name !== "Date") return inTransactions[name];
-  return (frozen.date ??= frozenDate(globalOf("Date"), frozen.now));
+  return frozenDate(globalOf("Date"));
 }
 
-function frozenDate(ordinary: DateConstructor, now: number): DateConstructor {
+/** The frozen form of the `Date` that was seen last: one serves all transactions, each at its own time. */
+let frozenLast: { ordinary: DateConstructor; frozen: DateConstructor } | null = null;
+
+function frozenDate(ordinary: DateConstructor): DateConstructor {
+  if (frozenLast?.ordinary !== ordinary) frozenLast = { ordinary, frozen: freeze(ordinary) };
+  return frozenLast.frozen;
+}
+
+function freeze(ordinary: DateConstructor): DateConstructor {
+  const now = () => executions.getStore()?.frozen?.now ?? ordinary.now();
   return new Proxy(ordinary, {
     construct: (target, args: unknown[], newTarget) =>
-      construct(target, args.length === 0 ? [now] : args, newTarget),
-    apply: () => new ordinary(now).toString(),
-    get: (target, key, receiver): unknown => (key === "now" ? () => now : Reflect.get(target, key, receiver)),
+      construct(target, args.length === 0 ? [now()] : args, newTarget),
+    apply: () => new ordinary(now()).toString(),
+    get: (target, key, receiver): unknown => (key === "now" ? now : Reflect.get(target, key, receiver)),
   });
 }
 

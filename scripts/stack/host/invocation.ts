@@ -9,13 +9,7 @@ import { ConvexError, type Value } from "convex/values";
 import type { Run } from "./core";
 import * as z from "zod";
 import { databaseOf } from "./database";
-import {
-  currentExecution,
-  executions,
-  type Execution,
-  type FunctionKind,
-  type FunctionPath,
-} from "./execution";
+import { currentExecution, executions, type Execution, type FunctionKind } from "./execution";
 import { assertFits, pathOfReference, returned } from "./functions";
 import { promised } from "./locks";
 import { asyncSyscall, syscall } from "./syscalls";
@@ -92,31 +86,36 @@ export function invoke<T>(
   return executions.run(execution, () => promised(() => handler(ctx, args)));
 }
 
+/** The functions that a context calls others by. None has a name of its own: naming it would cost at every run. */
 function callsOf(execution: Execution): Record<string, Call> {
-  const { core } = execution;
-  if (execution.transaction === null) {
-    const call =
-      (kind: FunctionKind): Call =>
-      async (reference, args) => {
-        currentExecution();
-        const path = pathOfReference(reference, execution.componentPath);
-        try {
-          return await core[kind](path, passed(args ?? {}), runOf(execution, path));
-        } catch (error) {
-          throw acrossBoundary(error);
-        }
-      };
-    return { runQuery: call("query"), runMutation: call("mutation"), runAction: call("action") };
-  }
-  const run = nestedCall(execution);
-  const nested =
-    (kind: "query" | "mutation"): Call =>
-    async (reference, args, options) => {
-      const path = pathOfReference(reference, execution.componentPath);
-      const stale = kind === "query" && options?.useStaleSnapshot === true;
-      return run(kind, path, passed(args ?? {}), stale);
+  const { transaction } = execution;
+  if (transaction === null) {
+    return {
+      runQuery: callFrom(execution, "query"),
+      runMutation: callFrom(execution, "mutation"),
+      runAction: callFrom(execution, "action"),
     };
-  return { runQuery: nested("query"), runMutation: nested("mutation") };
+  }
+  return {
+    runQuery: (reference, args, options) => {
+      const stale = options?.useStaleSnapshot === true;
+      return callWithin(execution, transaction, { kind: "query", reference, args, stale });
+    },
+    runMutation: (reference, args) =>
+      callWithin(execution, transaction, { kind: "mutation", reference, args, stale: false }),
+  };
+}
+
+function callFrom(execution: Execution, kind: FunctionKind): Call {
+  return async (reference, args) => {
+    currentExecution();
+    const path = pathOfReference(reference, execution.componentPath);
+    try {
+      return await execution.core[kind](path, passed(args ?? {}), runOf(execution, path));
+    } catch (error) {
+      throw acrossBoundary(error);
+    }
+  };
 }
 
 /** Auth does not reach into components, nor out of them. */
@@ -124,28 +123,41 @@ function runOf({ identity, request, work, componentPath }: Execution, to: { comp
   return { identity: to.componentPath === componentPath ? identity : null, request, work };
 }
 
-/** Calls of functions that run in their caller's transaction. */
-function nestedCall(execution: Execution) {
-  const { core, transaction, frozen } = execution;
-  /** @param stale Shows it only what is committed. */
-  return async (kind: "query" | "mutation", path: FunctionPath, args: Value, stale: boolean) => {
-    if (transaction === null) throw new Error("Only transactions nest");
-    const resolved = core.resolve(path, kind);
-    const found = resolved instanceof Promise ? await resolved : resolved;
-    assertFits(found.checkArgs(args), path);
-    const inner = (): Promise<Value> => {
-      const child = { ...core.execution(path, kind, runOf(execution, path), transaction), frozen };
-      return invoke(child, found.handler, args).then((value) => returned({ value }, found, path));
-    };
-    try {
-      return await execution.nested.during(() => {
-        if (kind === "mutation") return inFrame(transaction, inner);
-        return stale ? transaction.stale(inner) : inner();
-      });
-    } catch (error) {
-      throw acrossBoundary(error);
-    }
-  };
+type Within = {
+  kind: "query" | "mutation";
+  reference: FunctionReference<FunctionKind>;
+  args: object | undefined;
+  /** Shows it only what is committed. */
+  stale: boolean;
+};
+
+/** Calls a function that runs in its caller's transaction. */
+async function callWithin(
+  execution: Execution,
+  transaction: Transaction,
+  { kind, reference, args, stale }: Within,
+): Promise<Value> {
+  const { core, frozen } = execution;
+  const path = pathOfReference(reference, execution.componentPath);
+  const given = passed(args ?? {});
+  const resolved = core.resolve(path, kind);
+  const found = resolved instanceof Promise ? await resolved : resolved;
+  assertFits(found.checkArgs(given), path);
+  const child = { ...core.execution(path, kind, runOf(execution, path), transaction), frozen };
+  try {
+    return await execution.nested.during(async () => {
+      if (kind === "mutation")
+        return inFrame(transaction, async () =>
+          returned({ value: await invoke(child, found.handler, given) }, found, path),
+        );
+      const value = stale
+        ? await transaction.stale(() => invoke(child, found.handler, given))
+        : await invoke(child, found.handler, given);
+      return returned({ value }, found, path);
+    });
+  } catch (error) {
+    throw acrossBoundary(error);
+  }
 }
 
 async function inFrame(transaction: Transaction, work: () => Promise<Value>): Promise<Value> {

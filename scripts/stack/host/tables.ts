@@ -53,28 +53,39 @@ export function tableOf(id: string): string | null {
 
 const isDigit = (unit: number) => unit >= 0x30 && unit <= 0x39;
 
+type Entry = { readonly key: Key; row: Row };
+
 export class Index {
   readonly fields: readonly string[];
-  #entries: { key: Key; row: Row }[] = [];
+  readonly #paths: readonly string[][];
+  readonly #entries: Entry[] = [];
+  readonly #byId = new Map<string, Entry>();
 
   constructor(fields: readonly string[]) {
     this.fields = [...fields, ...TAIL.filter((field) => !fields.includes(field))];
+    this.#paths = this.fields.map((field) => field.split("."));
   }
 
-  keyOf(row: Row): Key {
-    return this.fields.map((field) => fieldAt(row.document, field));
+  keyOf({ document }: Row): Key {
+    return this.#paths.map((path) => fieldAt(document, path));
   }
 
-  /** Puts `after` in the place of `before`; null stands for no row. */
-  exchange(before: Row | null, after: Row | null): void {
-    const from = before === null ? null : this.keyOf(before);
-    const key = after === null ? null : this.keyOf(after);
-    if (from !== null && key !== null && after !== null && comparedKeys(from, key) === 0) {
-      this.#entries[this.#first(key, 0)] = { key, row: after };
+  /** Puts `row` in the place of what has its id; null takes that away. */
+  set(id: string, row: Row | null): void {
+    const entry = this.#byId.get(id);
+    const key = row === null ? null : this.keyOf(row);
+    if (entry !== undefined && row !== null && key !== null && comparedKeys(entry.key, key) === 0) {
+      entry.row = row;
       return;
     }
-    if (from !== null) this.#entries.splice(this.#first(from, 0), 1);
-    if (key !== null && after !== null) this.#entries.splice(this.#first(key, 0), 0, { key, row: after });
+    if (entry !== undefined) {
+      this.#entries.splice(this.#first(entry.key, 0), 1);
+      this.#byId.delete(id);
+    }
+    if (row === null || key === null) return;
+    const added = { key, row };
+    this.#entries.splice(this.#first(key, 0), 0, added);
+    this.#byId.set(id, added);
   }
 
   /** The rows of a range in order, `limit` at most. */
@@ -134,8 +145,7 @@ export class Table {
 
   /** Puts `row` in the place of what has its id; null takes that away. */
   set(id: string, row: Row | null): void {
-    const before = this.rows.get(id) ?? null;
-    for (const index of this.indexes.values()) index.exchange(before, row);
+    for (const index of this.indexes.values()) index.set(id, row);
     if (row === null) this.rows.delete(id);
     else this.rows.set(id, row);
   }

@@ -210,11 +210,12 @@ export const toJson = (value: Value): string => JSON.stringify(convexToJson(valu
 export const fromJson = (json: unknown): Value => jsonToConvex(jsonShape.parse(json));
 const jsonShape = z.custom<Parameters<typeof jsonToConvex>[0]>();
 
-/** The field at a path such as `state.kind`. */
-export function fieldAt(document: Fields, path: string): Value | undefined {
-  if (!path.includes(".")) return document[path];
+/** The field at a path such as `state.kind`, by its parts. */
+export function fieldAt(document: Fields, path: readonly string[]): Value | undefined {
+  const [first = ""] = path;
+  if (path.length === 1) return document[first];
   let value: Value | undefined = document;
-  for (const name of path.split(".")) {
+  for (const name of path) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
     value = anyValue.optional().parse(Reflect.get(value, name));
   }
@@ -233,19 +234,26 @@ export function compared(a: Value | undefined, b: Value | undefined): number {
   return compareValues(a, b);
 }
 
+/** Where the order of code points may be another than that of UTF-16 units. */
+const HIGH = /[\ud800-\uffff]/;
+
 /** The order of the UTF-8 forms, which is that of the code points. */
 function comparedStrings(a: string, b: string): number {
+  if (!HIGH.test(a) || !HIGH.test(b)) return a < b ? -1 : 1;
   const shared = Math.min(a.length, b.length);
   for (let i = 0; i < shared; i++) {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x === y) continue;
     // Surrogates stand for code points above all others.
-    const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdfff;
-    if (isHigh(x) !== isHigh(y)) return isHigh(x) ? 1 : -1;
+    if (isSurrogate(x) !== isSurrogate(y)) return isSurrogate(x) ? 1 : -1;
     return x < y ? -1 : 1;
   }
   return Math.sign(a.length - b.length);
+}
+
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdfff;
 }
 
 /** The value with a commit's time in the places that wait for it. */
