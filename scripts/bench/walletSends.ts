@@ -10,11 +10,20 @@ import { startWalletStack, type WalletStack } from "./walletStack";
 /** Confirmed sends per second of the service, against the local chain's own rate. */
 export const question = "How many sends per second does the service confirm, of those the bare chain would?";
 
-type Case = { wallets: number; sends: number };
+type Case = {
+  wallets: number;
+  sends: number;
+  /** How many of a wallet's sends wait for their answers at once; all where none is given. */
+  together?: number;
+};
 
-/** Within the service's limits, all together: 200 sends of a user at once, 480 of a network address. */
+/**
+ * Within the service's limits, all together: 200 sends of a user at once, 480 of a network address. The platform's
+ * smallest class runs 64 actions at once: more callers than that wait for their turn, and so may the wallets' drivers.
+ */
 const cases: readonly Case[] = [
   { wallets: 1, sends: 100 },
+  { wallets: 20, sends: 8, together: 2 },
   { wallets: 20, sends: 10 },
 ];
 const ROUNDS = 3;
@@ -51,11 +60,11 @@ export async function run(progress: Progress): Promise<Table> {
     rows.push(...rowsOf(one, rounds));
     const lost = rounds.flatMap(({ service }) => service.notConfirmed);
     if (lost.length > 0)
-      notes.push(`NOT CONFIRMED, ${one.wallets} wallets: ${lost.length}, as ${lost[0] ?? ""}`);
+      notes.push(`NOT CONFIRMED, ${one.wallets} wallets × ${one.sends}: ${lost.length}, as ${lost[0] ?? ""}`);
   }
   return {
     inputs: [
-      "Sends of ETH, each wallet's all at once. Of the service: over HTTP with a key each, until the last answer.",
+      "Sends of ETH, each wallet's all at once where nothing else is said. Of the service: over HTTP with a key each, until the last answer.",
       `Of the bare chain: signed beforehand, an eth_sendRawTransaction each, until the last receipt; over ${CONNECTIONS}`,
       "connections, and one at a time per wallet, as a service must that takes a nonce when the one before is out.",
       `Medians of ${ROUNDS} rounds, each on a stack of its own, after ${WARM_UP} sends of warm-up; the application, its`,
@@ -70,8 +79,9 @@ export async function run(progress: Progress): Promise<Table> {
   };
 }
 
-function rowsOf({ wallets, sends }: Case, rounds: readonly Round[]): string[][] {
-  const title = `${wallets} wallet${wallets === 1 ? "" : "s"} × ${sends}`;
+function rowsOf({ wallets, sends, together }: Case, rounds: readonly Round[]): string[][] {
+  const inTurns = together === undefined ? "" : `, ${together} at a time`;
+  const title = `${wallets} wallet${wallets === 1 ? "" : "s"} × ${sends}${inTurns}`;
   const middle = (digits: number, pick: (round: Round) => number) => figure(median(rounds.map(pick)), digits);
   const share = (of: keyof Round, whole: "connected" | "inTurn") =>
     `${middle(1, (round) => (100 * round[of].perSecond) / round[whole].perSecond)} %`;
@@ -118,13 +128,18 @@ async function measured(): Promise<Round[]> {
   }
 }
 
-async function serviceRate(stack: WalletStack, { wallets, sends }: Case): Promise<ServiceRate> {
-  const users = range(wallets).map((i) => `bench-sender-${i}-of-${wallets}`);
+async function serviceRate(stack: WalletStack, one: Case): Promise<ServiceRate> {
+  const { wallets, sends, together = sends } = one;
+  const users = range(wallets).map((i) => `bench-sender-${i}-of-${wallets}-by-${together}`);
   for (const user of users) await stack.fundedWallet(user, FUNDS);
   stack.taken();
   const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();
-  const outcomes = await Promise.all(users.flatMap((user) => range(sends).map((i) => send(stack, user, i))));
+  const callers = users.flatMap((user) => {
+    const left = range(sends).values();
+    return range(together).map(() => sendInTurn(stack, user, left));
+  });
+  const outcomes = (await Promise.all(callers)).flat();
   const seconds = (performance.now() - startedAt) / 1_000;
   const { user, system } = process.cpuUsage(cpuBefore);
   const calls = stack.taken();
@@ -139,6 +154,13 @@ async function serviceRate(stack: WalletStack, { wallets, sends }: Case): Promis
     roundTripMs: median(calls.map(({ ms }) => ms)),
     cpuMs: (user + system) / 1_000,
   };
+}
+
+/** One caller, who sends its next when it has the last one's answer. */
+async function sendInTurn(stack: WalletStack, user: string, left: Iterable<number>): Promise<string[]> {
+  const outcomes: string[] = [];
+  for (const index of left) outcomes.push(await send(stack, user, index));
+  return outcomes;
 }
 
 /** @returns The status that the caller is told, or the answer that is none. */
