@@ -10,22 +10,18 @@ import { startWalletStack, type WalletStack } from "./walletStack";
 /** Confirmed sends per second of the service, against the local chain's own rate. */
 export const question = "How many sends per second does the service confirm, of those the bare chain would?";
 
-type Case = {
-  wallets: number;
-  sends: number;
-  /** How many of a wallet's sends wait for their answers at once; all where none is given. */
-  together?: number;
-};
+type Case = { wallets: number; sends: number };
 
-/**
- * Within the service's limits, all together: 200 sends of a user at once, 480 of a network address. The platform's
- * smallest class runs 64 actions at once: more callers than that wait for their turn, and so may the wallets' drivers.
- */
+/** Within the service's limits, all together: 200 sends of a user at once, 480 of a network address. */
 const cases: readonly Case[] = [
   { wallets: 1, sends: 100 },
-  { wallets: 20, sends: 8, together: 2 },
   { wallets: 20, sends: 10 },
 ];
+/**
+ * Who wait for their answers at once, as many for each wallet. The platform's smallest class runs 64 actions at once, and
+ * the drivers of the wallets are some of them.
+ */
+const CALLERS = 40;
 const ROUNDS = 3;
 const WARM_UP = 10;
 const RECIPIENT: Hex = `0x${"b0".repeat(20)}`;
@@ -60,11 +56,11 @@ export async function run(progress: Progress): Promise<Table> {
     rows.push(...rowsOf(one, rounds));
     const lost = rounds.flatMap(({ service }) => service.notConfirmed);
     if (lost.length > 0)
-      notes.push(`NOT CONFIRMED, ${one.wallets} wallets × ${one.sends}: ${lost.length}, as ${lost[0] ?? ""}`);
+      notes.push(`NOT CONFIRMED, ${one.wallets} wallets: ${lost.length}, as ${lost[0] ?? ""}`);
   }
   return {
     inputs: [
-      "Sends of ETH, each wallet's all at once where nothing else is said. Of the service: over HTTP with a key each, until the last answer.",
+      `Sends of ETH. Of the service: over HTTP with a key each, by ${CALLERS} callers at once, until the last answer.`,
       `Of the bare chain: signed beforehand, an eth_sendRawTransaction each, until the last receipt; over ${CONNECTIONS}`,
       "connections, and one at a time per wallet, as a service must that takes a nonce when the one before is out.",
       `Medians of ${ROUNDS} rounds, each on a stack of its own, after ${WARM_UP} sends of warm-up; the application, its`,
@@ -79,9 +75,8 @@ export async function run(progress: Progress): Promise<Table> {
   };
 }
 
-function rowsOf({ wallets, sends, together }: Case, rounds: readonly Round[]): string[][] {
-  const inTurns = together === undefined ? "" : `, ${together} at a time`;
-  const title = `${wallets} wallet${wallets === 1 ? "" : "s"} × ${sends}${inTurns}`;
+function rowsOf({ wallets, sends }: Case, rounds: readonly Round[]): string[][] {
+  const title = `${wallets} wallet${wallets === 1 ? "" : "s"} × ${sends}`;
   const middle = (digits: number, pick: (round: Round) => number) => figure(median(rounds.map(pick)), digits);
   const share = (of: keyof Round, whole: "connected" | "inTurn") =>
     `${middle(1, (round) => (100 * round[of].perSecond) / round[whole].perSecond)} %`;
@@ -128,16 +123,15 @@ async function measured(): Promise<Round[]> {
   }
 }
 
-async function serviceRate(stack: WalletStack, one: Case): Promise<ServiceRate> {
-  const { wallets, sends, together = sends } = one;
-  const users = range(wallets).map((i) => `bench-sender-${i}-of-${wallets}-by-${together}`);
+async function serviceRate(stack: WalletStack, { wallets, sends }: Case): Promise<ServiceRate> {
+  const users = range(wallets).map((i) => `bench-sender-${i}-of-${wallets}`);
   for (const user of users) await stack.fundedWallet(user, FUNDS);
   stack.taken();
   const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();
   const callers = users.flatMap((user) => {
     const left = range(sends).values();
-    return range(together).map(() => sendInTurn(stack, user, left));
+    return range(CALLERS / wallets).map(() => sendInTurn(stack, user, left));
   });
   const outcomes = (await Promise.all(callers)).flat();
   const seconds = (performance.now() - startedAt) / 1_000;
