@@ -6,16 +6,17 @@ import {
   type FunctionReference,
 } from "convex/server";
 import { ConvexError, type Value } from "convex/values";
-import type { Run } from "./core";
 import * as z from "zod";
+import type { Run } from "./core";
 import { databaseOf } from "./database";
-import { currentExecution, executions, type Execution, type FunctionKind } from "./execution";
-import { assertFits, pathOfReference, returned } from "./functions";
+import { currentExecution, executions, inTransaction } from "./execution";
+import type { Execution, FunctionKind, FunctionPath } from "./execution";
+import { assertFits, pathOf, pathOfReference, returned, type Address } from "./functions";
 import { promised } from "./locks";
-import { asyncSyscall, syscall } from "./syscalls";
+import { asyncSyscall, message, syscall } from "./syscalls";
 import type { Transaction } from "./transaction";
 import { noteRun } from "./usage";
-import { passed } from "./values";
+import { fromJson, passed, toJson } from "./values";
 
 /**
  * Runs handlers with the context that the convex package itself makes, which reaches this host by its system calls. Only
@@ -71,8 +72,12 @@ function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unkn
   return typeof value === "function";
 }
 
-/** What the package calls behind its contexts. */
-const Convex = { syscall, asyncSyscall };
+/** What the package calls behind its contexts, and the components' own code for what no context has. */
+const Convex = {
+  syscall,
+  asyncSyscall: (operation: string, json: string): Promise<string> =>
+    operation === "1.0/runUdf" ? runUdf(json) : asyncSyscall(operation, json),
+};
 
 /** @returns What the handler returned, as it is. @throws what it threw, as it is. */
 export function invoke<T>(
@@ -97,12 +102,16 @@ function callsOf(execution: Execution): Record<string, Call> {
     };
   }
   return {
-    runQuery: (reference, args, options) => {
+    runQuery: async (reference, args, options) => {
+      const path = pathOfReference(reference, execution.componentPath);
       const stale = options?.useStaleSnapshot === true;
-      return callWithin(execution, transaction, { kind: "query", reference, args, stale });
+      return callWithin(execution, transaction, { kind: "query", path, args: passed(args ?? {}), stale });
     },
-    runMutation: (reference, args) =>
-      callWithin(execution, transaction, { kind: "mutation", reference, args, stale: false }),
+    runMutation: async (reference, args) => {
+      const path = pathOfReference(reference, execution.componentPath);
+      const given = passed(args ?? {});
+      return callWithin(execution, transaction, { kind: "mutation", path, args: given, stale: false });
+    },
   };
 }
 
@@ -125,8 +134,8 @@ function runOf({ identity, request, work, componentPath }: Execution, to: { comp
 
 type Within = {
   kind: "query" | "mutation";
-  reference: FunctionReference<FunctionKind>;
-  args: object | undefined;
+  path: FunctionPath;
+  args: Value;
   /** Shows it only what is committed. */
   stale: boolean;
 };
@@ -135,29 +144,42 @@ type Within = {
 async function callWithin(
   execution: Execution,
   transaction: Transaction,
-  { kind, reference, args, stale }: Within,
+  { kind, path, args, stale }: Within,
 ): Promise<Value> {
   const { core, frozen } = execution;
-  const path = pathOfReference(reference, execution.componentPath);
-  const given = passed(args ?? {});
   const resolved = core.resolve(path, kind);
   const found = resolved instanceof Promise ? await resolved : resolved;
-  assertFits(found.checkArgs(given), path);
+  assertFits(found.checkArgs(args), path);
   const child = { ...core.execution(path, kind, runOf(execution, path), transaction), frozen };
   try {
     return await execution.nested.during(async () => {
       if (kind === "mutation")
         return inFrame(transaction, async () =>
-          returned({ value: await invoke(child, found.handler, given) }, found, path),
+          returned({ value: await invoke(child, found.handler, args) }, found, path),
         );
       const value = stale
-        ? await transaction.stale(() => invoke(child, found.handler, given))
-        : await invoke(child, found.handler, given);
+        ? await transaction.stale(() => invoke(child, found.handler, args))
+        : await invoke(child, found.handler, args);
       return returned({ value }, found, path);
     });
   } catch (error) {
     throw acrossBoundary(error);
   }
+}
+
+type RunUdf = Address & { udfType: "query" | "snapshotQuery" | "mutation"; args: unknown };
+
+/** A call within the transaction by the address of a function. */
+async function runUdf(json: string): Promise<string> {
+  const execution = currentExecution();
+  const { udfType, args, ...address } = message<RunUdf>(json);
+  const value = await callWithin(execution, inTransaction(execution), {
+    kind: udfType === "mutation" ? "mutation" : "query",
+    path: pathOf(address, execution.componentPath),
+    args: passed(fromJson(args)),
+    stale: udfType === "snapshotQuery",
+  });
+  return toJson(value);
 }
 
 async function inFrame(transaction: Transaction, work: () => Promise<Value>): Promise<Value> {

@@ -9,7 +9,7 @@ import { fromJson, passed } from "./values";
 /** The calls behind Convex's own `ctx.scheduler`, `ctx.meta` and pages, which the convex package makes. */
 
 /** The package's own messages: their form is its business, what is in them is checked where it is used. */
-const message: <T>(json: string) => T = JSON.parse;
+export const message: <T>(json: string) => T = JSON.parse;
 
 export function syscall(operation: string, json: string): string {
   if (operation !== "1.0/db/normalizeId")
