@@ -73,6 +73,7 @@ import type * as lib_lanes from "../lib/lanes.js";
 import type * as lib_limits from "../lib/limits.js";
 import type * as lib_log from "../lib/log.js";
 import type * as lib_money from "../lib/money.js";
+import type * as lib_once from "../lib/once.js";
 import type * as lib_pools from "../lib/pools.js";
 import type * as lib_prose from "../lib/prose.js";
 import type * as lib_providerCalls from "../lib/providerCalls.js";
@@ -385,6 +386,7 @@ declare const fullApi: ApiFromModules<{
   "lib/limits": typeof lib_limits;
   "lib/log": typeof lib_log;
   "lib/money": typeof lib_money;
+  "lib/once": typeof lib_once;
   "lib/pools": typeof lib_pools;
   "lib/prose": typeof lib_prose;
   "lib/providerCalls": typeof lib_providerCalls;
