@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { type ActionCtx } from "../_generated/server";
+import type { Id } from "../_generated/dataModel";
+import type { ActionCtx } from "../_generated/server";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
@@ -21,16 +22,25 @@ const RESOLVE_PAUSE_MS = SECOND;
 export const drive = providerAction({
   args: { walletId: v.string(), driver: v.number() },
   returns: v.null(),
-  handler: async (ctx, { walletId, driver }) => {
-    for (;;) {
-      const work = await ctx.runMutation(internal.wallets.transactions.nextWork, { walletId, driver });
-      if (work === null) return null;
-      const job: Job = { ...work, walletId, driver };
-      if (work.transaction.state === "prepared") await carryOut(ctx, job);
-      else await resolve(ctx, job);
-    }
+  handler: async (ctx, term) => {
+    await serve(ctx, term);
+    return null;
   },
 });
+
+export type Term = { walletId: string; driver: number };
+
+/** Works until there is nothing left to do in this term. @param own Stops behind this one, which its caller waits for. */
+export async function serve(ctx: ActionCtx, term: Term, own?: Id<"transactions">): Promise<void> {
+  const asked = { ...term, ...(own === undefined ? {} : { own }) };
+  for (;;) {
+    const work = await ctx.runMutation(internal.wallets.transactions.nextWork, asked);
+    if (work === null) return;
+    const job: Job = { ...work, ...term };
+    if (work.transaction.state === "prepared") await carryOut(ctx, job);
+    else await resolve(ctx, job);
+  }
+}
 
 /** Finds out about bytes that may not have arrived, before anything is signed behind them. */
 async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<void> {

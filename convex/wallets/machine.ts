@@ -86,6 +86,11 @@ export function isOpen(state: TransactionState): boolean {
   return OPEN_STATES.some((open) => open === state);
 }
 
+/** The driver has done its part: the chain has it, or it has ended. */
+export function isHandedOut(state: TransactionState): boolean {
+  return state !== "prepared" && state !== "signed";
+}
+
 /** When to look after a signed transaction again: 20 s, 40 s, … 5 min. */
 export function nextCheck(now: number, checks: number): number {
   return now + Math.min(20 * SECOND * 2 ** Math.min(checks, 10), 5 * MINUTE);

@@ -24,11 +24,16 @@ export type Order = {
 /**
  * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
  * somebody works through the wallet's queue.
+ * @param begin Sees to that; a driver of its own unless the caller is to be the driver.
  * @returns The transaction, the first one when the key was used before with the same request.
  * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
  * would be passed.
  */
-export async function openTransaction(ctx: MutationCtx, order: Order): Promise<Id<"transactions">> {
+export async function openTransaction(
+  ctx: MutationCtx,
+  order: Order,
+  begin: (ctx: MutationCtx, wallet: Doc<"wallets">, now: number) => Promise<void> = startDriver,
+): Promise<Id<"transactions">> {
   const { userId, walletId, request, source, idempotencyKey, value, mentioned } = order;
   const earlier = await openedWith(ctx, userId, idempotencyKey);
   if (earlier !== null) {
@@ -54,14 +59,25 @@ export async function openTransaction(ctx: MutationCtx, order: Order): Promise<I
     checks: 0,
   });
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
-  await startDriver(ctx, wallet, now);
+  await begin(ctx, wallet, now);
   return transactionId;
 }
 
 /** Sees that somebody works through a wallet's queue: a driver whose lease ran out is replaced. */
 export async function startDriver(ctx: MutationCtx, wallet: Doc<"wallets">, now: number): Promise<void> {
-  if (wallet.driverUntil > now) return;
+  const { walletId } = wallet;
+  const driver = await takeTerm(ctx, wallet, now);
+  if (driver !== null) await ctx.scheduler.runAfter(0, internal.wallets.driver.drive, { walletId, driver });
+}
+
+/** Makes the caller the wallet's driver. @returns The number of its term; `null` while another driver is at work. */
+export async function takeTerm(
+  ctx: MutationCtx,
+  wallet: Doc<"wallets">,
+  now: number,
+): Promise<number | null> {
+  if (wallet.driverUntil > now) return null;
   const driver = wallet.driver + 1;
   await ctx.db.patch("wallets", wallet._id, { driver, driverUntil: now + DRIVER_LEASE_MS });
-  await ctx.scheduler.runAfter(0, internal.wallets.driver.drive, { walletId: wallet.walletId, driver });
+  return driver;
 }

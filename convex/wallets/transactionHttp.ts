@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { refuseCrowd, waitingAs } from "../lib/crowd";
 import { deadlines } from "../lib/deadlines";
 import { AppError, isErrorCode } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
@@ -232,20 +233,13 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: from });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;
-  const idempotencyKey = call.idempotencyKey ?? key;
-  const valueMicroUsd = await valueForLimits(ctx, request, address, userId, idempotencyKey);
-  const transactionId = await ctx.runMutation(internal.wallets.transactions.open, {
-    userId,
-    walletId,
-    request,
-    source: "web",
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
-  });
-  log.info("wallets.opened", { requestId: call.requestId, transactionId });
-  const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-  const { settle } = await waiting();
-  const view = await settle(ctx, transactionId, waitMs);
+  const opening = { userId, walletId, request, idempotencyKey: call.idempotencyKey ?? key };
+  const view = await waitingAs(
+    ctx,
+    call.caller,
+    () => seeThrough(ctx, { ...opening, address, requestId: call.requestId, startedAt }),
+    refuseCrowd,
+  );
   if (view.txHash === undefined) {
     const code = view.errorCode ?? "internal";
     throw new AppError(
@@ -257,6 +251,34 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   const { txHash } = view;
   const outcome = { success: shown !== "failed", txHash, status: shown, explorerUrl: EXPLORER + txHash };
   return { view, outcome };
+}
+
+type Opening = {
+  userId: string;
+  walletId: string;
+  address: string;
+  request: Order["request"];
+  idempotencyKey: string | undefined;
+  requestId: string;
+  /** By `performance.now`. */
+  startedAt: number;
+};
+
+async function seeThrough(ctx: ActionCtx, opening: Opening): Promise<View> {
+  const { userId, walletId, address, request, idempotencyKey, requestId, startedAt } = opening;
+  const valueMicroUsd = await valueForLimits(ctx, request, address, userId, idempotencyKey);
+  const { transactionId, driver } = await ctx.runMutation(internal.wallets.transactions.open, {
+    userId,
+    walletId,
+    request,
+    source: "web",
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
+  });
+  log.info("wallets.opened", { requestId, transactionId });
+  const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
+  const { settle } = await waiting();
+  return settle(ctx, transactionId, waitMs, driver === null ? undefined : { walletId, driver });
 }
 
 /** What the transfer is worth, when a limit asks for it. */

@@ -7,10 +7,10 @@ import { providerAction } from "../lib/providerCalls";
 import { readMined } from "../providers/chainTransactions";
 import { assertMayMoveNow } from "../users/access";
 import { asAddress } from "./addresses";
-import { DRIVER_LEASE_MS, isOpen, LOOK_BACK_MS, NEVER, nextCheck } from "./machine";
+import { DRIVER_LEASE_MS, isHandedOut, isOpen, LOOK_BACK_MS, NEVER, nextCheck } from "./machine";
 import { moveOn } from "./moving";
 import { auditSigning, signedFields, takeNonce, vSigned } from "./nonces";
-import { openTransaction, startDriver } from "./opening";
+import { openTransaction, startDriver, takeTerm } from "./opening";
 import { mendGap } from "./replacing";
 import { byId, byWalletId, oldest, openedWith, project, vView, vWork, type Work } from "./rows";
 import { vRequest, vSource, vState, vSwapTerms, vTraded } from "./tables";
@@ -24,7 +24,9 @@ export const NOT_SENT = "The transaction could not be sent in time: nothing was 
 const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), v.literal("internal"));
 
 /**
- * `openTransaction` as a function, for actions.
+ * `openTransaction` as a function, for actions. The caller drives the wallet itself where nobody does: were it to wait for
+ * a scheduled driver, as many callers as the platform runs actions would leave that driver no place.
+ * @returns `driver`: the caller's term (`waiting.settle` takes it); `null` where another driver is at work.
  * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not, besides
  * what `openTransaction` throws.
  */
@@ -38,14 +40,16 @@ export const open = internalMutation({
     /** Digits, micro-USD; absent when no price is known. */
     valueMicroUsd: v.optional(v.string()),
   },
-  returns: v.id("transactions"),
+  returns: v.object({ transactionId: v.id("transactions"), driver: v.union(v.number(), v.null()) }),
   handler: async (ctx, { valueMicroUsd, ...order }) => {
     // Other sources have shown in their own way whose order it is, and carry no token.
     if (order.source === "web") await assertMayMoveNow(ctx, order.userId);
-    return openTransaction(ctx, {
-      ...order,
-      value: valueMicroUsd === undefined ? null : BigInt(valueMicroUsd),
+    const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
+    let driver: number | null = null;
+    const transactionId = await openTransaction(ctx, { ...order, value }, async (_, wallet, now) => {
+      driver = await takeTerm(ctx, wallet, now);
     });
+    return { transactionId, driver };
   },
 });
 
@@ -69,11 +73,14 @@ export const byHash = internalQuery({
   },
 });
 
-/** The driver's next piece of work; without any the driver's term ends in the same transaction. */
+/**
+ * The driver's next piece of work; without any the driver's term ends in the same transaction. A caller who drives does so
+ * for what they ordered (`own`): what is left behind that goes to a driver of its own.
+ */
 export const nextWork = internalMutation({
-  args: { walletId: v.string(), driver: v.number() },
+  args: { walletId: v.string(), driver: v.number(), own: v.optional(v.id("transactions")) },
   returns: v.union(vWork, v.null()),
-  handler: async (ctx, { walletId, driver }): Promise<Work | null> => {
+  handler: async (ctx, { walletId, driver, own }): Promise<Work | null> => {
     const wallet = await byWalletId(ctx, walletId);
     if (wallet.driver !== driver) return null;
     // What is signed and not known to have arrived goes first, and nothing is signed behind it: the next nonce would
@@ -86,12 +93,27 @@ export const nextWork = internalMutation({
       return null;
     }
     await ctx.db.patch("wallets", wallet._id, { driverUntil: Date.now() + DRIVER_LEASE_MS });
+    if (own !== undefined && isHandedOut((await byId(ctx, own)).state)) {
+      await ctx.scheduler.runAfter(0, internal.wallets.driver.drive, { walletId, driver });
+      return null;
+    }
     return {
       transaction: project(row),
       userId: row.userId,
       source: (await tradeOf(ctx, row._id))?.source ?? null,
       nextNonce: wallet.nextNonce ?? null,
     };
+  },
+});
+
+/** Ends the term of a caller who is answered before their work is done; another driver goes on with it. */
+export const endTerm = internalMutation({
+  args: { walletId: v.string(), driver: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { walletId, driver }) => {
+    const wallet = await byWalletId(ctx, walletId);
+    if (wallet.driver === driver) await startDriver(ctx, { ...wallet, driverUntil: 0 }, Date.now());
+    return null;
   },
 });
 

@@ -1,5 +1,6 @@
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
+import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -7,6 +8,7 @@ import { counted } from "../lib/providerCalls";
 import { createPauses, sleep } from "../lib/time";
 import { standing } from "../providers/chainTransactions";
 import { asAddress } from "./addresses";
+import { serve, type Term } from "./driver";
 import { endingOf } from "./endings";
 import { isOpen } from "./machine";
 import { hashesOf, type View } from "./rows";
@@ -17,15 +19,17 @@ const ROW_PAUSE_MS = 100;
 const RECEIPT_PAUSE_MS = 500;
 
 /**
- * Waits for a transaction on its caller's behalf: for its hash, and a little longer for its receipt. What is not even
+ * Sees a transaction through on its caller's behalf: to its hash, and a little longer for its receipt. What is not even
  * signed by the deadline is dropped, so that the caller's answer is final. For actions.
  * @param waitMs What is left of the caller's patience, in ms of real time.
+ * @param term The caller's own as the wallet's driver; without one, another driver does the work.
  */
 export const settle = counted(
-  async (ctx, transactionId: Id<"transactions">, waitMs: number): Promise<View> => {
+  async (ctx, transactionId: Id<"transactions">, waitMs: number, term?: Term): Promise<View> => {
     const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.view, { transactionId });
     const pause = createPauses(ROW_PAUSE_MS);
+    const served = term === undefined || (await within(deadline, drive(ctx, term, transactionId))) === true;
     let row = await look();
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
       await pause();
@@ -41,6 +45,7 @@ export const settle = counted(
       });
       row = await look();
     }
+    if (!served) await ctx.runMutation(internal.wallets.transactions.endTerm, term);
     const receipt = AbortSignal.timeout(deadlines.receipt);
     while (isOpen(row.state) && !deadline.aborted && !receipt.aborted) {
       const seen = await within(deadline, receiptOf(row));
@@ -54,6 +59,17 @@ export const settle = counted(
     return row;
   },
 );
+
+/** Does the driver's work. @returns Whether it is done. */
+async function drive(ctx: ActionCtx, term: Term, transactionId: Id<"transactions">): Promise<boolean> {
+  try {
+    await serve(ctx, term, transactionId);
+    return true;
+  } catch (error) {
+    log.error("wallets.driver failed", { transactionId, message: messageOf(error) });
+    return false;
+  }
+}
 
 /** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
 async function receiptOf(row: View) {
