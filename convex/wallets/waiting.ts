@@ -14,9 +14,11 @@ import { isOpen } from "./machine";
 import { hashesOf, type View } from "./rows";
 import { NOT_SENT } from "./transactions";
 
-/** Between two looks at a row, and between two questions to the chain. */
+/** Between two looks at a row. */
 const ROW_PAUSE_MS = 100;
-const RECEIPT_PAUSE_MS = 500;
+/** Before a question about the receipt: a block may be near, or seconds away. */
+const RECEIPT_PAUSES_MS = [50, 150, 450];
+const LONGEST_RECEIPT_PAUSE_MS = 500;
 
 /**
  * Sees a transaction through on its caller's behalf: to its hash, and a little longer for its receipt. What is not even
@@ -47,13 +49,13 @@ export const settle = counted(
     }
     if (!served) await ctx.runMutation(internal.wallets.transactions.endTerm, term);
     const receipt = AbortSignal.timeout(deadlines.receipt);
-    while (isOpen(row.state) && !deadline.aborted && !receipt.aborted) {
+    for (let looks = 0; isOpen(row.state) && !deadline.aborted && !receipt.aborted; looks++) {
+      await sleep(RECEIPT_PAUSES_MS[looks] ?? LONGEST_RECEIPT_PAUSE_MS);
       const seen = await within(deadline, receiptOf(row));
       if (seen !== null) {
         await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, ...seen });
         return look();
       }
-      await sleep(RECEIPT_PAUSE_MS);
       row = await look();
     }
     return row;

@@ -17,11 +17,8 @@ const cases: readonly Case[] = [
   { wallets: 1, sends: 100 },
   { wallets: 20, sends: 10 },
 ];
-/**
- * Who wait for their answers at once, as many for each wallet. The platform's smallest class runs 64 actions at once, and
- * the drivers of the wallets are some of them.
- */
-const CALLERS = 40;
+/** Who wait for their answers at once, as many for each wallet: strangers, of whom 30 may. */
+const CALLERS = 20;
 const ROUNDS = 3;
 const WARM_UP = 10;
 const RECIPIENT: Hex = `0x${"b0".repeat(20)}`;

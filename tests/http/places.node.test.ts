@@ -53,3 +53,39 @@ test("64 slow requests at once take no more than a place each, and leave /health
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   expect(answers[1]?.body).toMatchObject({ success: true, status: "confirmed" });
 });
+
+const sent = (userId: string) => ({ userId, toAddress: freshAddress(), token: "ETH", amount: "1" });
+
+test("100 sends at once, each from a wallet of its own, are all carried out, though they fill every place", async () => {
+  const app = createWalletApp(chain);
+  const users = Array.from({ length: 100 }, (_, i) => `one-of-many-users-who-send-${i}`);
+  const answers = await Promise.all(
+    users.map(async (userId, i) => {
+      const caller = { as: userId, ip: `10.0.1.${i}` };
+      const { body } = await app.post("/mcp/defi/connect", { userId }, caller);
+      await chain.fund(`0x${String(body.address).slice(2)}`, { ETH: 10n ** 18n });
+      return caller;
+    }),
+  ).then((callers) =>
+    Promise.all(users.map((userId, i) => app.post("/mcp/defi/send", sent(userId), callers[i] ?? {}))),
+  );
+  expect(answers.map(({ status, body }) => [status, body.success])).toEqual(users.map(() => [200, true]));
+});
+
+test("strangers who queue for one wallet hold 30 places, and the others are refused before anything is opened", async () => {
+  const app = createWalletApp(chain);
+  const userId = "a-wallet-that-many-order-from";
+  await app.fundedWallet(userId, { ETH: 10n ** 18n });
+  await chain.miner.pause();
+  const answers = Promise.all(
+    Array.from({ length: 40 }, (_, i) =>
+      app.post("/mcp/defi/send", sent(userId), { ip: `10.0.2.${i}` }).finally(() => {
+        if (i === 39) chain.miner.resume();
+      }),
+    ),
+  );
+  const statuses = (await answers).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(10);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(30);
+  expect(await app.rows("transactions")).toHaveLength(30);
+});
