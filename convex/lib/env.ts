@@ -41,6 +41,7 @@ const shapes = {
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
   CHAIN_RPC_URL: address,
   TICKER_API_URL: address,
+  EVIDENCE_API_URL: address,
   SWAP_API_KEY: secret,
   SWAP_API_URL: address,
   MAX_TRANSFER_USD: usdAmount,
