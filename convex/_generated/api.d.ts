@@ -45,6 +45,7 @@ import type * as credits_tables from "../credits/tables.js";
 import type * as crons from "../crons.js";
 import type * as evidence_collecting from "../evidence/collecting.js";
 import type * as evidence_collectors from "../evidence/collectors.js";
+import type * as evidence_lists from "../evidence/lists.js";
 import type * as evidence_model from "../evidence/model.js";
 import type * as evidence_tables from "../evidence/tables.js";
 import type * as http from "../http.js";
@@ -347,6 +348,7 @@ declare const fullApi: ApiFromModules<{
   crons: typeof crons;
   "evidence/collecting": typeof evidence_collecting;
   "evidence/collectors": typeof evidence_collectors;
+  "evidence/lists": typeof evidence_lists;
   "evidence/model": typeof evidence_model;
   "evidence/tables": typeof evidence_tables;
   http: typeof http;

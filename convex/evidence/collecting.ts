@@ -4,6 +4,7 @@ import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh, beginRefresh, finishRefresh } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { collect, deadlineOf, GOOD_FOR } from "./collectors";
@@ -20,32 +21,73 @@ const LEASE_MS = 2 * MINUTE;
 /** After a failure a source is left alone for this long. */
 const REST_MS = MINUTE;
 
+const vClaim = v.object({ collector: vCollector, subject: v.string(), attempt: v.number() });
+
 const refreshKey = (wanted: Wanted) => `evidence:${keyOf(wanted)}`;
 
+type Claim = Wanted & { attempt: number };
+
 /**
- * Sees to it that facts of these collections are at most `freshMs` old. Never throws for a source's sake.
+ * Sees to it that facts of these collections are at most `freshMs` old; what nobody is collecting, the caller does. Never
+ * throws for a source's sake.
  * @returns What could not be collected, and why.
  */
 export async function gather(ctx: ActionCtx, wanted: readonly Wanted[], freshMs: number): Promise<Missing[]> {
-  const claims = await ctx.runMutation(internal.evidence.collecting.claim, { wanted: [...wanted], freshMs });
+  const { mine, others } = await ctx.runMutation(internal.evidence.collecting.claim, {
+    wanted: [...wanted],
+    freshMs,
+    behind: false,
+  });
+  const end = AbortSignal.timeout(deadlines.facts);
+  return missingOf([
+    ...mine.map((one) => ({ one, work: collectOne(ctx, one) })),
+    ...others.map((one) => ({ one, work: joined(ctx, one, end) })),
+  ]);
+}
+
+/** The same for somebody who waits no longer than `waitMs`: the collections go on behind. */
+export async function gatherSoon(
+  ctx: ActionCtx,
+  wanted: readonly Wanted[],
+  { freshMs, waitMs }: { freshMs: number; waitMs: number },
+): Promise<Missing[]> {
+  const { mine, others } = await ctx.runMutation(internal.evidence.collecting.claim, {
+    wanted: [...wanted],
+    freshMs,
+    behind: true,
+  });
+  const end = AbortSignal.timeout(waitMs);
+  return missingOf([...mine, ...others].map((one) => ({ one, work: joined(ctx, one, end) })));
+}
+
+async function missingOf(works: { one: Wanted; work: Promise<void> }[]): Promise<Missing[]> {
   const missing = await Promise.all(
-    claims.map(async ({ collector, subject, attempt, isMine }): Promise<Missing[]> => {
-      const one = { collector, subject };
+    works.map(async ({ one: { collector, subject }, work }): Promise<Missing[]> => {
       try {
-        if (isMine) await collectOne(ctx, one, attempt);
-        else await joined(ctx, one, attempt);
+        await work;
         return [];
       } catch (error) {
-        return [{ ...one, reason: messageOf(error) }];
+        return [{ collector, subject, reason: messageOf(error) }];
       }
     }),
   );
   return missing.flat();
 }
 
-async function collectOne(ctx: ActionCtx, one: Wanted, attempt: number): Promise<void> {
+/** Collects for somebody who does not wait until the end. */
+export const run = providerAction({
+  args: { claims: v.array(vClaim) },
+  returns: v.null(),
+  handler: async (ctx, { claims }) => {
+    await missingOf(claims.map((one) => ({ one, work: collectOne(ctx, one) })));
+    return null;
+  },
+});
+
+async function collectOne(ctx: ActionCtx, { collector, subject, attempt }: Claim): Promise<void> {
+  const one = { collector, subject };
   try {
-    const facts = await within(collect(ctx, one), deadlineOf(one.collector));
+    const facts = await within(collect(ctx, one), deadlineOf(collector));
     await ctx.runMutation(internal.evidence.collecting.store, { ...one, attempt, facts });
   } catch (error) {
     const failure = messageOf(error);
@@ -55,10 +97,9 @@ async function collectOne(ctx: ActionCtx, one: Wanted, attempt: number): Promise
   }
 }
 
-async function joined(ctx: ActionCtx, one: Wanted, attempt: number): Promise<void> {
-  const ticket = { key: refreshKey(one), attempt };
-  const end = await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.facts));
-  if (end === "late") throw new AppError("upstream", "It did not come in time");
+async function joined(ctx: ActionCtx, { attempt, ...one }: Claim, end: AbortSignal): Promise<void> {
+  const outcome = await awaitRefresh(ctx, { key: refreshKey(one), attempt }, end);
+  if (outcome === "late") throw new AppError("upstream", "It did not come in time");
 }
 
 async function within<Value>(work: Promise<Value>, ms: number): Promise<Value> {
@@ -70,22 +111,23 @@ async function within<Value>(work: Promise<Value>, ms: number): Promise<Value> {
   return Promise.race([work, late]);
 }
 
-/** What of these has to be waited for: collections that the caller now owns, and those under way. */
+/** What of these has to be waited for: what now is the caller's to collect (or is collected behind), and what others are at. */
 export const claim = internalMutation({
-  args: { wanted: v.array(vWanted), freshMs: v.number() },
-  returns: v.array(
-    v.object({ collector: vCollector, subject: v.string(), attempt: v.number(), isMine: v.boolean() }),
-  ),
-  handler: async (ctx, { wanted, freshMs }) => {
+  args: { wanted: v.array(vWanted), freshMs: v.number(), behind: v.boolean() },
+  returns: v.object({ mine: v.array(vClaim), others: v.array(vClaim) }),
+  handler: async (ctx, { wanted, freshMs, behind }) => {
     const now = Date.now();
-    const claims: (Wanted & { attempt: number; isMine: boolean })[] = [];
+    const claims: { mine: Claim[]; others: Claim[] } = { mine: [], others: [] };
     for (const one of wanted) {
       const stored = await latestOf(ctx, one);
       if (stored !== null && now - stored.collectedAt <= Math.max(freshMs, GOOD_FOR[one.collector])) continue;
-      let isMine = false;
+      let whose: keyof typeof claims = "others";
       const work = { key: refreshKey(one), leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
-      const { attempt } = await beginRefresh(ctx, work, () => Promise.resolve((isMine = true)));
-      claims.push({ ...one, attempt, isMine });
+      const { attempt } = await beginRefresh(ctx, work, () => Promise.resolve((whose = "mine")));
+      claims[whose].push({ ...one, attempt });
+    }
+    if (behind && claims.mine.length > 0) {
+      await ctx.scheduler.runAfter(0, internal.evidence.collecting.run, { claims: claims.mine });
     }
     return claims;
   },
