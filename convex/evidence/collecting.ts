@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -148,15 +148,20 @@ export const store = internalMutation({
   },
 });
 
-/** The latest facts of these collections that are at most `withinMs` old. */
+/** The facts of these collections as they stood at a moment (now, without one), and what had none of the `withinMs` before it. */
 export const latest = internalQuery({
-  args: { wanted: v.array(vWanted), withinMs: v.number() },
-  returns: v.array(vFact),
-  handler: (ctx, { wanted, withinMs }) => factsOf(ctx, wanted, Date.now(), withinMs),
+  args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.optional(v.number()) },
+  returns: v.object({ facts: v.array(vFact), absent: v.array(vWanted) }),
+  handler: async (ctx, { wanted, withinMs, at = Date.now() }) => {
+    const rows = await Promise.all(
+      wanted.map(async (one) => {
+        const row = await latestOf(ctx, one, at);
+        return { one, facts: row === null || at - row.collectedAt > withinMs ? null : row.facts };
+      }),
+    );
+    return {
+      facts: rows.flatMap(({ facts }) => facts ?? []),
+      absent: rows.flatMap(({ one, facts }) => (facts === null ? [one] : [])),
+    };
+  },
 });
-
-/** The facts of these collections as they stood at `at`, of the `withinMs` before it (both in ms). */
-export async function factsOf(ctx: QueryCtx, wanted: readonly Wanted[], at: number, withinMs: number) {
-  const rows = await Promise.all(wanted.map((one) => latestOf(ctx, one, at)));
-  return rows.flatMap((row) => (row === null || at - row.collectedAt > withinMs ? [] : row.facts));
-}

@@ -63,8 +63,9 @@ export async function observedSoon(ctx: ActionCtx): Promise<Observed> {
   return { quoted, facts: await listFacts(ctx) };
 }
 
-function listFacts(ctx: ActionCtx): Promise<Fact[]> {
-  return ctx.runQuery(internal.evidence.collecting.latest, { wanted: [...LISTS], withinMs: LISTS_GOOD_MS });
+async function listFacts(ctx: ActionCtx): Promise<Fact[]> {
+  const wanted = { wanted: [...LISTS], withinMs: LISTS_GOOD_MS };
+  return (await ctx.runQuery(internal.evidence.collecting.latest, wanted)).facts;
 }
 
 /** What the sources say of the coins they know, in one line for the prompt; `null` when none is within reach. */

@@ -6,7 +6,7 @@ import { researchPool } from "../lib/pools";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
-import { anyOk, isSettled, withSettled } from "./evidence";
+import { anyOk, isSettled, withSettled } from "./readings";
 import { collectSource } from "./sources";
 import { vSettled, vSources, type Sources } from "./tables";
 
@@ -20,7 +20,7 @@ const LEASE_MS = 5 * MINUTE;
 const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 2;
 
-const SOURCES = ["market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
+const SOURCES = ["facts", "market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
 
 /**
  * The observation of a focus that serves now: a young one, the one being collected, or a new one.
@@ -52,7 +52,12 @@ export async function shareObservation(
     requestedAt: now,
     leaseUntil: now + QUEUE_MS,
     attempt: 1,
-    sources: { market: { state: "pending" }, sentiment: { state: "pending" }, onchain: { state: "pending" } },
+    sources: {
+      market: { state: "pending" },
+      sentiment: { state: "pending" },
+      onchain: { state: "pending" },
+      facts: { state: "pending" },
+    },
   });
   const work = { observationId, attempt: 1 };
   if (urgent) await ctx.scheduler.runAfter(0, internal.research.observations.collect, work);
@@ -77,7 +82,7 @@ export const collect = providerAction({
     });
     if (work === null) return null;
     await Promise.all(
-      SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
+      SOURCES.filter((source) => work.sources[source]?.state === "pending").map(async (source) => {
         const settled = await collectSource(ctx, source, work.focus);
         if (settled.reading.state === "failed") {
           log.warn("research.source failed", { observationId, source, error: settled.reading.error });

@@ -3,14 +3,14 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
-import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { MINUTE } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
 import { startCard } from "./cards";
-import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
+import { FIRST_CHECKPOINT, NEVER, SHIFT_MS } from "./checkpoints";
+import { addDataPoint } from "./dataPoints";
 import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftTopic } from "./model";
-import { resumeLostCollections, shareObservation } from "./observations";
+import { resumeLostCollections } from "./observations";
 import { vOutlook } from "./tables";
 
 /** Due shifts per transaction; a full batch is followed by another. */
@@ -112,7 +112,12 @@ export const collectDue = internalMutation({
         q.eq("status", "active").lte("nextCollectionAt", now + SOON_MS),
       )
       .take(BATCH);
-    for (const shift of shifts) if (shift.nextCollectionAt <= now) await addDataPoint(ctx, shift, now);
+    for (const shift of shifts) {
+      if (shift.nextCollectionAt > now) continue;
+      // Behind a shift's end there are none but the one that its final report makes.
+      if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
+      else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
+    }
     const last = shifts.at(-1);
     if (last !== undefined && (shifts.length === BATCH || last.nextCollectionAt > now)) {
       const at = Math.max(now, last.nextCollectionAt);
@@ -200,22 +205,6 @@ export const status = internalQuery({
     };
   },
 });
-
-/** One more data point for a shift, and when the next is due. Behind the shift's end there are none. */
-async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  if (now >= shift.stopsAt) {
-    await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
-    return;
-  }
-  const observationId = await shareObservation(ctx, shift.focus, { urgent: false });
-  const sequence = shift.collectionsCount + 1;
-  await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
-  await ctx.db.patch("shifts", shift._id, {
-    collectionsCount: sequence,
-    evidence: sha256Hex(`${shift.evidence}:${observationId}`),
-    nextCollectionAt: nextCollection(shift.startedAt, now),
-  });
-}
 
 /** The data point of a collection still in flight goes: its late result is not the stopped shift's. */
 async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): Promise<void> {
