@@ -13,6 +13,8 @@ export type Brief = {
   sources: Source[];
   changes: Change[];
   missing: Missing[];
+  /** The models that said nothing. */
+  silent: string[];
   /** The last report on the same focus, in a line. */
   previous: string | null;
 };
@@ -81,7 +83,11 @@ export function briefOf({ focus, facts, atStart, atReport, readings, previous, m
     ...modelSources(readings),
   ];
   const sources = uncounted.map((source, index) => ({ ...source, id: index + 1 }));
-  return { sources, changes, missing, previous };
+  const silent = [
+    ...(readings.sentiment.length === 0 ? ["Social sentiment"] : []),
+    ...(readings.onchain.length === 0 ? ["On-chain signals"] : []),
+  ];
+  return { sources, changes, missing, silent, previous };
 }
 
 type Uncounted = Omit<Source, "id">;
@@ -189,7 +195,7 @@ export function isModels({ name }: Pick<Source, "name">): boolean {
 }
 
 /** The brief as the writer reads it. */
-export function describeBrief({ sources, previous, missing }: Brief): string {
+export function describeBrief({ sources, previous, missing, silent }: Brief): string {
   const line = ({ id, says, name, observedAt }: Source) =>
     `[f${id}] ${says} (${name}, ${iso(observedAt).slice(0, 16)}Z)`;
   const observed = sources.filter((source) => !isModels(source));
@@ -197,10 +203,10 @@ export function describeBrief({ sources, previous, missing }: Brief): string {
   return [
     "Facts, observed by this service:",
     ...(observed.length === 0 ? ["none could be collected"] : observed.map(line)),
-    ...(told.length === 0
-      ? ["Said by language models: none could be collected"]
-      : ["Said by language models and observed by nobody; call it reported:", ...told.map(line)]),
+    ...(told.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
+    ...told.map(line),
     ...(previous === null ? [] : [`The last report on this focus: ${previous}`]),
+    ...silent.map((what) => `Missing: ${what}: none could be collected`),
     ...missing.map(({ collector, subject, reason }) => `Missing: ${nameOf(collector, subject)}: ${reason}`),
   ].join("\n");
 }

@@ -45,7 +45,7 @@ function sentenceOf({ says, id }: Source): string {
   return `${says} [f${id}].`;
 }
 
-/** Facts about one subject that stand together. */
+/** Facts about one subject that stand together; single ones stand with one another. */
 function inGroups(sources: readonly Source[]): Source[][] {
   const groups: Source[][] = [];
   for (const source of sources) {
@@ -56,6 +56,11 @@ function inGroups(sources: readonly Source[]): Source[][] {
     else groups.push([source]);
   }
   return groups;
+}
+
+/** Whether a group is one of single facts. */
+function isMixed(group: readonly Source[] | undefined): boolean {
+  return group !== undefined && new Set(group.map(subjectOf)).size === group.length;
 }
 
 function subjectOf({ says }: Source): string {

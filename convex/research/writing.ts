@@ -5,7 +5,7 @@ import { log } from "../lib/log";
 import { completeStructured } from "../providers/structured";
 import { describeBrief, type Brief } from "./brief";
 import { synthesisQuestion } from "./prompts";
-import { countWords, isShort, markedSummary } from "./result";
+import { countWords, isShort, markedSummary, mend } from "./result";
 import { plainNote } from "./plainNote";
 import type { Result } from "./tables";
 
@@ -91,7 +91,8 @@ function withSources(
 }
 
 function noteFrom(task: WritingTask): Result {
-  const note = plainNote(task.brief, task.focus);
+  const whole = plainNote(task.brief, task.focus);
+  const note = mend(whole) ?? whole;
   const ledger = ledgerOf(task.brief.sources, Date.now());
   return withSources(note, settle(textsOf(note), ledger), task);
 }

@@ -200,11 +200,11 @@ test.each([
   ["Up 3.2 % [f1]! Really? Yes…", 3],
 ])("%s has %d sentences", (line, expected) => expect(sentencesOf(line)).toHaveLength(expected));
 
-test("of forty reports no altered figure passes, and no true one is lost", () => {
+test("of a dozen reports no altered figure passes, and no true one is lost", () => {
   for (const hand of ["as written", "in other hands"] as const) {
-    const counts = count(40, hand);
+    const counts = count(12, hand);
     expect([hand, counts.passed, counts.wronged]).toEqual([hand, [], []]);
-    expect(counts.figures).toBeGreaterThan(1_000);
-    expect(counts.alteredFigures).toBeGreaterThan(200);
+    expect(counts.figures).toBeGreaterThan(300);
+    expect(counts.alteredFigures).toBeGreaterThan(60);
   }
 }, 120_000);

@@ -78,7 +78,8 @@ describe("a research shift", () => {
       startedAt,
       stopsAt: startedAt + 8 * HOUR,
       status: "completed",
-      collectionsCount: 16,
+      // One every half hour, and the one that the final report is written from.
+      collectionsCount: 17,
       interimReportsCount: 2,
       finalReportSent: true,
     });
@@ -86,7 +87,7 @@ describe("a research shift", () => {
     expect(shift).not.toHaveProperty("synthesisId");
 
     const points = await app.rows("dataPoints");
-    expect(points.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 16 }, (_, i) => i + 1));
+    expect(points.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 17 }, (_, i) => i + 1));
     for (const { shiftId, sequence, claimedAt } of points) {
       expect(shiftId).toBe(jobId);
       const due = startedAt + (sequence - 1) * 30 * MINUTE;
@@ -133,6 +134,16 @@ describe("a research shift", () => {
         jobStartedAt: startedAt,
         messengerSent: true,
       });
+      expect(report.result.sources?.length).toBeGreaterThan(15);
+      expect(report.result.checked).toMatchObject({ removed: 0 });
+      expect(
+        report.result.changes?.some(
+          ({ subject, what, since }) => `${subject} ${what} ${since}` === "BTC price start",
+        ),
+      ).toBe(true);
+      for (const { observedAt } of report.result.sources ?? []) {
+        expect(report.generatedAt - observedAt).toBeLessThan(24 * HOUR);
+      }
       expect(report.result.fullAnalysis.split(/\s+/).length).toBeGreaterThanOrEqual(400);
       expect(report.result.fullAnalysis.split(/\s+/).length).toBeLessThanOrEqual(600);
       expect([...report.result.shortSummary].length).toBeLessThanOrEqual(100);
