@@ -3,6 +3,7 @@ import type { MutationCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { MINUTE } from "../lib/time";
 import { nextCollection } from "./checkpoints";
+import { placeOfShift } from "./model";
 import { shareObservation } from "./observations";
 
 /** A shift's data points: what was observed for it, and whether that is young enough to report on. */
@@ -12,9 +13,12 @@ const REPORTABLE_MS = 10 * MINUTE;
 /** A collection that takes longer than this is not waited for: the report says what is missing. */
 const WAITED_MS = 6 * MINUTE;
 
-/** One more data point for a shift, and when the next is due. */
-export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
-  const observationId = await shareObservation(ctx, shift.focus, { urgent: false });
+/**
+ * One more data point for a shift, and when the next is due.
+ * @returns Whether it is shared with another shift.
+ */
+export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
+  const { observationId, isShared } = await shareObservation(ctx, shift.focus, placeOfShift(shift));
   const sequence = shift.collectionsCount + 1;
   await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
   await ctx.db.patch("shifts", shift._id, {
@@ -22,6 +26,7 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
     evidence: sha256Hex(`${shift.evidence}:${observationId}`),
     nextCollectionAt: nextCollection(shift.startedAt, now),
   });
+  return isShared;
 }
 
 /**

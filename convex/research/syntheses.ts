@@ -5,13 +5,14 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
+import { enterLater } from "../lib/lanes";
 import { log } from "../lib/log";
-import { researchPool } from "../lib/pools";
 import { providerAction } from "../lib/providerCalls";
 import { iso, MINUTE, SECOND } from "../lib/time";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { gatherBrief } from "./material";
+import { placeOfShift } from "./model";
 import { vReportKind, vResult, vSources, type ReportKind } from "./tables";
 import { writeOwedResult } from "./writing";
 
@@ -19,7 +20,7 @@ import { writeOwedResult } from "./writing";
 const BATCH = 100;
 /** How long an attempt may take once it has begun: longer than two calls of a minute with their retries. */
 const LEASE_MS = 3 * MINUTE;
-/** How long it may wait in the pool before that: waiting is not being lost. */
+/** How long it may wait for a place before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 4;
 /** A shift whose latest collection is still under way is looked at again after this long. */
@@ -105,7 +106,7 @@ async function ensureSynthesis(
       startedAt: now,
       leaseUntil: now + QUEUE_MS,
     });
-    await enqueue(ctx, synthesisId, 1);
+    await enqueue(ctx, synthesisId, shift, 1);
     return synthesisId;
   }
   if (row.state !== "writing") {
@@ -125,15 +126,18 @@ async function nextAttempt(ctx: MutationCtx, row: Doc<"syntheses">, error: strin
   }
   const attempt = row.attempt + 1;
   await ctx.db.patch("syntheses", row._id, { attempt, error, leaseUntil: Date.now() + delayMs + QUEUE_MS });
-  await enqueue(ctx, row._id, attempt, delayMs);
+  await enqueue(ctx, row._id, await ctx.db.get("shifts", row.shiftId), attempt, delayMs);
 }
 
-async function enqueue(ctx: MutationCtx, synthesisId: Id<"syntheses">, attempt: number, delayMs = 0) {
-  const work = { synthesisId, attempt };
-  await researchPool.enqueueAction(ctx, internal.research.syntheses.write, work, {
-    retry: false,
-    runAfter: delayMs,
-  });
+async function enqueue(
+  ctx: MutationCtx,
+  synthesisId: Id<"syntheses">,
+  shift: Doc<"shifts"> | null,
+  attempt: number,
+  delayMs = 0,
+) {
+  const place = placeOfShift(shift);
+  await enterLater(ctx, place, internal.research.syntheses.write, { synthesisId, attempt }, delayMs);
 }
 
 /** Writes the report from its evidence. */
@@ -148,7 +152,10 @@ export const write = providerAction({
       const brief = await gatherBrief(ctx, { focus, observations, startedAt });
       if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
       const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
-      const written = await writeOwedResult(ctx, report, deadlines.llmScheduled);
+      const written = await writeOwedResult(ctx, report, {
+        turnMs: deadlines.llmScheduled,
+        payer: "shift",
+      });
       await ctx.runMutation(internal.research.syntheses.store, { synthesisId, attempt, ...written });
     } catch (error) {
       const reason = messageOf(error);

@@ -1,5 +1,6 @@
 import type { ActionCtx } from "../_generated/server";
 import { figureProblems, ledgerOf, settle, type Settled } from "../evidence/citing";
+import type { Payer } from "../lib/budget";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { completeStructured } from "../providers/structured";
@@ -13,16 +14,17 @@ import type { Result } from "./tables";
 const MOST_LOST = 0.2;
 
 export type WritingTask = { occasion: string; focus: string; nowIso: string; brief: Brief };
+/** `turnMs`: for each of the two turns, in ms of real time. */
+export type Terms = { turnMs: number; payer: Payer };
 export type Written = { result: Result; model: string; tokensUsed: number };
 
 /**
  * Has the gateway write a ResearchResult that keeps the contract and states no figure that is not what it cites: one
  * repair turn for both, then sentences that still do go.
- * @param turnMs For each of the two turns, in ms of real time.
  * @throws AppError `upstream`, also where more than a fifth of the sentences would go.
  */
-export async function writeResult(ctx: ActionCtx, task: WritingTask, turnMs: number): Promise<Written> {
-  const { written, ...told } = await write(ctx, task, turnMs);
+export async function writeResult(ctx: ActionCtx, task: WritingTask, terms: Terms): Promise<Written> {
+  const { written, ...told } = await write(ctx, task, terms);
   if (written === null) {
     throw new AppError("upstream", "The LLM gateway wrote a report whose figures are not those it was given");
   }
@@ -30,8 +32,8 @@ export async function writeResult(ctx: ActionCtx, task: WritingTask, turnMs: num
 }
 
 /** The same, where a report is owed: one that had to be refused is written from the facts alone, by code. @throws AppError `upstream` */
-export async function writeOwedResult(ctx: ActionCtx, task: WritingTask, turnMs: number): Promise<Written> {
-  const { written, model, tokensUsed } = await write(ctx, task, turnMs);
+export async function writeOwedResult(ctx: ActionCtx, task: WritingTask, terms: Terms): Promise<Written> {
+  const { written, model, tokensUsed } = await write(ctx, task, terms);
   if (written !== null) return { result: written, model, tokensUsed };
   return { result: noteFrom(task), model: "none (written from the facts alone)", tokensUsed };
 }
@@ -39,7 +41,7 @@ export async function writeOwedResult(ctx: ActionCtx, task: WritingTask, turnMs:
 async function write(
   ctx: ActionCtx,
   task: WritingTask,
-  turnMs: number,
+  { turnMs, payer }: Terms,
 ): Promise<{ written: Result | null; model: string; tokensUsed: number }> {
   const ledger = ledgerOf(task.brief.sources, Date.now());
   const { occasion, focus, nowIso } = task;
@@ -47,7 +49,7 @@ async function write(
     { occasion, focus, nowIso, evidence: describeBrief(task.brief) },
     (result) => figureProblems(textsOf(result), ledger),
   );
-  const patience = { turnMs, attempts: 2 };
+  const patience = { turnMs, attempts: 2, payer };
   const { value, model, tokensUsed } = await completeStructured(ctx, question, patience);
   const settled = settle(textsOf(value), ledger);
   const { removed } = settled.checked;

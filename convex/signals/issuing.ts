@@ -6,7 +6,7 @@ import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { researchPool } from "../lib/pools";
+import { enterLater } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
@@ -87,7 +87,7 @@ export const write = providerAction({
       const question = signalQuestion({ ...task, nowMs: Date.now(), price }, (proposal) =>
         problemsOf(proposal, price.priceUsd),
       );
-      const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+      const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
       const answer = await completeStructured(ctx, question, patience);
       await ctx.runMutation(internal.signals.issuing.store, {
         runId,
@@ -242,10 +242,6 @@ async function running(ctx: QueryCtx, runId: Id<"signalRuns">, attempt: number) 
 }
 
 async function enqueue(ctx: MutationCtx, runId: Id<"signalRuns">, attempt: number, delayMs = 0) {
-  await researchPool.enqueueAction(
-    ctx,
-    internal.signals.issuing.write,
-    { runId, attempt },
-    { retry: false, runAfter: delayMs },
-  );
+  const place = { lane: "service" as const, owner: "signals" };
+  await enterLater(ctx, place, internal.signals.issuing.write, { runId, attempt }, delayMs);
 }
