@@ -27,6 +27,7 @@ import type * as bot_updates from "../bot/updates.js";
 import type * as bot_work from "../bot/work.js";
 import type * as chat_agents from "../chat/agents.js";
 import type * as chat_context from "../chat/context.js";
+import type * as chat_grounding from "../chat/grounding.js";
 import type * as chat_http from "../chat/http.js";
 import type * as chat_memory from "../chat/memory.js";
 import type * as chat_replies from "../chat/replies.js";
@@ -350,6 +351,7 @@ declare const fullApi: ApiFromModules<{
   "bot/work": typeof bot_work;
   "chat/agents": typeof chat_agents;
   "chat/context": typeof chat_context;
+  "chat/grounding": typeof chat_grounding;
   "chat/http": typeof chat_http;
   "chat/memory": typeof chat_memory;
   "chat/replies": typeof chat_replies;

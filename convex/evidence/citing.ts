@@ -114,7 +114,7 @@ export function settle<Impact extends { title: string; detail: string }>(
 }
 
 /** `[f12]` as `[1]`, in the order in which facts are first cited. @param kept The facts cited so far; new ones are added. */
-function renumbered(sentence: string, kept: number[]): string {
+export function renumbered(sentence: string, kept: number[]): string {
   return sentence.replace(CITATION, (group) =>
     Array.from(group.matchAll(/\d+/g), ([text]) => {
       const id = Number(text);
