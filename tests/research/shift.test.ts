@@ -195,9 +195,9 @@ describe("a research shift", () => {
       }
     }
 
-    // 16 collections of two gateway calls and one search, three reports: nothing was asked twice.
-    expect(app.standins.sent("llm")).toHaveLength(16 * 2 + 3);
-    expect(app.standins.sent("sentiment")).toHaveLength(16);
+    // 17 collections of two gateway calls and one search, three reports: nothing was asked twice.
+    expect(app.standins.sent("llm")).toHaveLength(17 * 2 + 3);
+    expect(app.standins.sent("sentiment")).toHaveLength(17);
     expect((await app.rows("syntheses")).map(({ kind, state, attempt }) => [kind, state, attempt])).toEqual([
       ["interim1", "done", 1],
       ["interim2", "done", 1],
