@@ -99,7 +99,8 @@ const chat: MountedEndpoint = endpoint({
       personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: id }),
       proven: await ctx.runQuery(internal.users.access.provesToBe, { userId: id }),
     };
-    const { answer, model } = await waitingAs(ctx, caller, () => reply(ctx, asked), refuseCrowd);
+    const said = await waitingAs(ctx, caller, () => reply(ctx, asked), refuseCrowd);
+    const { answer, model, sources, checked } = said;
     const cited = sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) }));
     return { answer, agentId, model, sources: cited, checked };
   },

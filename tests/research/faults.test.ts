@@ -155,7 +155,7 @@ describe("work that is cut off", () => {
     await app.pass(0.5 * HOUR);
     expect(await app.rows("reports")).toHaveLength(1);
     expect((await app.rows("syntheses"))[0]).toMatchObject({ state: "done", attempt: 2 });
-    expect(app.cards()).toHaveLength(2);
+    expect(await app.rows("messages")).toHaveLength(2);
   });
 });
 
@@ -186,7 +186,9 @@ describe("running a job twice", () => {
     );
     expect(await app.rows("dataPoints")).toHaveLength(6);
     expect(await app.rows("reports")).toHaveLength(1);
-    expect(app.cards()).toHaveLength(2);
+    const messages = await app.rows("messages");
+    expect(messages).toHaveLength(2);
+    expect(app.cards()).toHaveLength(messages.reduce((sum, { parts }) => sum + parts.length, 0));
     expect(app.standins.sent("llm").filter(({ schema }) => schema === "research_result")).toHaveLength(1);
   });
 });

@@ -85,8 +85,8 @@ describe("a figure that its citation does not say", () => {
     expect(report?.result.fullAnalysis).not.toContain("42,000");
     expect(report?.result.checked?.figures).toBeGreaterThan(50);
     expect((await app.rows("agentRuns"))[0]).toMatchObject({ model: expect.stringContaining("facts alone") });
-    const [, card] = app.cards();
-    expect(card?.text).toContain("Sources");
+    const [, card] = await app.rows("messages");
+    expect(card?.parts.join("\n")).toMatch(/<b>Sources<\/b>\nCoinGecko \[[\d–, ]+\]/);
   });
 });
 

@@ -186,7 +186,7 @@ describe("a research shift", () => {
       "Final report · SOL</b>\n8h",
     ];
     for (const [i, report] of reports.entries()) {
-      const text = cards[i + 1]?.text;
+      const text = messages[i + 1]?.parts.join("\n");
       expect(text).toContain(titles[i]);
       expect(text).toContain(`Outlook: <b>${report.result.marketOutlook}</b>`);
       expect(text).toContain(report.result.shortSummary.replaceAll("&", "&amp;"));
