@@ -174,7 +174,7 @@ describe("a research shift", () => {
     const mark =
       "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.\n\n";
     expect(cards.map(({ text }) => text)).toEqual(
-      messages.flatMap(({ parts }) => parts.map((part) => mark + part)),
+      messages.flatMap(({ parts }) => parts.map((part, index) => (index === 0 ? mark + part : part))),
     );
     expect(new Set(cards.map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
     expect(cards[0]?.text).toMatch(
