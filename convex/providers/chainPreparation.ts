@@ -1,5 +1,5 @@
-import { AbiDecodingZeroDataError, BaseError, erc20Abi, parseAbi, type Address, type Hex } from "viem";
-import { estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
+import { decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
+import { call, estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
 import { AppError } from "../lib/errors";
 import { CHAIN_ID, chainClient, guarded, revertReason, UPSTREAM, type ChainClient } from "./chain";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./chainFees";
@@ -92,17 +92,8 @@ async function estimate(
 /** The oracle prices a transaction by its size; a chain without one charges nothing. */
 async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bigint> {
   const size = BigInt((data.length - 2) / 2 + 120);
-  try {
-    return await readContract(client, {
-      address: GAS_PRICE_ORACLE,
-      abi: oracleAbi,
-      functionName: "getL1FeeUpperBound",
-      args: [size],
-    });
-  } catch (error) {
-    const absent =
-      error instanceof BaseError && error.walk((inner) => inner instanceof AbiDecodingZeroDataError);
-    if (absent) return 0n;
-    throw error;
-  }
+  const question = { abi: oracleAbi, functionName: "getL1FeeUpperBound" } as const;
+  const asked = { to: GAS_PRICE_ORACLE, data: encodeFunctionData({ ...question, args: [size] }) };
+  const { data: answer } = await call(client, asked);
+  return answer === undefined ? 0n : decodeFunctionResult({ ...question, data: answer });
 }

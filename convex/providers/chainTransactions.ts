@@ -1,19 +1,12 @@
 import {
   BaseError,
+  formatTransactionReceipt,
   HttpRequestError,
-  TransactionReceiptNotFoundError,
-  TransactionNotFoundError,
   type Address,
   type Hex,
   type Log,
 } from "viem";
-import {
-  getBalance,
-  getTransaction,
-  getTransactionCount,
-  getTransactionReceipt,
-  sendRawTransaction,
-} from "viem/actions";
+import { getBalance, getTransactionCount, sendRawTransaction } from "viem/actions";
 import { messageOf } from "../lib/errors";
 import { chainClient, chainFailure, guarded, refusalText } from "./chain";
 
@@ -80,17 +73,19 @@ export type Standing =
 export async function standing(from: Address, nonce: number, hashes: readonly Hex[]): Promise<Standing> {
   const client = chainClient();
   return guarded(async () => {
+    // What is not there yet is asked for every half a second: viem's own functions would make an error of each answer.
     const [receipts, transactions, mined] = await Promise.all([
       Promise.all(
-        hashes.map((hash) =>
-          orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
-        ),
+        hashes.map((hash) => client.request({ method: "eth_getTransactionReceipt", params: [hash] })),
       ),
-      Promise.all(hashes.map((hash) => orNull(getTransaction(client, { hash }), TransactionNotFoundError))),
+      Promise.all(
+        hashes.map((hash) => client.request({ method: "eth_getTransactionByHash", params: [hash] })),
+      ),
       getTransactionCount(client, { address: from, blockTag: "latest" }),
     ]);
-    const receipt = receipts.find((one) => one !== null) ?? null;
-    if (receipt !== null) {
+    const found = receipts.find((one) => one !== null) ?? null;
+    if (found !== null) {
+      const receipt = formatTransactionReceipt(found);
       return {
         kind: "mined",
         hash: receipt.transactionHash,

@@ -9,12 +9,17 @@ import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { idempotencyKey, userId } from "../lib/input";
 import { countGuess, refuseGuessing } from "../lib/limits";
 import { log } from "../lib/log";
+import { once } from "../lib/once";
 import { assertMayMove } from "../users/access";
 import { acceptUnpriced, addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
 import { NO_WALLET, type WalletKind } from "./model";
 import type { View } from "./rows";
 import type { TransactionRequest } from "./tables";
 import { limitsApply } from "./transferLimits";
+
+/** Heavy with the chain's library: loaded by the first request that needs them. */
+const waiting = once(() => import("./waiting"));
+const accounts = once(() => import("./accounts"));
 
 const EXPLORER = "https://basescan.org/tx/";
 
@@ -239,7 +244,7 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   });
   log.info("wallets.opened", { requestId: call.requestId, transactionId });
   const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-  const { settle } = await import("./waiting");
+  const { settle } = await waiting();
   const view = await settle(ctx, transactionId, waitMs);
   if (view.txHash === undefined) {
     const code = view.errorCode ?? "internal";
@@ -269,7 +274,7 @@ async function valueForLimits(
     if (await ctx.runQuery(isRepeat, { userId, idempotencyKey })) return null;
   }
   const token = request.kind === "send" ? request.token : request.fromToken;
-  const { valueOf } = await import("./accounts");
+  const { valueOf } = await accounts();
   return valueOf(ctx, { token, amount: request.amount, address });
 }
 

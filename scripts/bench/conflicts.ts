@@ -114,7 +114,7 @@ async function loaded(
   next: Awaited<ReturnType<typeof createMixedLoad>>,
   chance: () => number,
 ): Promise<Counted> {
-  const { conflicts } = host.core;
+  const { conflicts } = host.core.commits;
   const before = { ...conflicts, by: new Map(conflicts.by) };
   const refused = new Map<string, number>();
   const failures: unknown[] = [];

@@ -17,6 +17,11 @@ const cases: readonly Case[] = [
   { wallets: 1, sends: 100 },
   { wallets: 20, sends: 10 },
 ];
+/**
+ * Who wait for their answers at once, as many for each wallet. The platform's smallest class runs 64 actions at once, and
+ * the drivers of the wallets are some of them.
+ */
+const CALLERS = 40;
 const ROUNDS = 3;
 const WARM_UP = 10;
 const RECIPIENT: Hex = `0x${"b0".repeat(20)}`;
@@ -55,7 +60,7 @@ export async function run(progress: Progress): Promise<Table> {
   }
   return {
     inputs: [
-      "Sends of ETH, each wallet's all at once. Of the service: over HTTP with a key each, until the last answer.",
+      `Sends of ETH. Of the service: over HTTP with a key each, by ${CALLERS} callers at once, until the last answer.`,
       `Of the bare chain: signed beforehand, an eth_sendRawTransaction each, until the last receipt; over ${CONNECTIONS}`,
       "connections, and one at a time per wallet, as a service must that takes a nonce when the one before is out.",
       `Medians of ${ROUNDS} rounds, each on a stack of its own, after ${WARM_UP} sends of warm-up; the application, its`,
@@ -124,7 +129,11 @@ async function serviceRate(stack: WalletStack, { wallets, sends }: Case): Promis
   stack.taken();
   const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();
-  const outcomes = await Promise.all(users.flatMap((user) => range(sends).map((i) => send(stack, user, i))));
+  const callers = users.flatMap((user) => {
+    const left = range(sends).values();
+    return range(CALLERS / wallets).map(() => sendInTurn(stack, user, left));
+  });
+  const outcomes = (await Promise.all(callers)).flat();
   const seconds = (performance.now() - startedAt) / 1_000;
   const { user, system } = process.cpuUsage(cpuBefore);
   const calls = stack.taken();
@@ -139,6 +148,13 @@ async function serviceRate(stack: WalletStack, { wallets, sends }: Case): Promis
     roundTripMs: median(calls.map(({ ms }) => ms)),
     cpuMs: (user + system) / 1_000,
   };
+}
+
+/** One caller, who sends its next when it has the last one's answer. */
+async function sendInTurn(stack: WalletStack, user: string, left: Iterable<number>): Promise<string[]> {
+  const outcomes: string[] = [];
+  for (const index of left) outcomes.push(await send(stack, user, index));
+  return outcomes;
 }
 
 /** @returns The status that the caller is told, or the answer that is none. */

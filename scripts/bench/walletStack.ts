@@ -52,17 +52,16 @@ export async function startWalletStack(): Promise<WalletStack> {
       `The bench calls no real provider: take the variables of ${realProviders.join(", ")} away.`,
     );
   }
-  let taken: OutsideCall[] = [];
-  // The stack's own calls do not go through the global.
+  const urls = { chainUrl: chain.url, swapUrl: `${providersUrl}/swap-api/` };
+  let noted: Noted[] = [];
+  // The stack's own calls do not go through the global. What was asked is read when nothing is being measured any more.
   globalThis.fetch = async (input, init) => {
-    const { url } = new Request(input);
     const startedAt = performance.now();
     try {
       return await real.fetch(input, init);
     } finally {
-      const answeredAt = performance.now();
-      const asked = askedBy(url, init, { chainUrl: chain.url, swapUrl: `${providersUrl}/swap-api/` });
-      if (asked !== null) taken.push({ ...asked, ms: answeredAt - startedAt, answeredAt });
+      const url = input instanceof Request ? input.url : String(input);
+      noted.push({ url, init, startedAt, answeredAt: performance.now() });
     }
   };
   const call: WalletStack["call"] = async (method, path, body, headers = {}) => {
@@ -80,9 +79,12 @@ export async function startWalletStack(): Promise<WalletStack> {
       return address;
     },
     taken: () => {
-      const before = taken;
-      taken = [];
-      return before;
+      const before = noted;
+      noted = [];
+      return before.flatMap(({ url, init, startedAt, answeredAt }) => {
+        const asked = askedBy(url, init, urls);
+        return asked === null ? [] : [{ ...asked, ms: answeredAt - startedAt, answeredAt }];
+      });
     },
     stop: async () => {
       globalThis.fetch = real.fetch;
@@ -91,6 +93,7 @@ export async function startWalletStack(): Promise<WalletStack> {
   };
 }
 
+type Noted = { url: string; init: RequestInit | undefined; startedAt: number; answeredAt: number };
 type Urls = { chainUrl: string; swapUrl: string };
 
 function askedBy(

@@ -68,12 +68,7 @@ function headersOf(request: IncomingMessage): Headers {
 }
 
 async function send(response: ServerResponse, answer: Response, headOnly: boolean): Promise<void> {
-  for (const [name, value] of answer.headers) {
-    if (!HOP_BY_HOP.has(name) && name !== "set-cookie") response.setHeader(name, value);
-  }
-  const cookies = answer.headers.getSetCookie();
-  if (cookies.length > 0) response.setHeader("set-cookie", cookies);
-  response.writeHead(answer.status);
+  response.writeHead(answer.status, sentHeaders(answer.headers));
   if (answer.body === null || headOnly) {
     await answer.body?.cancel();
     response.end();
@@ -81,6 +76,15 @@ async function send(response: ServerResponse, answer: Response, headOnly: boolea
   }
   // A body that breaks off, or a client that goes away, ends the response; there is no status left to change.
   await pipeline(chunksOf(answer.body), response).catch(() => response.destroy());
+}
+
+/** As a list of names and values in turn, which Node takes as it is; each cookie is a header of its own. */
+function sentHeaders(headers: Headers): string[] {
+  const list: string[] = [];
+  headers.forEach((value, name) => {
+    if (!HOP_BY_HOP.has(name)) list.push(name, value);
+  });
+  return list;
 }
 
 async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {

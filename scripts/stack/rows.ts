@@ -1,7 +1,7 @@
 import type { Value } from "convex/values";
 import * as z from "zod";
 import type { Core } from "./host/core";
-import { functionOf, JOBS, kindOf } from "./host/scheduler";
+import { functionOf, isOver, JOBS, kindOf } from "./host/jobs";
 import { fromJson, type Document } from "./host/values";
 
 /** One document as it is kept: Convex's JSON form, with its id and creation time. */
@@ -27,7 +27,7 @@ export function dumpRows(core: Core): Dump {
       const rows: KeptRow[] = [];
       for (const [table, { rows: documents }] of core.databaseOf(part).tables) {
         for (const { json, document } of documents.values()) {
-          const component = core.addresses.get(document._id)?.componentPath;
+          const component = core.jobs.addresses.get(document._id)?.componentPath;
           const kept: unknown = JSON.parse(json);
           rows.push({
             ...(component === undefined ? {} : { component }),
@@ -48,7 +48,10 @@ export async function restoreRows(core: Core, dump: Dump): Promise<void> {
     for (const row of rows) {
       const document = documentShape.parse(fromJson(row.document));
       if (row.component !== undefined)
-        core.addresses.set(document._id, { componentPath: row.component, udfPath: functionOf(document) });
+        core.jobs.addresses.set(document._id, {
+          componentPath: row.component,
+          udfPath: functionOf(document),
+        });
       const { _id, _creationTime, ...fields } = document;
       core.check(part, row.table, fields);
       const kept = row.table === JOBS ? await asRestored(core, part, document) : document;
@@ -62,7 +65,7 @@ export async function restoreRows(core: Core, dump: Dump): Promise<void> {
 /** A scheduled mutation runs exactly once and an action at most once, as on the platform. */
 async function asRestored(core: Core, part: string, job: Document): Promise<Document> {
   if (kindOf(job) !== "inProgress") return job;
-  const path = core.addresses.get(job._id) ?? { componentPath: part, udfPath: functionOf(job) };
+  const path = core.jobs.addresses.get(job._id) ?? { componentPath: part, udfPath: functionOf(job) };
   const isMutation = (await core.find(path))?.kind === "mutation";
   const cutOff: Value = { kind: "failed", error: "The server stopped while the function was running" };
   return { ...job, state: isMutation ? { kind: "pending" } : cutOff };
@@ -73,9 +76,8 @@ export function forgetJobs(core: Core, time: number): void {
   for (const component of core.parts) {
     const { rows } = core.databaseOf(component).table(JOBS);
     for (const { document } of [...rows.values()]) {
-      const ended = !["pending", "inProgress"].includes(kindOf(document));
-      if (!ended || Number(document.scheduledTime) >= time) continue;
-      core.addresses.delete(document._id);
+      if (!isOver(document) || Number(document.scheduledTime) >= time) continue;
+      core.jobs.addresses.delete(document._id);
       core.at((transaction) => transaction.remove({ component, table: JOBS }, document._id));
     }
   }

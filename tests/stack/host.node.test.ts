@@ -189,7 +189,7 @@ test("mutations that overlap on a row run again; who loses each time is told, an
   expect(lost.length).toBeGreaterThan(0);
   expect(new Set(lost).size).toBe(1);
   expect(lost[0]).toContain("OptimisticConcurrencyControlFailure");
-  const { failures, retries, by } = host.core.conflicts;
+  const { failures, retries, by } = host.core.commits.conflicts;
   expect([failures, by]).toEqual([lost.length, new Map([["notes", retries]])]);
 });
 

@@ -5,7 +5,12 @@ import {
   type TransactionSerializableEIP1559,
   type TypedDataDomain,
 } from "viem";
-import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
+import {
+  generatePrivateKey,
+  privateKeyToAccount,
+  signTransaction as signTransactionWith,
+  signTypedData as signTypedDataWith,
+} from "viem/accounts";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
@@ -39,8 +44,8 @@ export async function signTransaction(
   walletId: string,
   transaction: TransactionSerializableEIP1559,
 ): Promise<Hex> {
-  const account = await openAccount(ctx, walletId);
-  return account.signTransaction(transaction);
+  if (relayerOf(walletId) !== null) return currentRelayer(walletId).signTransaction(transaction);
+  return signTransactionWith({ privateKey: await openKey(ctx, walletId), transaction });
 }
 
 export type TypedData = {
@@ -52,17 +57,19 @@ export type TypedData = {
 
 /** Signs EIP-712 typed data; returns the 65-byte signature. */
 export async function signTypedData(ctx: ActionCtx, walletId: string, data: TypedData): Promise<Hex> {
-  const account = await openAccount(ctx, walletId);
-  return account.signTypedData(data);
+  if (relayerOf(walletId) !== null) return currentRelayer(walletId).signTypedData(data);
+  return signTypedDataWith({ ...data, privateKey: await openKey(ctx, walletId) });
 }
 
-async function openAccount(ctx: ActionCtx, walletId: string): Promise<PrivateKeyAccount> {
-  if (relayerOf(walletId) !== null) {
-    if (!canSign(walletId)) throw new AppError("internal", "The payment relayer's key is another one by now");
-    return relayerAccount();
-  }
+function currentRelayer(walletId: string) {
+  if (!canSign(walletId)) throw new AppError("internal", "The payment relayer's key is another one by now");
+  return relayerAccount();
+}
+
+/** No account is made of it: that takes its public key, which costs as much as a signature and is not needed for one. */
+async function openKey(ctx: ActionCtx, walletId: string): Promise<Hex> {
   const sealedKey = await ctx.runQuery(internal.wallets.custody.keys.sealed, { walletId });
   const key = await open(sealedKey, keySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
-  return privateKeyToAccount(key);
+  return key;
 }

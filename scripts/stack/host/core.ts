@@ -1,17 +1,19 @@
 import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
-import { executions, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
+import { Commits, type Contention, type Outcome } from "./commits";
+import { outside, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
 import type { RequestInfo, Work } from "./execution";
-import { ModuleSet, type Modules, type Registered } from "./functions";
+import { assertFits, ModuleSet, returned, type Modules, type Registered } from "./functions";
 import { installGlobals, outer, seededRandom } from "./globals";
-import { invoke, outcomeOf } from "./invocation";
+import { invoke } from "./invocation";
+import { Jobs, JOBS, type JobPlace } from "./jobs";
 import { deferred, Lock, Permits } from "./locks";
-import { functionOf, JOBS, kindOf, Scheduler } from "./scheduler";
+import { Scheduler } from "./scheduler";
 import { Database, Table, type Row } from "./tables";
-import { Transaction, type Change, type ReadSet } from "./transaction";
+import type { Transaction } from "./transaction";
 import { note } from "./usage";
 import { checkOf, type Check } from "./validators";
-import { passed, withCommitTime, type Fields } from "./values";
+import type { Fields } from "./values";
 
 /** The application (path `""`) or a component, with all that a deployment would have been pushed of it. */
 export type Part = {
@@ -20,7 +22,7 @@ export type Part = {
   modules: Modules;
 };
 
-/** What the platform's smallest class runs at once. */
+/** What the platform's classes run at once. */
 const CLASSES = {
   S16: { actions: 64, scheduled: 8 },
   S256: { actions: 256, scheduled: 128 },
@@ -30,62 +32,56 @@ export type PlatformClass = keyof typeof CLASSES;
 export type CoreOptions = {
   limited: boolean;
   platformClass: PlatformClass;
+  /** What the random numbers of queries and mutations are made from. */
   seed: number;
   /** Called behind every write of a function, in its context. */
   onWrite: () => void;
-  /** Lets transactions take time and conflict as they would; without it, only what really overlaps does. */
+  /** Without it, only what really overlaps conflicts. */
   contention: Contention | null;
 };
 
-export type Contention = {
-  /** How long a mutation takes from its first reading to its commit, in ms of the host's clock. */
-  durationMs: () => number;
-};
-
-/** How often a mutation is run again for conflicts before its caller is told. */
-const MAX_RETRIES = 4;
-const BACKOFF_MS = 100;
 /** How long a call waits for a permit; an action may run. */
 const PATIENCE_MS = 10_000;
 const ACTION_LIMIT_MS = 600_000;
-const KEPT_COMMITS = 4_096;
 
 /** Whose work a function's run is part of. */
 export type Run = {
   identity: UserIdentity | null;
   request: RequestInfo;
   work: Work;
-  /** The scheduled function's row that this mutation ends. */
-  finishes?: { component: string; id: string };
+  /** The scheduled function that this mutation is. */
+  finishes?: JobPlace;
 };
 
-type Commit = { sequence: number; changes: Change[] };
+type KnownPart = { database: Database; modules: ModuleSet; checks: Map<string, Check> };
 
-/** The databases, functions and running work of one application with its components. */
+/** The functions and running work of one application with its components, over their databases. */
 export class Core {
+  readonly commits: Commits;
+  readonly jobs: Jobs;
   readonly scheduler: Scheduler;
-  readonly #parts = new Map<string, { database: Database; modules: ModuleSet; checks: Map<string, Check> }>();
-  readonly #transactions = new Lock();
-  readonly #permits: Permits;
-  /** Seeded, as all that a run of transactions depends on. */
-  readonly #chance: () => number;
   readonly works = new Set<Work>();
   /** Whether it was stopped: what still runs reaches neither the outside nor another function. */
   isHalted = false;
-  /** What became of transactions: for benches. `by` names the table whose changes were conflicts. */
-  readonly conflicts = { mutations: 0, retries: 0, failures: 0, by: new Map<string, number>() };
-  #commits: Commit[] = [];
-  #sequence = 0;
-  #lastTime = 0n;
+  readonly #parts = new Map<string, KnownPart>();
+  readonly #permits: Permits;
   #runs = 0;
   #requests = 0;
   #writes = 0;
-  /** Of jobs that were scheduled by a handle: their functions are another component's. */
-  readonly addresses = new Map<string, FunctionPath>();
 
   constructor(readonly options: CoreOptions) {
     const { actions, scheduled } = CLASSES[options.platformClass];
-    this.#chance = seededRandom(options.seed);
+    const { limited, contention, seed } = options;
+    this.commits = new Commits({
+      databaseOf: this.databaseOf,
+      limited,
+      contention,
+      seed,
+      changed: ({ component, table, after }) => {
+        if (table === JOBS) this.armJob(component, after);
+      },
+    });
+    this.jobs = new Jobs(this.commits);
     this.scheduler = new Scheduler(this, scheduled);
     this.#permits = new Permits(
       actions,
@@ -116,7 +112,7 @@ export class Core {
     this.#parts.set(path, { database, modules: new ModuleSet(modules), checks });
   }
 
-  #part(component: string) {
+  #part(component: string): KnownPart {
     const part = this.#parts.get(component);
     if (part === undefined) throw new Error(`There is no component "${component}"`);
     return part;
@@ -132,16 +128,16 @@ export class Core {
     return this.modulesOf(componentPath).find(udfPath);
   }
 
-  async resolve(path: FunctionPath, kind: FunctionKind): Promise<Registered> {
-    const found = await this.find(path);
-    if (found === null) throw new Error(`There is no function ${path.udfPath} in "${path.componentPath}"`);
-    if (found.kind !== kind) throw new Error(`${path.udfPath} is a ${found.kind}, not a ${kind}`);
-    return found;
+  /** At once where the function is known already: a promise costs more than the looking up. */
+  resolve(path: FunctionPath, kind: FunctionKind): Registered | Promise<Registered> {
+    const known = this.modulesOf(path.componentPath).known(path.udfPath);
+    if (known !== undefined) return fitting(known, path, kind);
+    return this.find(path).then((found) => fitting(found, path, kind));
   }
 
   /** @throws Error for fields that the table's schema does not allow. */
   check(component: string, table: string, fields: Fields): void {
-    const problem = this.#part(component).checks.get(table)?.(withCommitTime(fields)) ?? null;
+    const problem = this.#part(component).checks.get(table)?.(fields) ?? null;
     if (problem !== null) throw new Error(`${problem} (table "${table}")`);
   }
 
@@ -151,32 +147,18 @@ export class Core {
   }
 
   execution(
-    path: FunctionPath,
+    { componentPath, udfPath }: FunctionPath,
     kind: Execution["kind"],
-    run: Run,
+    { identity, request, work }: Run,
     transaction: Transaction | null,
   ): Execution {
-    installGlobals();
     this.#runs += 1;
-    return {
-      ...path,
-      core: this,
-      kind,
-      transaction,
-      nested: new Lock(),
-      identity: run.identity,
-      request: run.request,
-      work: run.work,
-      frozen:
-        transaction === null
-          ? null
-          : { now: outer.now(), random: seededRandom(this.options.seed + this.#runs), date: null },
-      streams: new Map(),
-      pages: 0,
-      cutOff: false,
-      callNested: () => Promise.reject(new Error("Only transactions nest")),
-      body: () => Promise.resolve(),
-    };
+    const frozen =
+      transaction === null
+        ? null
+        : { now: outer.now(), random: seededRandom(this.options.seed + this.#runs) };
+    const run = { identity, request, work, frozen, pages: 0, cutOff: false };
+    return { componentPath, udfPath, core: this, kind, transaction, nested: new Lock(), ...run };
   }
 
   nowOf(execution: Execution): number {
@@ -191,104 +173,43 @@ export class Core {
     this.options.onWrite();
   }
 
-  /** Runs a query from outside a transaction: without a lock, and again where something it read changed meanwhile. */
+  /** Runs a query from outside a transaction. */
   async query(path: FunctionPath, args: Value, run: Run): Promise<Value> {
-    const found = await this.resolve(path, "query");
+    const resolved = this.resolve(path, "query");
+    const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
-    for (let tries = 0; ; tries++) {
-      const before = this.#sequence;
-      const release = tries > 2 ? await this.#transactions.acquire() : null;
-      const transaction = new Transaction(this.databaseOf, this.options.limited);
-      try {
-        const outcome = await outcomeOf(() =>
-          invoke(this.execution(path, "query", run, transaction), found.handler, args),
-        );
-        if (release === null && this.#conflict(before, transaction.reads) !== null) continue;
-        return returned(outcome, found, path);
-      } finally {
-        release?.();
-      }
-    }
+    const outcome = await this.commits.read((transaction) =>
+      invoke(this.execution(path, "query", run, transaction), found.handler, args),
+    );
+    return returned(outcome, found, path);
   }
 
   async mutation(path: FunctionPath, args: Value, run: Run): Promise<Value> {
-    const found = await this.resolve(path, "mutation");
+    const resolved = this.resolve(path, "mutation");
+    const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
-    return this.transact(
-      (transaction) => invoke(this.execution(path, "mutation", run, transaction), found.handler, args),
-      (outcome) => returned(outcome, found, path),
-      run,
-    );
-  }
-
-  /**
-   * Runs `work` in a transaction that is committed at its end. Where another commit changed what it had read, it is run
-   * again, as optimistic concurrency does: what overlaps is what was committed between the call and its turn, or, with
-   * `contention`, within the time a transaction would have taken.
-   */
-  async transact<T, R>(
-    work: (transaction: Transaction) => Promise<T>,
-    finish: (outcome: { value: T } | { error: unknown }) => R,
-    run?: Run,
-  ): Promise<R> {
-    const { contention } = this.options;
-    this.conflicts.mutations += 1;
-    for (let retries = 0; ; retries++) {
-      let before = this.#sequence;
-      if (contention !== null) await this.#sleep(contention.durationMs(), run);
-      const release = await this.#transactions.acquire();
-      try {
-        for (;;) {
-          const transaction = new Transaction(this.databaseOf, this.options.limited);
-          const outcome = await outcomeOf(() => work(transaction));
-          const conflict = this.#conflict(before, transaction.reads);
-          if (conflict === null) {
-            const result = finish(outcome);
-            if (run?.finishes !== undefined) this.#end(transaction, run.finishes);
-            this.#commit(transaction);
-            return result;
-          }
-          this.#noteConflict(conflict);
-          if (contention !== null) break;
-          before = this.#sequence;
-        }
-      } finally {
-        release();
-      }
-      // A scheduled mutation is run until it commits.
-      if (retries >= MAX_RETRIES && run?.finishes === undefined) {
-        this.conflicts.failures += 1;
-        throw new Error(
-          "OptimisticConcurrencyControlFailure: Documents read from or written to changed while this mutation " +
-            "was being run and on every subsequent retry.",
-        );
-      }
-      await this.#sleep(Math.min(2_000, BACKOFF_MS * 2 ** retries) * (0.5 + this.#chance() / 2), run);
-    }
-  }
-
-  /** The work waits for time to pass. */
-  #sleep(ms: number, run: Run | undefined): Promise<void> {
-    const { promise, resolve } = deferred<void>();
-    const timer = outer.setTimeout(() => {
-      run?.work.timers.delete(timer);
-      resolve();
-    }, ms);
-    run?.work.timers.add(timer);
-    return promise;
+    const { finishes, work } = run;
+    return this.commits.mutate({
+      run: (transaction) => invoke(this.execution(path, "mutation", run, transaction), found.handler, args),
+      finish: (outcome, transaction) => {
+        const value = returned(outcome, found, path);
+        if (finishes !== undefined) this.jobs.complete(transaction, finishes, outer.now());
+        return value;
+      },
+      isPatient: finishes !== undefined,
+      work,
+    });
   }
 
   /** Writes at once, outside any function. */
   at<T>(work: (transaction: Transaction) => T): T {
-    const transaction = new Transaction(this.databaseOf, false);
-    const result = work(transaction);
     this.#writes += 1;
-    this.#commit(transaction);
-    return result;
+    return this.commits.at(work);
   }
 
   async action(path: FunctionPath, args: Value, run: Run): Promise<Value> {
-    const found = await this.resolve(path, "action");
+    const resolved = this.resolve(path, "action");
+    const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const outcome = await this.permitted(run.work, () =>
       this.limitedInTime(path, "action", run, found.handler, args),
@@ -297,7 +218,7 @@ export class Core {
   }
 
   /** Each action and HTTP action holds one of the deployment's permits, also while it waits for another. */
-  async permitted<T>({ timers }: Work, work: () => Promise<T>): Promise<T> {
+  permitted<T>({ timers }: Work, work: () => Promise<T>): Promise<T> {
     const waiting = {};
     timers.add(waiting);
     return this.#permits.during(() => {
@@ -313,7 +234,7 @@ export class Core {
     run: Run,
     handler: (ctx: object, args: unknown) => T | Promise<T>,
     args: unknown,
-  ): Promise<{ value: T } | { error: unknown }> {
+  ): Promise<Outcome<T>> {
     const execution = this.execution(path, kind, run, null);
     const { promise: cut, reject } = deferred<never>();
     const timer = outer.setTimeout(() => {
@@ -323,108 +244,35 @@ export class Core {
       );
     }, ACTION_LIMIT_MS);
     try {
-      return await outcomeOf(() => Promise.race([invoke(execution, handler, args), cut]));
+      return { value: await Promise.race([invoke(execution, handler, args), cut]) };
+    } catch (error) {
+      return { error };
     } finally {
       outer.clearTimeout(timer);
     }
   }
 
-  schedule(execution: Execution, path: FunctionPath, args: Value, time: number): string {
-    const add = (transaction: Transaction) => {
-      const place = { component: execution.componentPath, table: JOBS };
-      transaction.count("functionsScheduled");
-      const job = { args: [args], name: path.udfPath, scheduledTime: time, state: { kind: "pending" } };
-      const { _id } = transaction.insert(place, job, this.nowOf(execution)).document;
-      if (path.componentPath !== execution.componentPath) this.addresses.set(_id, path);
-      return _id;
-    };
-    this.written(JOBS);
-    return execution.transaction === null ? this.at(add) : add(execution.transaction);
-  }
-
-  cancel(execution: Execution, id: string): void {
-    const place = { component: execution.componentPath, table: JOBS };
-    const mark = (transaction: Transaction) => {
-      const job = transaction.get(place, id)?.document;
-      if (job === undefined) throw new Error(`There is no scheduled function ${id}`);
-      if (!["pending", "inProgress"].includes(kindOf(job))) return;
-      transaction.put(place, { ...job, state: { kind: "canceled" } });
-    };
-    this.written(JOBS);
-    if (execution.transaction === null) this.at(mark);
-    else mark(execution.transaction);
-  }
-
-  #end(transaction: Transaction, { component, id }: { component: string; id: string }): void {
-    const place = { component, table: JOBS };
-    const job = transaction.get(place, id)?.document;
-    if (job !== undefined)
-      transaction.put(place, { ...job, state: { kind: "success" }, completedTime: outer.now() });
-  }
-
-  #commit(transaction: Transaction): void {
-    const now = BigInt(Math.floor(outer.now())) * 1_000_000n;
-    this.#lastTime = now > this.#lastTime ? now : this.#lastTime + 1n;
-    const changes = transaction.commit(this.#lastTime);
-    if (changes.length > 0) {
-      this.#sequence += 1;
-      this.#commits.push({ sequence: this.#sequence, changes });
-      if (this.#commits.length > 2 * KEPT_COMMITS) this.#commits = this.#commits.slice(-KEPT_COMMITS);
-    }
-    for (const change of changes) if (change.table === JOBS) this.armJob(change.component, change.after);
-  }
-
   /** Has a pending job run when it is due. */
   armJob(component: string, row: Row | null): void {
-    if (row === null || kindOf(row.document) !== "pending") return;
-    const { _id: id, scheduledTime } = row.document;
-    const path = this.addresses.get(id) ?? { componentPath: component, udfPath: functionOf(row.document) };
-    this.scheduler.arm({ id, component, path }, Number(scheduledTime));
-  }
-
-  /** The first change since `before` in what was read. */
-  #conflict(before: number, reads: ReadSet): Change | null {
-    if (this.#sequence === before) return null;
-    for (let i = this.#commits.length - 1; i >= 0; i--) {
-      const commit = this.#commits[i];
-      if (commit === undefined || commit.sequence <= before) return null;
-      const change = commit.changes.find((one) => reads.touches(one));
-      if (change !== undefined) return change;
-    }
-    return null;
-  }
-
-  #noteConflict({ component, table }: Change): void {
-    const name = component === "" ? table : `${component}/${table}`;
-    this.conflicts.retries += 1;
-    this.conflicts.by.set(name, (this.conflicts.by.get(name) ?? 0) + 1);
+    const due = this.jobs.due(component, row);
+    if (due !== null) this.scheduler.arm({ id: due.id, component, path: due.path }, due.time);
   }
 
   /** Runs `work` as one piece of work from outside. */
   async asWork<T>(name: string, run: (work: Work) => Promise<T>): Promise<T> {
+    installGlobals();
     const work: Work = { name, timers: new Set() };
     this.works.add(work);
     try {
-      return await executions.exit(() => run(work));
+      return await outside(() => run(work));
     } finally {
       this.works.delete(work);
     }
   }
 }
 
-export function assertFits(problem: string | null, { udfPath }: FunctionPath): void {
-  if (problem !== null) throw new Error(`Invalid arguments for "${udfPath}": ${problem}`);
-}
-
-/** What a function returned, as its callers get it. @throws what it threw, or an Error where the value does not fit. */
-export function returned(
-  outcome: { value: unknown } | { error: unknown },
-  { checkReturns }: Registered,
-  { udfPath }: FunctionPath,
-): Value {
-  if ("error" in outcome) throw outcome.error;
-  const value = outcome.value === undefined ? null : passed(outcome.value);
-  const problem = checkReturns(withCommitTime(value));
-  if (problem !== null) throw new Error(`Return value of "${udfPath}": ${problem}`);
-  return value;
+function fitting(found: Registered | null, { udfPath, componentPath }: FunctionPath, kind: FunctionKind) {
+  if (found === null) throw new Error(`There is no function ${udfPath} in "${componentPath}"`);
+  if (found.kind !== kind) throw new Error(`${udfPath} is a ${found.kind}, not a ${kind}`);
+  return found;
 }

@@ -1,9 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { UserIdentity } from "convex/server";
-import type { Value } from "convex/values";
 import type { Core } from "./core";
 import type { Lock } from "./locks";
-import type { Row } from "./tables";
 import type { Transaction } from "./transaction";
 
 /** Who calls, as far as the host can tell. */
@@ -38,18 +36,18 @@ export type Execution = FunctionPath & {
   request: RequestInfo;
   work: Work;
   /** Frozen clock and seeded random numbers of a query or mutation. */
-  frozen: { now: number; random: () => number; date: DateConstructor | null } | null;
-  streams: Map<number, Row[]>;
+  frozen: { now: number; random: () => number } | null;
   pages: number;
   /** An action past its time limit: nothing it does any more counts. */
   cutOff: boolean;
-  /** Runs a function in this one's transaction; `stale` shows it only what is committed. */
-  callNested: (kind: "query" | "mutation", path: FunctionPath, args: Value, stale: boolean) => Promise<Value>;
-  /** What the convex package calls with the context it made. */
-  body: (ctx: object) => Promise<void>;
 };
 
-export const executions = new AsyncLocalStorage<Execution>();
+export const executions = new AsyncLocalStorage<Execution | undefined>();
+
+/** Runs `work` as no function's. Not by `exit`, which turns the tracking of promises off and on for the whole process. */
+export function outside<T>(work: () => T): T {
+  return executions.run(undefined, work);
+}
 
 export function currentExecution(): Execution {
   const execution = executions.getStore();
@@ -57,4 +55,9 @@ export function currentExecution(): Execution {
   if (execution.core.isHalted) throw new Error("The host was stopped");
   if (execution.cutOff) throw new Error("The function was cut off at its time limit");
   return execution;
+}
+
+export function inTransaction(execution: Execution): Transaction {
+  if (execution.transaction === null) throw new Error("An action has no database");
+  return execution.transaction;
 }

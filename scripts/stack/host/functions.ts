@@ -1,6 +1,9 @@
 import { getFunctionAddress, type FunctionReference } from "convex/server";
+import type { Value } from "convex/values";
+import type { Outcome } from "./commits";
 import type { FunctionKind, FunctionPath } from "./execution";
 import { checkOf, type Check } from "./validators";
+import { passed } from "./values";
 
 /** Modules by path below the application's or component's folder, without the ending. */
 export type Modules = Record<string, () => Promise<unknown>>;
@@ -30,6 +33,11 @@ export class ModuleSet {
       this.#loaded.set(module, loaded);
     }
     return loaded;
+  }
+
+  /** What `find` has found before; undefined where it was not asked. */
+  known(udfPath: string): Registered | null | undefined {
+    return this.#functions.get(udfPath);
   }
 
   /** The function called `module/path:name`; null where there is none. */
@@ -71,6 +79,24 @@ function exported(value: object, name: string): unknown {
   if (typeof method !== "function") throw new Error(`A function has no ${name}`);
   const json: unknown = Reflect.apply(method, value, []);
   return JSON.parse(String(json));
+}
+
+/** @param problem What is wrong with the arguments, or null. */
+export function assertFits(problem: string | null, { udfPath }: FunctionPath): void {
+  if (problem !== null) throw new Error(`Invalid arguments for "${udfPath}": ${problem}`);
+}
+
+/** What a function returned, as its callers get it. @throws what it threw, or an Error where the value does not fit. */
+export function returned(
+  outcome: Outcome<unknown>,
+  { checkReturns }: Registered,
+  { udfPath }: FunctionPath,
+): Value {
+  if ("error" in outcome) throw outcome.error;
+  const value = outcome.value === undefined ? null : passed(outcome.value);
+  const problem = checkReturns(value);
+  if (problem !== null) throw new Error(`Return value of "${udfPath}": ${problem}`);
+  return value;
 }
 
 /** Where convex's own address of a function leads, as seen from a component. */

@@ -1,4 +1,4 @@
-import { executions } from "./execution";
+import { executions, outside } from "./execution";
 
 /**
  * What a running function sees of the process's globals: a query or mutation has a frozen clock, seeded random numbers,
@@ -14,9 +14,9 @@ type Callback = (...args: unknown[]) => void;
 
 /** The process's own, as it is at this moment. */
 export const outer = {
-  setTimeout: (work: () => void, ms: number): Timer => executions.exit(() => setTimeout(work, ms)),
-  clearTimeout: (timer: Timer): void => executions.exit(() => clearTimeout(timer)),
-  now: (): number => executions.exit(() => Date.now()),
+  setTimeout: (work: () => void, ms: number): Timer => outside(() => setTimeout(work, ms)),
+  clearTimeout: (timer: Timer): void => outside(() => clearTimeout(timer)),
+  now: (): number => outside(() => Date.now()),
 };
 
 const HALTED = "The host was stopped";
@@ -56,14 +56,14 @@ type Slot = {
 };
 
 function globalOf<N extends Name>(name: N): (typeof globalThis)[N] {
-  return executions.exit(() => globalThis[name]);
+  return outside(() => globalThis[name]);
 }
 
 function valueIn({ value, get }: Slot): unknown {
   return get === undefined ? value : get();
 }
 
-/** Puts what functions see in place, again where somebody has replaced a global since. To be called before each run. */
+/** Puts what functions see in place, again where somebody has replaced a global since. To be called before work begins. */
 export function installGlobals(): void {
   for (const name of NAMES) {
     const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
@@ -97,15 +97,24 @@ function seenBy(name: Name, slot: Slot): unknown {
   if (name === "fetch" && core.isHalted) return () => Promise.reject(new Error(HALTED));
   if (frozen === null) return inActions[name] ?? valueIn(slot);
   if (name !== "Date") return inTransactions[name];
-  return (frozen.date ??= frozenDate(globalOf("Date"), frozen.now));
+  return frozenDate(globalOf("Date"));
 }
 
-function frozenDate(ordinary: DateConstructor, now: number): DateConstructor {
+/** The frozen form of the `Date` that was seen last: one serves all transactions, each at its own time. */
+let frozenLast: { ordinary: DateConstructor; frozen: DateConstructor } | null = null;
+
+function frozenDate(ordinary: DateConstructor): DateConstructor {
+  if (frozenLast?.ordinary !== ordinary) frozenLast = { ordinary, frozen: freeze(ordinary) };
+  return frozenLast.frozen;
+}
+
+function freeze(ordinary: DateConstructor): DateConstructor {
+  const now = () => executions.getStore()?.frozen?.now ?? ordinary.now();
   return new Proxy(ordinary, {
     construct: (target, args: unknown[], newTarget) =>
-      construct(target, args.length === 0 ? [now] : args, newTarget),
-    apply: () => new ordinary(now).toString(),
-    get: (target, key, receiver): unknown => (key === "now" ? () => now : Reflect.get(target, key, receiver)),
+      construct(target, args.length === 0 ? [now()] : args, newTarget),
+    apply: () => new ordinary(now()).toString(),
+    get: (target, key, receiver): unknown => (key === "now" ? now : Reflect.get(target, key, receiver)),
   });
 }
 
@@ -115,6 +124,7 @@ const construct: (...call: Parameters<typeof Reflect.construct>) => object = Ref
 const random = Math.random.bind(Math);
 const { crypto } = globalThis;
 const getRandomValues = crypto.getRandomValues.bind(crypto);
+const randomUUID = crypto.randomUUID.bind(crypto);
 let randomInstalled = false;
 
 function installRandom(): void {
@@ -130,6 +140,7 @@ function installRandom(): void {
     return array;
   };
   const uuid = () => {
+    if (seeded() === undefined) return randomUUID();
     const bytes = new Uint8Array(16);
     fill(bytes);
     bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

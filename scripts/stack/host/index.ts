@@ -1,8 +1,9 @@
-import { httpRouter, type HttpRouter } from "convex/server";
+import { HttpRouter } from "convex/server";
 import type { Value } from "convex/values";
-import { Core, type Contention, type Part, type PlatformClass, type Run } from "./core";
+import type { Contention, Outcome } from "./commits";
+import { Core, type Part, type PlatformClass, type Run } from "./core";
 import { executions, type Caller, type FunctionKind, type FunctionPath, type Work } from "./execution";
-import { outcomeOf, invoke } from "./invocation";
+import { invoke } from "./invocation";
 import type { Registered } from "./functions";
 import type { Row } from "./tables";
 import { passed } from "./values";
@@ -65,11 +66,12 @@ export function createHost(options: HostOptions): Host {
       core.asWork("inline", (work) => {
         const path = { componentPath, udfPath: "inline" };
         const run = runFor({}, work);
-        return core.transact(
-          (transaction) => invoke(core.execution(path, "mutation", run, transaction), handler, {}),
-          resultOf,
-          run,
-        );
+        return core.commits.mutate({
+          run: (transaction) => invoke(core.execution(path, "mutation", run, transaction), handler, {}),
+          finish: resultOf,
+          isPatient: false,
+          work,
+        });
       }),
     fetch: (path, init, caller = {}) =>
       core.asWork(path, (work) =>
@@ -80,7 +82,7 @@ export function createHost(options: HostOptions): Host {
   };
 }
 
-function resultOf<T>(outcome: { value: T } | { error: unknown }): T {
+function resultOf<T>(outcome: Outcome<T>): T {
   if ("error" in outcome) throw outcome.error;
   return outcome.value;
 }
@@ -97,11 +99,7 @@ async function fetchFrom(core: Core, path: string, init: RequestInit, run: Run):
   if (!isHttpHandler(handler)) throw new Error("A route has no handler");
   const request = new Request(url, init);
   const place = { componentPath: "", udfPath: "http" };
-  return resultOf(
-    await outcomeOf(async () =>
-      resultOf(await core.limitedInTime(place, "http", run, (ctx) => handler(ctx, request), null)),
-    ),
-  );
+  return resultOf(await core.limitedInTime(place, "http", run, (ctx) => handler(ctx, request), null));
 }
 
 type HttpHandler = (ctx: object, request: Request) => Promise<Response>;
@@ -116,10 +114,7 @@ function methodOf(name: string): (typeof METHODS)[number] {
 
 /** By its method: the router may come from another copy of the package. */
 function isRouter(value: unknown): value is HttpRouter {
-  return (
-    value instanceof httpRouter().constructor ||
-    (typeof value === "object" && value !== null && "lookup" in value)
-  );
+  return value instanceof HttpRouter || (typeof value === "object" && value !== null && "lookup" in value);
 }
 
 export { executions };

@@ -6,106 +6,125 @@ import {
   type FunctionReference,
 } from "convex/server";
 import { ConvexError, type Value } from "convex/values";
-import { assertFits, returned, type Run } from "./core";
-import { currentExecution, executions, type Execution, type FunctionKind } from "./execution";
-import { pathOfReference } from "./functions";
-import { asyncSyscall, syscall } from "./syscalls";
-import { note } from "./usage";
-import { passed } from "./values";
+import * as z from "zod";
+import type { Run } from "./core";
+import { databaseOf } from "./database";
+import { currentExecution, executions, inTransaction } from "./execution";
+import type { Execution, FunctionKind, FunctionPath } from "./execution";
+import { assertFits, pathOf, pathOfReference, returned, type Address } from "./functions";
+import { promised } from "./locks";
+import { asyncSyscall, message, syscall } from "./syscalls";
+import type { Transaction } from "./transaction";
+import { noteRun } from "./usage";
+import { fromJson, passed, toJson } from "./values";
 
 /**
- * Runs handlers with the context that the convex package itself makes: its `ctx.db` and the rest reach this host by the
- * system calls. Only calls of other functions go directly, without a way through JSON.
+ * Runs handlers with the context that the convex package itself makes, which reaches this host by its system calls. Only
+ * the database and calls of other functions go directly, without a way through JSON.
  */
 
-type Outcome<T> = { value: T } | { error: unknown };
 type Options = { useStaleSnapshot?: boolean };
 type Call = (reference: FunctionReference<FunctionKind>, args?: object, options?: Options) => Promise<Value>;
 
-export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
-  try {
-    return { value: await work() };
-  } catch (error) {
-    return { error };
-  }
-}
+const contextShape = z.looseObject({
+  db: z.looseObject({}).optional(),
+  auth: z.looseObject({}),
+  meta: z.looseObject({}).default({}),
+});
 
-const body = async (ctx: object): Promise<null> => {
-  await currentExecution().body(ctx);
-  return null;
+/** A context as the convex package makes it for a kind of function; it holds nothing of one run. */
+const contexts: Record<Execution["kind"], object> = {
+  query: contextOf((body) => queryGeneric({ handler: body }), "invokeQuery", "[]"),
+  mutation: contextOf((body) => mutationGeneric({ handler: body }), "invokeMutation", "[]"),
+  action: contextOf((body) => actionGeneric({ handler: body }), "invokeAction", "", "[]"),
+  http: contextOf((body) => httpActionGeneric(body), "invokeHttpAction", null),
 };
 
-const invokers = {
-  query: method(queryGeneric({ handler: body }), "invokeQuery"),
-  mutation: method(mutationGeneric({ handler: body }), "invokeMutation"),
-  action: method(actionGeneric({ handler: body }), "invokeAction"),
-  http: method(
-    httpActionGeneric(async (ctx) => {
-      await body(ctx);
-      return new Response();
-    }),
-    "invokeHttpAction",
-  ),
-};
-
-type Method = (...args: unknown[]) => Promise<unknown>;
-
-/** What the platform calls of a registered function; the package's types leave it out. */
-function method(of: object, name: string): Method {
-  const found: unknown = Reflect.get(of, name);
-  if (!isMethod(found)) throw new Error(`This version of convex has no ${name}`);
-  return found;
+/** Has the package call a function of its own making, as the platform does, and takes what that is given. */
+function contextOf(make: (body: (ctx: object) => never) => object, name: string, ...args: unknown[]): object {
+  const made: object[] = [];
+  const registered = make((ctx) => {
+    made.push(ctx);
+    throw new Error("Only its context is wanted");
+  });
+  const method: unknown = Reflect.get(registered, name);
+  if (!isMethod(method)) throw new Error(`This version of convex has no ${name}`);
+  method(...args).catch(() => undefined);
+  const [context] = made;
+  if (context === undefined) throw new Error(`This version of convex makes its contexts later than ${name}`);
+  const { db, auth, meta } = contextShape.parse(context);
+  return {
+    ...context,
+    ...(db === undefined ? {} : { db: databaseOf(db) }),
+    // Asked for by every request.
+    auth: { ...auth, getUserIdentity: () => promised(() => copyOf(currentExecution().identity)) },
+    ...("getRequestMetadata" in meta
+      ? { meta: { ...meta, getRequestMetadata: () => promised(() => copyOf(currentExecution().request)) } }
+      : {}),
+  };
 }
-function isMethod(value: unknown): value is Method {
+
+function copyOf<T extends object | null>(value: T): T {
+  return value === null ? value : { ...value };
+}
+
+function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unknown> {
   return typeof value === "function";
 }
 
-const ARGUMENTS = { query: ["[]"], mutation: ["[]"], action: ["", "[]"], http: [null] };
+/** What the package calls behind its contexts, and the components' own code for what no context has. */
+const Convex = {
+  syscall,
+  asyncSyscall: (operation: string, json: string): Promise<string> =>
+    operation === "1.0/runUdf" ? runUdf(json) : asyncSyscall(operation, json),
+};
 
 /** @returns What the handler returned, as it is. @throws what it threw, as it is. */
-export async function invoke<T>(
+export function invoke<T>(
   execution: Execution,
   handler: (ctx: object, args: unknown) => T | Promise<T>,
   args: unknown,
 ): Promise<T> {
-  let outcome: Outcome<T> = { error: new Error("The function was not run") };
-  execution.body = async (ctx) => {
-    outcome = await outcomeOf(async () => handler({ ...ctx, ...callsOf(execution) }, args));
-  };
-  Object.assign(globalThis, { Convex: { syscall, asyncSyscall } });
-  if (execution.componentPath === "") note({ modules: [execution.udfPath.replace(/(?:\.[jt]s)?:.*$/, "")] });
-  await executions.run(execution, () => invokers[execution.kind](...ARGUMENTS[execution.kind]));
-  const { current } = { current: outcome };
-  return valueOf(current);
+  Object.assign(globalThis, { Convex });
+  if (execution.componentPath === "") noteRun(execution.udfPath);
+  const ctx = { ...contexts[execution.kind], ...callsOf(execution) };
+  return executions.run(execution, () => promised(() => handler(ctx, args)));
 }
 
-function valueOf<T>(outcome: Outcome<T>): T {
-  if ("error" in outcome) throw outcome.error;
-  return outcome.value;
-}
-
+/** The functions that a context calls others by. None has a name of its own: naming it would cost at every run. */
 function callsOf(execution: Execution): Record<string, Call> {
-  const { core } = execution;
-  if (execution.transaction === null) {
-    const call =
-      (kind: FunctionKind): Call =>
-      async (reference, args) => {
-        currentExecution();
-        const path = pathOfReference(reference, execution.componentPath);
-        const outcome = await outcomeOf(() => core[kind](path, passed(args ?? {}), runOf(execution, path)));
-        return acrossBoundary(outcome);
-      };
-    return { runQuery: call("query"), runMutation: call("mutation"), runAction: call("action") };
-  }
-  execution.callNested = nestedCall(execution);
-  const nested =
-    (kind: "query" | "mutation"): Call =>
-    async (reference, args, options) => {
-      const path = pathOfReference(reference, execution.componentPath);
-      const stale = kind === "query" && options?.useStaleSnapshot === true;
-      return execution.callNested(kind, path, passed(args ?? {}), stale);
+  const { transaction } = execution;
+  if (transaction === null) {
+    return {
+      runQuery: callFrom(execution, "query"),
+      runMutation: callFrom(execution, "mutation"),
+      runAction: callFrom(execution, "action"),
     };
-  return { runQuery: nested("query"), runMutation: nested("mutation") };
+  }
+  return {
+    runQuery: async (reference, args, options) => {
+      const path = pathOfReference(reference, execution.componentPath);
+      const stale = options?.useStaleSnapshot === true;
+      return callWithin(execution, transaction, { kind: "query", path, args: passed(args ?? {}), stale });
+    },
+    runMutation: async (reference, args) => {
+      const path = pathOfReference(reference, execution.componentPath);
+      const given = passed(args ?? {});
+      return callWithin(execution, transaction, { kind: "mutation", path, args: given, stale: false });
+    },
+  };
+}
+
+function callFrom(execution: Execution, kind: FunctionKind): Call {
+  return async (reference, args) => {
+    currentExecution();
+    const path = pathOfReference(reference, execution.componentPath);
+    try {
+      return await execution.core[kind](path, passed(args ?? {}), runOf(execution, path));
+    } catch (error) {
+      throw acrossBoundary(error);
+    }
+  };
 }
 
 /** Auth does not reach into components, nor out of them. */
@@ -113,35 +132,64 @@ function runOf({ identity, request, work, componentPath }: Execution, to: { comp
   return { identity: to.componentPath === componentPath ? identity : null, request, work };
 }
 
-/** Calls of functions that run in their caller's transaction. */
-function nestedCall(execution: Execution): Execution["callNested"] {
-  const { core, transaction, frozen } = execution;
-  return async (kind, path, args, stale) => {
-    if (transaction === null) throw new Error("Only transactions nest");
-    const found = await core.resolve(path, kind);
-    assertFits(found.checkArgs(args), path);
-    const inner = (): Promise<Value> => {
-      const child = { ...core.execution(path, kind, runOf(execution, path), transaction), frozen };
-      return invoke(child, found.handler, args).then((value) => returned({ value }, found, path));
-    };
-    const outcome = await execution.nested.during(() =>
-      outcomeOf(() => {
-        if (kind === "mutation") return inFrame(execution, inner);
-        return stale ? transaction.stale(inner) : inner();
-      }),
-    );
-    return acrossBoundary(outcome);
-  };
+type Within = {
+  kind: "query" | "mutation";
+  path: FunctionPath;
+  args: Value;
+  /** Shows it only what is committed. */
+  stale: boolean;
+};
+
+/** Calls a function that runs in its caller's transaction. */
+async function callWithin(
+  execution: Execution,
+  transaction: Transaction,
+  { kind, path, args, stale }: Within,
+): Promise<Value> {
+  const { core, frozen } = execution;
+  const resolved = core.resolve(path, kind);
+  const found = resolved instanceof Promise ? await resolved : resolved;
+  assertFits(found.checkArgs(args), path);
+  const child = { ...core.execution(path, kind, runOf(execution, path), transaction), frozen };
+  try {
+    return await execution.nested.during(async () => {
+      if (kind === "mutation")
+        return inFrame(transaction, async () =>
+          returned({ value: await invoke(child, found.handler, args) }, found, path),
+        );
+      const value = stale
+        ? await transaction.stale(() => invoke(child, found.handler, args))
+        : await invoke(child, found.handler, args);
+      return returned({ value }, found, path);
+    });
+  } catch (error) {
+    throw acrossBoundary(error);
+  }
 }
 
-async function inFrame({ transaction }: Execution, work: () => Promise<Value>): Promise<Value> {
-  transaction?.begin();
+type RunUdf = Address & { udfType: "query" | "snapshotQuery" | "mutation"; args: unknown };
+
+/** A call within the transaction by the address of a function. */
+async function runUdf(json: string): Promise<string> {
+  const execution = currentExecution();
+  const { udfType, args, ...address } = message<RunUdf>(json);
+  const value = await callWithin(execution, inTransaction(execution), {
+    kind: udfType === "mutation" ? "mutation" : "query",
+    path: pathOf(address, execution.componentPath),
+    args: passed(fromJson(args)),
+    stale: udfType === "snapshotQuery",
+  });
+  return toJson(value);
+}
+
+async function inFrame(transaction: Transaction, work: () => Promise<Value>): Promise<Value> {
+  transaction.begin();
   try {
     const value = await work();
-    transaction?.keep();
+    transaction.keep();
     return value;
   } catch (error) {
-    transaction?.drop();
+    transaction.drop();
     throw error;
   }
 }
@@ -164,10 +212,8 @@ function sameError(error: ConvexError<Value>): Error {
 }
 
 /** An error reaches the calling function by its text, and a `ConvexError` with its data; its class is lost. */
-function acrossBoundary(outcome: Outcome<Value>): Value {
-  if (!("error" in outcome)) return outcome.value;
-  const { error } = outcome;
+function acrossBoundary(error: unknown): Error {
   const message = error instanceof Error ? error.message : String(error);
   const told = isConvexError(error) ? sameError(error) : new Error(message);
-  throw Object.assign(told, { message, stack: error instanceof Error ? error.stack : undefined });
+  return Object.assign(told, { message, stack: error instanceof Error ? error.stack : undefined });
 }

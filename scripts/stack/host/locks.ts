@@ -12,6 +12,11 @@ export function deferred<T>(): Deferred<T> {
   return { promise, ...settle };
 }
 
+/** What `work` comes to, also where it throws at once. */
+export function promised<T>(work: () => T | Promise<T>): Promise<T> {
+  return new Promise((resolve) => resolve(work()));
+}
+
 /** One holder at a time, in the order they asked. */
 export class Lock {
   #tail: Promise<void> = Promise.resolve();
@@ -54,7 +59,8 @@ export class Permits {
   }
 
   async during<T>(work: () => Promise<T>): Promise<T> {
-    await this.#take();
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#handedOn();
     try {
       return await work();
     } finally {
@@ -62,11 +68,7 @@ export class Permits {
     }
   }
 
-  async #take(): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      return;
-    }
+  async #handedOn(): Promise<void> {
     const { promise, resolve, reject } = deferred<void>();
     const one = {
       grant: resolve,

@@ -131,7 +131,7 @@ function evaluated(document: Fields, expression: unknown): Value | undefined {
   const order = () => compared(evaluated(document, parts[0]), evaluated(document, parts[1]));
   switch (operator) {
     case "$field":
-      return fieldAt(document, String(operand));
+      return fieldAt(document, String(operand).split("."));
     case "$literal":
       return valueOf(operand);
     case "$eq":

@@ -1,12 +1,10 @@
 import type { Value } from "convex/values";
 import type { Core } from "./core";
-import { executions, type FunctionPath, type Work } from "./execution";
+import { outside, type FunctionPath, type Work } from "./execution";
 import { outer } from "./globals";
+import { argsOf, isOver, JOBS, kindOf } from "./jobs";
 import type { Document } from "./values";
 import { unmeasured } from "./usage";
-
-/** The system table of scheduled functions. */
-export const JOBS = "_scheduled_functions";
 
 /** Node's timers take no longer delay: a longer one would fire at once. */
 const LONGEST_DELAY = 2 ** 31 - 1;
@@ -27,7 +25,7 @@ export class Scheduler {
   /** Has a committed job run at its time, by the clock of whoever scheduled it. */
   arm(due: Due, time: number): void {
     const wait = Math.max(0, time - outer.now());
-    executions.exit(() =>
+    outside(() =>
       unmeasured(() =>
         outer.setTimeout(
           () => {
@@ -92,7 +90,7 @@ export class Scheduler {
   #finish(component: string, id: string, state: Record<string, Value>): void {
     const job = this.#document(component, id);
     // One that was canceled while it ran stays so.
-    if (job === null || !["pending", "inProgress"].includes(kindOf(job))) return;
+    if (job === null || isOver(job)) return;
     this.#set(component, id, state, { completedTime: outer.now() });
   }
 
@@ -106,19 +104,4 @@ export class Scheduler {
     if (job === null) return;
     this.core.at((transaction) => transaction.put({ component, table: JOBS }, { ...job, ...rest, state }));
   }
-}
-
-/** The function that a job runs, as it was named where it was scheduled. */
-export function functionOf({ name }: Document): string {
-  return typeof name === "string" ? name : "";
-}
-
-export function kindOf(job: Document): string {
-  const { state } = job;
-  const kind: unknown = typeof state === "object" && state !== null ? Reflect.get(state, "kind") : undefined;
-  return String(kind);
-}
-
-function argsOf(job: Document): Value {
-  return Array.isArray(job.args) ? (job.args[0] ?? {}) : {};
 }

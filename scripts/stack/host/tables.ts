@@ -1,18 +1,29 @@
 import type { Value } from "convex/values";
-import { compared, fieldAt, sizeOf, toJson, type Document } from "./values";
+import { compared, fieldAt, forReader, measured, toJson, type Document } from "./values";
 
 /** The committed rows of one component, by table, each table with its indexes in order. */
 
 /** A document as it is kept: never changed, only replaced. */
 export class Row {
   #json: string | null = null;
+  /** In bytes. */
   readonly size: number;
+  /** Whether a commit's time is yet to be filled in. */
+  readonly isPending: boolean;
+
+  /** @throws Error for a document that the platform does not store. */
   constructor(readonly document: Document) {
-    this.size = sizeOf(document);
+    ({ size: this.size, isPending: this.isPending } = measured(document));
   }
-  /** Convex's JSON text, made when first read. */
+
+  /** Convex's JSON text, made when first asked for. */
   get json(): string {
     return (this.#json ??= toJson(this.document));
+  }
+
+  /** The document for whoever reads it. */
+  read(): Value {
+    return forReader(this.document);
   }
 }
 
@@ -35,29 +46,46 @@ const ID_LENGTH = 32;
 export const FIRST_COUNTER = 10_000;
 
 export function tableOf(id: string): string | null {
-  const table = id.replace(/^\d+/, "");
-  return table === "" || table.length === id.length ? null : table;
+  let digits = 0;
+  while (digits < id.length && isDigit(id.charCodeAt(digits))) digits++;
+  return digits === 0 || digits === id.length ? null : id.slice(digits);
 }
+
+const isDigit = (unit: number) => unit >= 0x30 && unit <= 0x39;
+
+type Entry = { readonly key: Key; row: Row };
 
 export class Index {
   readonly fields: readonly string[];
-  #entries: { key: Key; row: Row }[] = [];
+  readonly #paths: readonly string[][];
+  readonly #entries: Entry[] = [];
+  readonly #byId = new Map<string, Entry>();
 
   constructor(fields: readonly string[]) {
     this.fields = [...fields, ...TAIL.filter((field) => !fields.includes(field))];
+    this.#paths = this.fields.map((field) => field.split("."));
   }
 
-  keyOf(row: Row): Key {
-    return this.fields.map((field) => fieldAt(row.document, field));
+  keyOf({ document }: Row): Key {
+    return this.#paths.map((path) => fieldAt(document, path));
   }
 
-  add(row: Row): void {
-    const key = this.keyOf(row);
-    this.#entries.splice(this.#first(key, 0), 0, { key, row });
-  }
-
-  remove(row: Row): void {
-    this.#entries.splice(this.#first(this.keyOf(row), 0), 1);
+  /** Puts `row` in the place of what has its id; null takes that away. */
+  set(id: string, row: Row | null): void {
+    const entry = this.#byId.get(id);
+    const key = row === null ? null : this.keyOf(row);
+    if (entry !== undefined && row !== null && key !== null && comparedKeys(entry.key, key) === 0) {
+      entry.row = row;
+      return;
+    }
+    if (entry !== undefined) {
+      this.#entries.splice(this.#first(entry.key, 0), 1);
+      this.#byId.delete(id);
+    }
+    if (row === null || key === null) return;
+    const added = { key, row };
+    this.#entries.splice(this.#first(key, 0), 0, added);
+    this.#byId.set(id, added);
   }
 
   /** The rows of a range in order, `limit` at most. */
@@ -117,11 +145,7 @@ export class Table {
 
   /** Puts `row` in the place of what has its id; null takes that away. */
   set(id: string, row: Row | null): void {
-    const before = this.rows.get(id);
-    for (const index of this.indexes.values()) {
-      if (before !== undefined) index.remove(before);
-      if (row !== null) index.add(row);
-    }
+    for (const index of this.indexes.values()) index.set(id, row);
     if (row === null) this.rows.delete(id);
     else this.rows.set(id, row);
   }

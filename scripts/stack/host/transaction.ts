@@ -1,7 +1,7 @@
 import type { Value } from "convex/values";
 import { Meter } from "./limits";
 import { comparedKeys, isWithin, Row, type Database, type Index, type Key, type Range } from "./tables";
-import { isPending, withCommitTime, type Document, type Fields } from "./values";
+import { withCommitTime, type Document, type Fields } from "./values";
 
 /** A table of one component, as `component/table`; the application's own component is the empty string. */
 export type Place = { component: string; table: string };
@@ -102,7 +102,7 @@ export class Transaction {
   }
 
   put(place: Place, document: Document): Row {
-    const row = new Row(document);
+    const row = new Row(sorted(document));
     this.count("documentsWritten");
     this.count("bytesWritten", row.size);
     this.#write(place, document._id, row);
@@ -118,7 +118,8 @@ export class Transaction {
   rows(place: Place, index: Index, range: Range, { descending, limit }: Order): Row[] {
     this.count("databaseQueries");
     const own = this.#ownWrites(place);
-    let rows = index.rows(range, descending, own.size === 0 ? limit : Infinity);
+    // As many more as there are own ones, which may take the place of any of them.
+    let rows = index.rows(range, descending, limit + own.size);
     if (own.size > 0) {
       rows = rows.filter((row) => !own.has(row.document._id));
       for (const row of own.values()) if (row !== null && isWithin(index.keyOf(row), range)) rows.push(row);
@@ -148,7 +149,7 @@ export class Transaction {
       for (const [id, written] of rows) {
         const before = target.rows.get(id) ?? null;
         if (before === null && written === null) continue;
-        const after = written !== null && isPending(written.document) ? filled(written, time) : written;
+        const after = written?.isPending === true ? filled(written, time) : written;
         target.set(id, after);
         changes.push({ component, table, id, before, after });
       }
@@ -190,6 +191,13 @@ function readPart(index: Index, range: Range, rows: readonly Row[], { descending
   if (last === undefined || rows.length < limit) return range;
   const key: Key = index.keyOf(last);
   return descending ? { ...range, lower: key, withLower: true } : { ...range, upper: key, withUpper: true };
+}
+
+/** Its fields in order, as a store keeps them. */
+function sorted(document: Document): Document {
+  const { _id, _creationTime } = document;
+  const fields = Object.keys(document).sort();
+  return { ...Object.fromEntries(fields.map((name) => [name, document[name]])), _id, _creationTime };
 }
 
 function filled(row: Row, time: bigint): Row {

@@ -16,13 +16,17 @@ export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; us
 }
 
 /** Adds to what is being measured, if anything is. */
-export function note({ read = 0, written = 0, ranges = 0, modules = [] }: Partial<Usage>): void {
+export function note({ read = 0, written = 0, ranges = 0 }: Partial<Usage>): void {
   const usage = usages.getStore();
   if (usage === undefined) return;
   usage.read += read;
   usage.written += written;
   usage.ranges += ranges;
-  usage.modules.push(...modules);
+}
+
+/** Notes that a function ran, by its path as in `market/snapshots:current`. */
+export function noteRun(udfPath: string): void {
+  usages.getStore()?.modules.push(udfPath.replace(/(?:\.[jt]s)?:.*$/, ""));
 }
 
 /** Runs `work` unmeasured. */

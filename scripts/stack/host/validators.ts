@@ -31,106 +31,127 @@ const shape: z.ZodType<Shape> = z.lazy(() =>
   ]),
 );
 
-const passes: Check = () => null;
+/** What does not fit, told in words only where somebody asks: most alternatives of a union do not fit. */
+type Misfit = { expected: string; value: Value | undefined } | { field: string; isMissing: boolean };
+type Fit = (value: Value | undefined) => Misfit | null;
+
+const passes: Fit = () => null;
 
 /** The check of a validator's JSON; null stands for no validator. */
 export function checkOf(json: unknown): Check {
-  return json === null ? passes : compiled(shape.parse(json));
+  if (json === null) return () => null;
+  const fit = compiled(shape.parse(json));
+  return (value) => {
+    const misfit = fit(value);
+    return misfit === null ? null : `Validator error: ${told(misfit)}`;
+  };
 }
 
-function compiled(of: Shape): Check {
+function told(misfit: Misfit): string {
+  if ("field" in misfit) {
+    const { field, isMissing } = misfit;
+    return isMissing
+      ? `Missing required field \`${field}\` in object`
+      : `Unexpected field \`${field}\` in object`;
+  }
+  const { expected, value } = misfit;
+  const shown = typeof value === "bigint" ? `${value}n` : (JSON.stringify(value) ?? "undefined");
+  return `Expected ${expected}, got \`${shown.slice(0, 200).toWellFormed()}\``;
+}
+
+function compiled(of: Shape): Fit {
   switch (of.type) {
     case "any":
       return passes;
     case "null":
-      return (value) => (value === null ? null : expected("`null`", value));
+      return where("`null`", (value) => value === null);
     case "number":
-    case "bigint":
     case "boolean":
     case "string":
-      return (value) => (typeof value === of.type ? null : expected(`\`${of.type}\``, value));
+      return where(`\`${of.type}\``, (value) => typeof value === of.type);
+    case "bigint":
+      return where("`bigint`", isInteger);
     case "bytes":
-      return (value) => (value instanceof ArrayBuffer ? null : expected("`ArrayBuffer`", value));
+      return where("`ArrayBuffer`", (value) => value instanceof ArrayBuffer);
     case "commitTs":
-      return (value) =>
-        typeof value === "bigint" || value instanceof CommitTsPlaceholder
-          ? null
-          : expected("`v.commitTs()`", value);
+      return where("`v.commitTs()`", isInteger);
     case "literal":
-      return (value) => (value === of.value ? null : expected(`\`${String(of.value)}\``, value));
+      return where(`\`${String(of.value)}\``, (value) => value === of.value);
     case "id":
-      return (value) =>
-        typeof value === "string" && tableOf(value) === of.tableName
-          ? null
-          : expected(`ID for table "${of.tableName}"`, value);
+      return where(
+        `ID for table "${of.tableName}"`,
+        (value) => typeof value === "string" && tableOf(value) === of.tableName,
+      );
     case "array":
-      return arrayCheck(compiled(of.value));
+      return arrayFit(compiled(of.value));
     case "record":
-      return recordCheck(compiled(of.keys), compiled(of.values.fieldType));
+      return recordFit(compiled(of.keys), compiled(of.values.fieldType));
     case "union":
-      return unionCheck(of.value);
+      return unionFit(of.value);
     case "object":
-      return objectCheck(of.value);
+      return objectFit(of.value);
   }
 }
 
-function expected(what: string, value: Value | undefined): string {
-  const shown = typeof value === "bigint" ? `${value}n` : (JSON.stringify(value) ?? "undefined");
-  return `Validator error: Expected ${what}, got \`${shown.slice(0, 200).toWellFormed()}\``;
+function where(expected: string, fits: (value: Value | undefined) => boolean): Fit {
+  return (value) => (fits(value) ? null : { expected, value });
 }
 
-function arrayCheck(item: Check): Check {
+/** A commit's time counts as the integer it will be. */
+function isInteger(value: Value | undefined): boolean {
+  return typeof value === "bigint" || value instanceof CommitTsPlaceholder;
+}
+
+function arrayFit(item: Fit): Fit {
   return (value) => {
-    if (!Array.isArray(value)) return expected("`Array`", value);
+    if (!Array.isArray(value)) return { expected: "`Array`", value };
     for (const one of value) {
-      const problem = item(one);
-      if (problem !== null) return problem;
+      const misfit = item(one);
+      if (misfit !== null) return misfit;
     }
     return null;
   };
 }
 
-function recordCheck(key: Check, field: Check): Check {
+function recordFit(key: Fit, field: Fit): Fit {
   return (value) => {
-    if (!isObject(value)) return expected("`object`", value);
-    for (const [name, one] of Object.entries(value)) {
-      const problem = key(name) ?? (one === undefined ? null : field(one));
-      if (problem !== null) return problem;
+    if (!isObject(value)) return { expected: "`object`", value };
+    for (const name of Object.keys(value)) {
+      const one = value[name];
+      const misfit = key(name) ?? (one === undefined ? null : field(one));
+      if (misfit !== null) return misfit;
     }
     return null;
   };
 }
 
-function unionCheck(members: readonly Shape[]): Check {
-  const checks = members.map(compiled);
-  const names = members.map(({ type }) => type).join(", ");
-  return (value) =>
-    checks.some((check) => check(value) === null) ? null : expected(`one of ${names}`, value);
+function unionFit(members: readonly Shape[]): Fit {
+  const fits = members.map(compiled);
+  const expected = `one of ${members.map(({ type }) => type).join(", ")}`;
+  return (value) => (fits.some((fit) => fit(value) === null) ? null : { expected, value });
 }
 
-function objectCheck(fields: Record<string, { fieldType: Shape; optional: boolean }>): Check {
-  const known = new Map(
-    Object.entries(fields).map(([name, { fieldType, optional }]) => [
-      name,
-      { check: compiled(fieldType), optional },
-    ]),
-  );
+function objectFit(fields: Record<string, { fieldType: Shape; optional: boolean }>): Fit {
+  const known = Object.entries(fields).map(([name, { fieldType, optional }]) => {
+    return { name, fit: compiled(fieldType), optional };
+  });
   return (value) => {
-    if (!isObject(value)) return expected("`object`", value);
-    for (const [name, { check, optional }] of known) {
+    if (!isObject(value)) return { expected: "`object`", value };
+    let present = 0;
+    for (const { name, fit, optional } of known) {
       const field = value[name];
       if (field === undefined) {
-        if (!optional) return `Validator error: Missing required field \`${name}\` in object`;
+        if (!optional) return { field: name, isMissing: true };
         continue;
       }
-      const problem = check(field);
-      if (problem !== null) return problem;
+      present += 1;
+      const misfit = fit(field);
+      if (misfit !== null) return misfit;
     }
-    for (const name of Object.keys(value)) {
-      if (value[name] !== undefined && !known.has(name))
-        return `Validator error: Unexpected field \`${name}\` in object`;
-    }
-    return null;
+    const names = Object.keys(value);
+    if (names.length === present) return null;
+    const unknown = names.find((name) => value[name] !== undefined && !Object.hasOwn(fields, name));
+    return unknown === undefined ? null : { field: unknown, isMissing: false };
   };
 }
 

@@ -1,12 +1,4 @@
-import {
-  compareValues,
-  convexToJson,
-  getConvexSize,
-  getDocumentSize,
-  jsonToConvex,
-  CommitTsPlaceholder,
-  type Value,
-} from "convex/values";
+import { compareValues, convexToJson, jsonToConvex, CommitTsPlaceholder, type Value } from "convex/values";
 import * as z from "zod";
 
 /** Values as the platform takes and stores them: what it refuses, their copies, sizes and order. */
@@ -21,94 +13,196 @@ const MAX_ARRAY = 8_192;
 const MAX_FIELDS = 1_024;
 const MAX_DOCUMENT_NESTING = 16;
 const MAX_VALUE_NESTING = 64;
-const MAX_INT64 = 2n ** 63n - 1n;
 
 const anyValue = z.custom<Value>();
 
-/** A copy that shares nothing with the original. @throws Error for what is no Convex value. */
-export function copied(value: unknown, depth = 0): Value {
-  switch (typeof value) {
-    case "string":
-      if (!value.isWellFormed())
-        throw new Error("Strings must be well-formed: this one has an unpaired surrogate");
-      return value;
-    case "number":
-    case "boolean":
-      return value;
-    case "bigint":
-      if (BigInt.asIntN(64, value) !== value)
-        throw new Error(`BigInt ${value} does not fit into a 64-bit signed integer.`);
-      return value;
-    case "object":
-      break;
-    default:
-      throw new Error(`${typeof value} is not a valid Convex value.`);
+/** A copy in the making: what it would take to store or to send. */
+class Copying {
+  bytes = 0;
+
+  /** @param sorted Whether the fields of objects are put in order, as a store keeps them. */
+  constructor(readonly sorted: boolean) {}
+
+  of(value: unknown, depth: number): Value {
+    switch (typeof value) {
+      case "string":
+        this.bytes += 2 + textBytes(value);
+        return value;
+      case "number":
+        this.bytes += 9;
+        return value;
+      case "boolean":
+        this.bytes += 1;
+        return value;
+      case "bigint":
+        if (BigInt.asIntN(64, value) !== value)
+          throw new Error(`BigInt ${value} does not fit into a 64-bit signed integer.`);
+        this.bytes += 9;
+        return value;
+      case "object":
+        return value === null ? this.#null() : this.#object(value, depth);
+      default:
+        throw new Error(`${typeof value} is not a valid Convex value.`);
+    }
   }
-  if (value === null) return null;
-  if (depth >= MAX_VALUE_NESTING) throw new Error(`Value is too nested (maximum ${MAX_VALUE_NESTING})`);
-  if (Array.isArray(value)) {
-    if (value.length > MAX_ARRAY)
-      throw new Error(`Array length is too long (${value.length} > maximum length ${MAX_ARRAY})`);
-    return value.map((one) => copied(one, depth + 1));
+
+  #null(): null {
+    this.bytes += 1;
+    return null;
   }
-  if (value instanceof ArrayBuffer) return value.slice(0);
-  if (value instanceof CommitTsPlaceholder) return value;
-  return copiedObject(value, depth);
+
+  #object(value: object, depth: number): Value {
+    if (depth >= MAX_VALUE_NESTING) throw new Error(`Value is too nested (maximum ${MAX_VALUE_NESTING})`);
+    if (Array.isArray(value)) {
+      if (value.length > MAX_ARRAY)
+        throw new Error(`Array length is too long (${value.length} > maximum length ${MAX_ARRAY})`);
+      this.bytes += 2;
+      return value.map((one) => this.of(one, depth + 1));
+    }
+    if (value instanceof ArrayBuffer) {
+      this.bytes += 2 + value.byteLength;
+      return value.slice(0);
+    }
+    if (value instanceof CommitTsPlaceholder) {
+      this.bytes += 9;
+      return value;
+    }
+    return this.fields(value, depth);
+  }
+
+  fields(value: object, depth: number): Record<string, Value> {
+    if (!isPlain(value)) {
+      throw new Error(`${Object.prototype.toString.call(value)} is not a valid Convex value.`);
+    }
+    this.bytes += 2;
+    const copy: Record<string, Value> = {};
+    let count = 0;
+    for (const name of this.sorted ? Object.keys(value).sort() : Object.keys(value)) {
+      const field = value[name];
+      if (field === undefined) continue;
+      if (!isFieldName(name)) throw new Error(`Field name ${name} is invalid`);
+      if (++count > MAX_FIELDS) throw new Error(`Object has too many fields (maximum ${MAX_FIELDS})`);
+      this.bytes += name.length + 1;
+      copy[name] = this.of(field, depth + 1);
+    }
+    return copy;
+  }
 }
 
-function copiedObject(value: object, depth: number): Value {
-  if (!isPlain(value)) {
-    throw new Error(`${Object.prototype.toString.call(value)} is not a valid Convex value.`);
-  }
-  const copy: Fields = {};
-  let count = 0;
-  for (const [name, field] of Object.entries(value)) {
-    if (field === undefined) continue;
-    if (!FIELD.test(name) || name.length > 1_024) throw new Error(`Field name ${name} is invalid`);
-    if (++count > MAX_FIELDS) throw new Error(`Object has too many fields (maximum ${MAX_FIELDS})`);
-    copy[name] = copied(field, depth + 1);
-  }
-  return copy;
+/** Strings up to this length are looked through here: quicker than by two calls of the engine's own. */
+const SHORT = 64;
+
+/** A string's length in UTF-8. @throws Error for half of a character. */
+function textBytes(text: string): number {
+  let plain = 0;
+  if (text.length <= SHORT) while (plain < text.length && text.charCodeAt(plain) < 0x80) plain++;
+  if (plain === text.length) return plain;
+  if (!text.isWellFormed())
+    throw new Error("Strings must be well-formed: this one has an unpaired surrogate");
+  return Buffer.byteLength(text);
 }
 
 /** Non-control ASCII that does not begin with `$`. */
 const FIELD = /^(?!\$)[ -~]*$/;
 
 /** Also a plain object of another realm, as the tests' environment makes them. */
-function isPlain(value: object): boolean {
+function isPlain(value: object): value is Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype || value.constructor?.name === "Object";
 }
 
-/** Arguments and results, checked and copied. */
+/** Arguments and results, checked, and copied so that they share nothing with the original. */
 export function passed(value: unknown): Value {
-  const copy = copied(value);
-  if (getConvexSize(copy) > MAX_VALUE_BYTES) throw new Error("Arguments and results may be 16 MiB at most");
+  const copying = new Copying(false);
+  const copy = copying.of(value, 0);
+  if (copying.bytes > MAX_VALUE_BYTES) throw new Error("Arguments and results may be 16 MiB at most");
   return copy;
 }
 
-/** A document's size. @throws Error for one that the platform does not store. */
-export function sizeOf(document: Document): number {
-  const { _id, _creationTime, ...fields } = document;
-  const size = getDocumentSize({ ...present(fields), _id, _creationTime });
+/** A document's fields on their way into the store. @throws Error for what is no object of Convex values. */
+export function storedFields(value: unknown): Record<string, Value> {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof ArrayBuffer)
+    throw new Error("A document is an object");
+  return new Copying(true).fields(value, 0);
+}
+
+/** One field's value on its way into the store. */
+export const storedValue = (value: unknown): Value => new Copying(true).of(value, 1);
+
+/** Names that were found to be good: most are met again and again. */
+const goodNames = new Set<string>();
+const GOOD_NAMES = 10_000;
+
+/** Whether a name may be a field's. */
+export function isFieldName(name: string): boolean {
+  if (goodNames.has(name)) return true;
+  if (!FIELD.test(name) || name.length > 1_024) return false;
+  if (goodNames.size < GOOD_NAMES) goodNames.add(name);
+  return true;
+}
+
+/** A copy of what is stored, for whoever reads it: theirs to change. */
+export function forReader(value: Value): Value {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(forReader);
+  if (value instanceof ArrayBuffer) return value.slice(0);
+  if (value instanceof CommitTsPlaceholder) return value;
+  const copy: Record<string, Value> = {};
+  for (const name of Object.keys(value)) {
+    const field = value[name];
+    if (field !== undefined) copy[name] = forReader(field);
+  }
+  return copy;
+}
+
+/** A document's size in bytes, and whether a commit's time is yet to be filled in somewhere. */
+export type Measured = { size: number; isPending: boolean };
+
+/** @throws Error for a document that the platform does not store. */
+export function measured(document: Document): Measured {
+  const found = { deepest: 0, isPending: false };
+  const size = bytesOf(document, 1, found);
   if (size > MAX_DOCUMENT_BYTES) throw new Error(`Value is too large (${size} bytes > maximum size 1 MiB)`);
-  if (size > MAX_DOCUMENT_NESTING && nesting(document) > MAX_DOCUMENT_NESTING)
+  if (found.deepest > MAX_DOCUMENT_NESTING)
     throw new Error(`Document is too nested (maximum ${MAX_DOCUMENT_NESTING})`);
-  return size;
+  return { size, isPending: found.isPending };
 }
 
-function present(fields: Fields): Record<string, Value> {
-  const found: Record<string, Value> = {};
-  for (const [name, field] of Object.entries(fields)) if (field !== undefined) found[name] = field;
-  return found;
-}
-
-function nesting(value: Value | undefined): number {
-  if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return 0;
-  if (value instanceof CommitTsPlaceholder) return 0;
-  let deepest = 0;
-  for (const one of innerOf(value)) deepest = Math.max(deepest, nesting(one));
-  return deepest + 1;
+/** As the convex package's `getConvexSize` counts, with what else takes a look at every value. */
+function bytesOf(
+  value: Value | undefined,
+  depth: number,
+  found: { deepest: number; isPending: boolean },
+): number {
+  switch (typeof value) {
+    case "string":
+      return 2 + textBytes(value);
+    case "object":
+      break;
+    case "undefined":
+      return 0;
+    case "boolean":
+      return 1;
+    default:
+      return 9;
+  }
+  if (value === null) return 1;
+  if (value instanceof ArrayBuffer) return 2 + value.byteLength;
+  if (value instanceof CommitTsPlaceholder) {
+    found.isPending = true;
+    return 9;
+  }
+  if (depth > found.deepest) found.deepest = depth;
+  let bytes = 2;
+  if (Array.isArray(value)) {
+    for (const one of value) bytes += bytesOf(one, depth + 1, found);
+    return bytes;
+  }
+  for (const name of Object.keys(value)) {
+    const field = value[name];
+    if (field !== undefined) bytes += name.length + 1 + bytesOf(field, depth + 1, found);
+  }
+  return bytes;
 }
 
 /** Convex's JSON text of a value, and back. */
@@ -116,11 +210,12 @@ export const toJson = (value: Value): string => JSON.stringify(convexToJson(valu
 export const fromJson = (json: unknown): Value => jsonToConvex(jsonShape.parse(json));
 const jsonShape = z.custom<Parameters<typeof jsonToConvex>[0]>();
 
-/** The field at a path such as `state.kind`. */
-export function fieldAt(document: Fields, path: string): Value | undefined {
-  if (!path.includes(".")) return document[path];
+/** The field at a path such as `state.kind`, by its parts. */
+export function fieldAt(document: Fields, path: readonly string[]): Value | undefined {
+  const [first = ""] = path;
+  if (path.length === 1) return document[first];
   let value: Value | undefined = document;
-  for (const name of path.split(".")) {
+  for (const name of path) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
     value = anyValue.optional().parse(Reflect.get(value, name));
   }
@@ -139,47 +234,36 @@ export function compared(a: Value | undefined, b: Value | undefined): number {
   return compareValues(a, b);
 }
 
+/** Where the order of code points may be another than that of UTF-16 units. */
+const HIGH = /[\ud800-\uffff]/;
+
 /** The order of the UTF-8 forms, which is that of the code points. */
 function comparedStrings(a: string, b: string): number {
+  if (!HIGH.test(a) || !HIGH.test(b)) return a < b ? -1 : 1;
   const shared = Math.min(a.length, b.length);
   for (let i = 0; i < shared; i++) {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x === y) continue;
     // Surrogates stand for code points above all others.
-    const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdfff;
-    if (isHigh(x) !== isHigh(y)) return isHigh(x) ? 1 : -1;
+    if (isSurrogate(x) !== isSurrogate(y)) return isSurrogate(x) ? 1 : -1;
     return x < y ? -1 : 1;
   }
   return Math.sign(a.length - b.length);
 }
 
-/**
- * What stands for a commit's time, as the transaction sees it before its end (`time` absent), or as it is stored. Few
- * values have one: the others are answered as they are.
- */
-export function withCommitTime(value: Value, time: bigint = MAX_INT64): Value {
-  return isPending(value) ? filledIn(value, time) : value;
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdfff;
 }
 
-function filledIn(value: Value, time: bigint): Value {
+/** The value with a commit's time in the places that wait for it. */
+export function withCommitTime(value: Value, time: bigint): Value {
   if (value instanceof CommitTsPlaceholder) return time;
   if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return value;
-  if (Array.isArray(value)) return value.map((one) => filledIn(one, time));
+  if (Array.isArray(value)) return value.map((one) => withCommitTime(one, time));
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, field]) =>
-      field === undefined ? [] : [[name, filledIn(field, time)]],
+      field === undefined ? [] : [[name, withCommitTime(field, time)]],
     ),
   );
-}
-
-/** Whether a commit's time is yet to be filled in somewhere. */
-export function isPending(value: Value | undefined): boolean {
-  if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return false;
-  if (value instanceof CommitTsPlaceholder) return true;
-  return innerOf(value).some(isPending);
-}
-
-function innerOf(value: Value[] | Record<string, Value | undefined>): readonly (Value | undefined)[] {
-  return Array.isArray(value) ? value : Object.values(value);
 }

@@ -1,0 +1,174 @@
+import { outer, seededRandom } from "./globals";
+import type { Work } from "./execution";
+import { deferred, Lock } from "./locks";
+import type { Database } from "./tables";
+import { Transaction, type Change, type ReadSet } from "./transaction";
+
+/** Lets transactions take time, and conflict as they then would. */
+export type Contention = {
+  /** How long a mutation takes from its first reading to its commit, in ms of the host's clock. */
+  durationMs: () => number;
+};
+
+/** How often a mutation is run again for conflicts before its caller is told. */
+const MAX_RETRIES = 4;
+const BACKOFF_MS = 100;
+const KEPT_COMMITS = 4_096;
+/** How often a query is run without a lock before it takes its turn. */
+const FREE_TRIES = 3;
+
+export type Outcome<T> = { value: T } | { error: unknown };
+
+export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+type Options = {
+  databaseOf: (component: string) => Database;
+  /** Whether the platform's limits count. */
+  limited: boolean;
+  contention: Contention | null;
+  seed: number;
+  /** Told of every row that a commit changed. */
+  changed: (change: Change) => void;
+};
+
+type Mutation<T, R> = {
+  run: (transaction: Transaction) => Promise<T>;
+  /** What its caller gets, from the run that is committed. */
+  finish: (outcome: Outcome<T>, transaction: Transaction) => R;
+  /** Runs it until it commits, however often that takes. */
+  isPatient: boolean;
+  /** Whose waits for another try it is. */
+  work: Work;
+};
+
+/** All transactions of one application with its components, and what they have committed. */
+export class Commits {
+  /** What became of transactions: for benches. `by` names the table whose changes were conflicts. */
+  readonly conflicts = { mutations: 0, retries: 0, failures: 0, by: new Map<string, number>() };
+  readonly #turns = new Lock();
+  /** Seeded, as all that a run of transactions depends on. */
+  readonly #chance: () => number;
+  #kept: { sequence: number; changes: Change[] }[] = [];
+  #sequence = 0;
+  #lastTime = 0n;
+
+  constructor(readonly options: Options) {
+    this.#chance = seededRandom(options.seed);
+  }
+
+  /** Reads without a lock, and again where something that was read has changed meanwhile. */
+  async read<T>(run: (transaction: Transaction) => Promise<T>): Promise<Outcome<T>> {
+    for (let tries = 0; ; tries++) {
+      const before = this.#sequence;
+      const release = tries < FREE_TRIES ? null : await this.#turns.acquire();
+      const transaction = this.#begin();
+      const outcome = await outcomeOf(() => run(transaction));
+      release?.();
+      if (release !== null || this.#conflict(before, transaction.reads) === null) return outcome;
+    }
+  }
+
+  /**
+   * Runs a mutation in a transaction that is committed at its end. Where another commit changed what it had read, it is
+   * run again, as optimistic concurrency does: what overlaps is what was committed between the call and its turn, or,
+   * with `contention`, within the time a transaction would have taken.
+   */
+  async mutate<T, R>(mutation: Mutation<T, R>): Promise<R> {
+    const { contention } = this.options;
+    this.conflicts.mutations += 1;
+    for (let retries = 0; ; retries++) {
+      const before = this.#sequence;
+      if (contention !== null) await sleep(contention.durationMs(), mutation.work);
+      const release = await this.#turns.acquire();
+      try {
+        const tried = await this.#tried(mutation, before);
+        if (tried !== null) return tried.result;
+      } finally {
+        release();
+      }
+      if (retries >= MAX_RETRIES && !mutation.isPatient) {
+        this.conflicts.failures += 1;
+        throw new Error(
+          "OptimisticConcurrencyControlFailure: Documents read from or written to changed while this mutation " +
+            "was being run and on every subsequent retry.",
+        );
+      }
+      const backoff = Math.min(2_000, BACKOFF_MS * 2 ** retries) * (0.5 + this.#chance() / 2);
+      await sleep(backoff, mutation.work);
+    }
+  }
+
+  /** Null for a conflict; without contention the next run, which nothing can overlap, comes at once. */
+  async #tried<T, R>({ run, finish }: Mutation<T, R>, since: number): Promise<{ result: R } | null> {
+    for (let before = since; ; before = this.#sequence) {
+      const transaction = this.#begin();
+      const outcome = await outcomeOf(() => run(transaction));
+      const conflict = this.#conflict(before, transaction.reads);
+      if (conflict === null) {
+        const result = finish(outcome, transaction);
+        this.#commit(transaction);
+        return { result };
+      }
+      this.#note(conflict);
+      if (this.options.contention !== null) return null;
+    }
+  }
+
+  /** Writes at once, outside any function. */
+  at<T>(work: (transaction: Transaction) => T): T {
+    const transaction = new Transaction(this.options.databaseOf, false);
+    const result = work(transaction);
+    this.#commit(transaction);
+    return result;
+  }
+
+  #begin(): Transaction {
+    return new Transaction(this.options.databaseOf, this.options.limited);
+  }
+
+  #commit(transaction: Transaction): void {
+    const now = BigInt(Math.floor(outer.now())) * 1_000_000n;
+    this.#lastTime = now > this.#lastTime ? now : this.#lastTime + 1n;
+    const changes = transaction.commit(this.#lastTime);
+    if (changes.length === 0) return;
+    this.#sequence += 1;
+    this.#kept.push({ sequence: this.#sequence, changes });
+    if (this.#kept.length > 2 * KEPT_COMMITS) this.#kept = this.#kept.slice(-KEPT_COMMITS);
+    for (const change of changes) this.options.changed(change);
+  }
+
+  /** The first change since `before` in what was read. */
+  #conflict(before: number, reads: ReadSet): Change | null {
+    if (this.#sequence === before) return null;
+    for (let i = this.#kept.length - 1; i >= 0; i--) {
+      const commit = this.#kept[i];
+      if (commit === undefined || commit.sequence <= before) return null;
+      const change = commit.changes.find((one) => reads.touches(one));
+      if (change !== undefined) return change;
+    }
+    return null;
+  }
+
+  #note({ component, table }: Change): void {
+    const name = component === "" ? table : `${component}/${table}`;
+    this.conflicts.retries += 1;
+    this.conflicts.by.set(name, (this.conflicts.by.get(name) ?? 0) + 1);
+  }
+}
+
+/** The work waits for time to pass. */
+function sleep(ms: number, { timers }: Work): Promise<void> {
+  const { promise, resolve } = deferred<void>();
+  const timer = outer.setTimeout(() => {
+    timers.delete(timer);
+    resolve();
+  }, ms);
+  timers.add(timer);
+  return promise;
+}
