@@ -1,4 +1,3 @@
-import { iso } from "../lib/time";
 import type { Unit } from "./figures";
 import type { Fact, Kind } from "./tables";
 

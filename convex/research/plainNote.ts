@@ -48,19 +48,22 @@ function sentenceOf({ says, id }: Source): string {
 /** Facts about one subject that stand together; single ones stand with one another. */
 function inGroups(sources: readonly Source[]): Source[][] {
   const groups: Source[][] = [];
-  for (const source of sources) {
+  for (const [index, source] of sources.entries()) {
     const last = groups.at(-1);
-    const before = last?.at(-1);
-    if (last !== undefined && before !== undefined && subjectOf(before) === subjectOf(source))
-      last.push(source);
+    const before = sources[index - 1];
+    const next = sources[index + 1];
+    const isSubject = (other: Source | undefined) =>
+      other !== undefined && subjectOf(other) === subjectOf(source);
+    const isSingle = !isSubject(before) && !isSubject(next);
+    if (last !== undefined && (isSubject(before) || (isSingle && isMixed(last)))) last.push(source);
     else groups.push([source]);
   }
   return groups;
 }
 
-/** Whether a group is one of single facts. */
-function isMixed(group: readonly Source[] | undefined): boolean {
-  return group !== undefined && new Set(group.map(subjectOf)).size === group.length;
+/** Whether each fact of a group has a subject of its own. */
+function isMixed(group: readonly Source[]): boolean {
+  return new Set(group.map(subjectOf)).size === group.length;
 }
 
 function subjectOf({ says }: Source): string {

@@ -205,7 +205,7 @@ describe("GET /mcp/market", () => {
     );
     expect(sources.map(({ name }) => name)).toEqual(["coinbase", "binance", "coingecko"]);
     for (const { agreementBps } of sources) expect(agreementBps).toBeGreaterThan(5_000);
-    expect(await app.rows("marketSnapshots")).toMatchObject([{ replaced: 6 }]);
+    expect(await app.rows("marketSnapshots")).toMatchObject([{ replaced: 23 }]);
     const [asked] = app.standins.sent("llm");
     expect(JSON.stringify(asked?.body)).toMatch(
       /Live prices from [^:]*: BTC 1\d{5}[\d.]* USD \([+-][\d.]+ %/,
