@@ -1,5 +1,6 @@
 import { checkSentence } from "../evidence/checking";
 import { ledgerOf, renumbered, type CitedSource, type Source } from "../evidence/citing";
+import { CITATION } from "../evidence/figures";
 import { sayingOf, unitOf } from "../evidence/kinds";
 import { listedCoins } from "../evidence/lists";
 import { MAJORS } from "../evidence/model";
@@ -103,7 +104,7 @@ export function groundAnswer(text: string, sources: readonly Source[], now: numb
       figures += checked.figures;
       if (checked.problems.length === 0) return renumbered(sentence, kept);
       unproven += checked.problems.length;
-      return `${sentence.replace(/\s*\[f[\d,;\sf]+\]/gi, "")} ${MARK}`;
+      return `${sentence.replace(CITATION, "").replaceAll(" .", ".").trim()} ${MARK}`;
     });
     return indent + sentences.join(" ");
   });

@@ -96,7 +96,7 @@ const NAMES: readonly RegExp[] = [
   /\b(?:layer|phase|stage|tier|step|part|chapter|version|series|section|group|type|no\.|top|web)[ -]?\d{1,3}(?![\d,.]*\d)\b(?!\s*(?:%|percent|bps|USD|million|billion|thousand))/gi,
   /\bS&P 500\b|\bNasdaq 100\b|\b24\/7\b/gi,
   // The number of a line in a list.
-  /(?<=^\s*(?:[-*•]\s*)?)\(?\d{1,2}[.)](?=\s)/gm,
+  /^[ \t]{0,8}(?:[-*•][ \t]{0,4})?\(?\d{1,2}[.)](?=\s)/gm,
 ];
 
 const SPAN_WORDS = "hours?|minutes?|seconds?|days?|weeks?|months?|years?|quarters?|sessions?";

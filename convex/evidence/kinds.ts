@@ -1,3 +1,4 @@
+import { groupedDigits, withoutTrailing } from "../lib/text";
 import type { Unit } from "./figures";
 import type { Fact, Kind } from "./tables";
 
@@ -83,15 +84,14 @@ function decimal(value: number, significant = 6): string {
   const rounded =
     size >= 1_000_000 ? value.toFixed(0) : size >= 100 ? value.toFixed(2) : plainly(value, significant);
   const [whole = "", part] = rounded.split(".");
-  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
+  const sign = whole.startsWith("-") ? "-" : "";
+  const grouped = sign + groupedDigits(whole.slice(sign.length));
   return part === undefined || /^0+$/.test(part) ? grouped : `${grouped}.${part}`;
 }
 
 function plainly(value: number, significant: number): string {
   if (value === 0) return "0";
   const places = Math.max(0, significant - 1 - Math.floor(Math.log10(Math.abs(value))));
-  return value
-    .toFixed(Math.min(places, 18))
-    .replace(/(\.\d*?)0+$/, "$1")
-    .replace(/\.$/, "");
+  const text = value.toFixed(Math.min(places, 18));
+  return text.includes(".") ? withoutTrailing(withoutTrailing(text, "0"), ".") : text;
 }

@@ -84,7 +84,7 @@ export const previous = internalQuery({
     if (latest === undefined) return null;
     const { generatedAt, result } = latest;
     // Its figures were another time's: they are not to be taken over.
-    const summary = result.shortSummary.replace(/\s*\[\d+\]/g, "");
+    const summary = result.shortSummary.replace(/ ?\[\d{1,4}\]/g, "");
     return { generatedAt, line: `${iso(generatedAt)}, ${result.marketOutlook}: ${summary}` };
   },
 });
