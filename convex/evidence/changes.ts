@@ -1,24 +1,11 @@
-import { v, type Infer } from "convex/values";
+import type { Infer } from "convex/values";
 import { iso } from "../lib/time";
 import { amountOf } from "./kinds";
 import { MAJORS } from "./model";
-import type { Fact, Kind } from "./tables";
+import type { Fact, Kind, vChange } from "./tables";
 
 /** What changed between two moments, by the facts of both. Computed here, so that nobody else has to. Pure. */
 
-export const vChange = v.object({
-  subject: v.string(),
-  /** What changed, in words: `price`. */
-  what: v.string(),
-  from: v.number(),
-  to: v.number(),
-  unit: v.string(),
-  percent: v.number(),
-  since: v.union(v.literal("start"), v.literal("report")),
-  /** Epoch ms: when the earlier and the later fact were observed. */
-  fromAt: v.number(),
-  toAt: v.number(),
-});
 export type Change = Infer<typeof vChange>;
 
 const COMPARED: Partial<Record<Kind, string>> = {

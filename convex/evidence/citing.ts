@@ -1,7 +1,8 @@
-import { v, type Infer } from "convex/values";
+import type { Infer } from "convex/values";
 import { checkSentence, type CitableFact } from "./checking";
 import { CITATION } from "./figures";
 import { joined, paragraphsOf, sentencesOf } from "./sentences";
+import type { vCitedSource } from "./tables";
 
 /** From a text that cites numbered facts to one that its readers can check: what is unproven goes, and sources are listed. Pure. */
 
@@ -13,26 +14,7 @@ export type Source = CitableFact & {
   url: string | null;
 };
 
-export const vCitedSource = v.object({
-  /** As the text cites it: `[1]`. */
-  id: v.number(),
-  name: v.string(),
-  url: v.union(v.string(), v.null()),
-  /** Epoch ms. */
-  observedAt: v.number(),
-  /** What it says. */
-  says: v.string(),
-});
 export type CitedSource = Infer<typeof vCitedSource>;
-
-export const vCheckedCounts = v.object({
-  /** Figures that the text states. */
-  figures: v.number(),
-  /** Facts that it cites. */
-  cited: v.number(),
-  /** Sentences that went, because a figure of theirs was not what is cited. */
-  removed: v.number(),
-});
 
 /** The texts of a result, in the order in which its citations are counted. */
 export type Texts = {

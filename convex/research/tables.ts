@@ -1,8 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { vChange } from "../evidence/changes";
-import { vCheckedCounts, vCitedSource } from "../evidence/citing";
-import { vMissing } from "../evidence/tables";
+import { vChange, vCheckedCounts, vCitedSource, vMissing } from "../evidence/tables";
 import { vLane, vPayer } from "../lib/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/tables";
 
