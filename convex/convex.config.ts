@@ -26,6 +26,7 @@ const app = defineApp({
     WALLET_ENCRYPTION_KEY_PREVIOUS: v.optional(v.string()),
     CHAIN_RPC_URL: v.optional(v.string()),
     TICKER_API_URL: v.optional(v.string()),
+    EVIDENCE_API_URL: v.optional(v.string()),
     SWAP_API_KEY: v.optional(v.string()),
     SWAP_API_URL: v.optional(v.string()),
     MAX_TRANSFER_USD: v.optional(v.string()),

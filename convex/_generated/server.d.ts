@@ -47,6 +47,7 @@ type Env = {
   readonly WALLET_ENCRYPTION_KEY_PREVIOUS: string | undefined;
   readonly CHAIN_RPC_URL: string | undefined;
   readonly TICKER_API_URL: string | undefined;
+  readonly EVIDENCE_API_URL: string | undefined;
   readonly SWAP_API_KEY: string | undefined;
   readonly SWAP_API_URL: string | undefined;
   readonly MAX_TRANSFER_USD: string | undefined;

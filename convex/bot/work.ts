@@ -56,7 +56,11 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
       await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
       // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
       const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
-      const reply = await answerQuestion(ctx, {
+      const {
+        answer: said,
+        model,
+        tokensUsed,
+      } = await answerQuestion(ctx, {
         agentId: DEFAULT_AGENT,
         question: work.question,
         messages: own === null ? [] : await ctx.runQuery(internal.chat.memory.turns, own),
@@ -65,10 +69,11 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
         proven: own !== null,
       });
       if (own !== null) {
+        const reply = { answer: said, model, tokensUsed };
         const exchange = { ...own, question: work.question, reply, key: `ask:${jobId}` };
         await ctx.runMutation(internal.chat.memory.keep, exchange);
       }
-      return answer(reply.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
+      return answer(said.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
     case "alert":
       return answer(await setAlert(ctx, work));

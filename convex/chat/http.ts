@@ -2,10 +2,12 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { refuseCrowd, waitingAs } from "../lib/crowd";
 import { AppError } from "../lib/errors";
+import { EXAMPLE_TIME } from "../lib/examples";
 import { USER_TOKEN } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
 import { agentNamed, DEFAULT_AGENT } from "./agents";
+import { iso } from "../lib/time";
 import { lastTurns } from "./turns";
 
 const turn = z.object({
@@ -13,12 +15,15 @@ const turn = z.object({
   content: z.string("must be a string"),
 });
 
+/** Of an answer that states no figure. */
+const NOTHING = { sources: [], checked: { figures: 0, cited: 0, unproven: 0 } };
+
 const chat: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
   description:
-    "Nothing of the conversation is kept: send earlier turns along in `messages`; of a longer history the last turns that fit into 24,000 characters are used. Answers within 28 seconds. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
+    "Nothing of the conversation is kept: send earlier turns along in `messages`; of a longer history the last turns that fit into 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
   headers: USER_TOKEN,
@@ -33,9 +38,19 @@ const chat: MountedEndpoint = endpoint({
       messages: [{ role: "user", content: "I hold BTC and ETH." }],
     },
     output: {
-      answer: "Bitcoin leads with 1.4 % on steady inflows; Ethereum is slightly lower.",
+      answer: "Bitcoin is up 1.4 % [1] over the day; Ethereum is slightly lower.\n\nSources: [1] CoinGecko",
       agentId: "news-default",
       model: "claude-haiku-4.5",
+      sources: [
+        {
+          id: 1,
+          name: "CoinGecko",
+          url: "https://www.coingecko.com/en/coins/bitcoin",
+          observedAt: EXAMPLE_TIME,
+          says: "BTC price change over 24 hours: +1.4 %",
+        },
+      ],
+      checked: { figures: 1, cited: 1, unproven: 0 },
     },
   },
   input: z.object({
@@ -52,12 +67,28 @@ const chat: MountedEndpoint = endpoint({
     answer: z.string(),
     agentId: z.string().describe("The agent that answered, by the name it was asked for"),
     model: z.string().describe("The model that answered; none when no model was asked"),
+    sources: z
+      .array(
+        z.object({
+          id: z.int().describe("As the answer cites it: `[1]`"),
+          name: z.string(),
+          url: z.string().nullable(),
+          observedAt: z.iso.datetime(),
+          says: z.string(),
+        }),
+      )
+      .describe("The facts that the answer cites"),
+    checked: z.object({
+      figures: z.int().describe("Figures that the answer states"),
+      cited: z.int().describe("Facts that it cites"),
+      unproven: z.int().describe("Figures that no cited fact says; their sentences end with `[model]`"),
+    }),
   }),
   handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [], userId }, { caller }) => {
     const agent = agentNamed(agentId);
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
-    if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
+    if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", ...NOTHING };
     const id = userId ?? null;
     const { answer: reply } = await import("./replies");
     const asked = {
@@ -68,8 +99,10 @@ const chat: MountedEndpoint = endpoint({
       personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: id }),
       proven: await ctx.runQuery(internal.users.access.provesToBe, { userId: id }),
     };
-    const { answer, model } = await waitingAs(ctx, caller, () => reply(ctx, asked), refuseCrowd);
-    return { answer, agentId, model };
+    const said = await waitingAs(ctx, caller, () => reply(ctx, asked), refuseCrowd);
+    const { answer, model, sources, checked } = said;
+    const cited = sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) }));
+    return { answer, agentId, model, sources: cited, checked };
   },
 });
 

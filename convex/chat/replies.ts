@@ -2,20 +2,26 @@ import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { payerOf, purseOf } from "../lib/budget";
+import { gatherSoon } from "../evidence/collecting";
+import { wantedFor } from "../evidence/model";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
 import { ownWords } from "../lib/prose";
 import { awaitRefresh } from "../lib/refreshes";
-import { iso, MINUTE } from "../lib/time";
+import { HOUR, iso, MINUTE } from "../lib/time";
 import { complete, type Message } from "../providers/llm";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
+import { citable, factLines, groundAnswer, type Grounded } from "./grounding";
 import type { vTurn } from "./turns";
 
 /** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
+const NEWS_FRESH_MS = 15 * MINUTE;
+/** Older facts say nothing of the present. */
+const FACTS_GOOD_MS = 2 * HOUR;
 
 export type Question = {
   agentId: string;
@@ -28,7 +34,7 @@ export type Question = {
   /** Whether what their wallet holds may be told too: the caller has proven to be that user. */
   proven: boolean;
 };
-export type Reply = { answer: string; model: string; tokensUsed: number };
+export type Reply = Grounded & { model: string; tokensUsed: number };
 
 /** Answers one question of a conversation with live context. For actions. */
 export const answer = counted(
@@ -39,11 +45,15 @@ export const answer = counted(
     const [portfolio] = await Promise.all([
       proven && own !== null ? portfolioOf(ctx, own) : null,
       freshenMarket(ctx),
+      agentId === "news-default" ? freshenNews(ctx) : null,
     ]);
     const told: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
       userId: personal ? own : null,
     });
-    const system = systemPrompt(agentId, iso(Date.now()), { ...told, portfolio });
+    const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS };
+    const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
+    const sources = citable(question, facts, { ...told, portfolio }, Date.now());
+    const system = systemPrompt(agentId, iso(Date.now()), { market: told.market, facts: factLines(sources) });
     const turns: Message[] = [
       { role: "system", content: system },
       ...messages,
@@ -57,9 +67,16 @@ export const answer = counted(
     const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
     const given = turns.map(({ content }) => content).join("\n");
-    return { answer: ownWords(text, given).trim(), model, tokensUsed };
+    const grounded = groundAnswer(ownWords(text, given).trim(), sources, Date.now());
+    return { ...grounded, model, tokensUsed };
   },
 );
+
+/** Headlines that are at most a quarter of an hour old, where they come within the wait. */
+async function freshenNews(ctx: ActionCtx): Promise<void> {
+  const wait = { freshMs: NEWS_FRESH_MS, waitMs: deadlines.chatContext };
+  await gatherSoon(ctx, [{ collector: "news", subject: "" }], wait);
+}
 
 /** Refreshes the market when it has aged, and waits for it a moment. Chat goes on without it, whatever happens. */
 async function freshenMarket(ctx: ActionCtx): Promise<void> {

@@ -98,7 +98,11 @@ export const work = internalAction({
     try {
       const caller = { userId, address: null, signedIn: true };
       const { answer } = await import("./replies");
-      const reply = await answer(ctx, {
+      const {
+        answer: said,
+        model,
+        tokensUsed,
+      } = await answer(ctx, {
         agentId,
         question,
         messages,
@@ -106,6 +110,7 @@ export const work = internalAction({
         personal: true,
         proven: true,
       });
+      const reply = { answer: said, model, tokensUsed };
       await ctx.runMutation(internal.chat.runs.finish, { runId, reply });
     } catch (error) {
       const failure = failureOf(error);

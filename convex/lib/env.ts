@@ -55,6 +55,7 @@ const shapes = {
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
   CHAIN_RPC_URL: address,
   TICKER_API_URL: base,
+  EVIDENCE_API_URL: base,
   SWAP_API_KEY: secret,
   SWAP_API_URL: base,
   MAX_TRANSFER_USD: usdAmount,

@@ -11,6 +11,12 @@ export const vProvider = v.union(
   v.literal("chain"),
   v.literal("facilitator"),
   v.literal("messenger"),
+  v.literal("coinbase"),
+  v.literal("binance"),
+  v.literal("coingecko"),
+  v.literal("hyperliquid"),
+  v.literal("defillama"),
+  v.literal("gdelt"),
 );
 
 /** The providers that bill by the call, or by the token. */

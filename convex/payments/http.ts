@@ -6,7 +6,14 @@ import { AppError } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, optionalToken, userId } from "../lib/input";
 import { countGuess, refuseGuessing } from "../lib/limits";
-import { resultExample, resultFields, shownSources, sourcesExample, sourcesShape } from "../research/http";
+import {
+  readingsExample,
+  readingsShape,
+  resultExample,
+  resultFields,
+  shownReadings,
+  shownResult,
+} from "../research/shown";
 import { paymentRequired, receipt } from "./challenge";
 import { parseProof, proofHeader } from "./proofs";
 import { PAID_PATH } from "./terms";
@@ -17,7 +24,7 @@ const report: MountedEndpoint = endpoint({
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
   description:
-    "Without a payment it is 402, whatever the body is, and tells what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words; `sources` tells what from. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
+    "Without a payment it is 402, whatever the body is, and tells what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words; every figure is held against the fact it cites, and `sources` lists them. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   limit: "payment",
   headers: {
@@ -48,7 +55,7 @@ const report: MountedEndpoint = endpoint({
   },
   example: {
     input: { token: "BTC" },
-    output: { success: true, result: { ...resultExample, sources: sourcesExample }, token: "BTC" },
+    output: { success: true, result: { ...resultExample, readings: readingsExample }, token: "BTC" },
   },
   guard: ({ header }) => {
     // Nothing is sold that cannot be made.
@@ -61,7 +68,7 @@ const report: MountedEndpoint = endpoint({
     success: z.literal(true),
     result: z.object({
       ...resultFields,
-      sources: sourcesShape.optional(),
+      readings: readingsShape.optional(),
     }),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
@@ -87,8 +94,8 @@ const report: MountedEndpoint = endpoint({
         : receipt({ success: true, transaction: redeemed.receipt.txHash, payer: redeemed.receipt.payer });
     if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
     const { result, sources } = redeemed.report;
-    const evidence = sources === undefined ? {} : { sources: shownSources(sources) };
-    const answer = { success: true as const, result: { ...result, ...evidence }, token: focus };
+    const readings = sources === undefined ? {} : { readings: shownReadings(sources) };
+    const answer = { success: true as const, result: { ...shownResult(result), ...readings }, token: focus };
     return new Reply(answer, headers);
   },
 });

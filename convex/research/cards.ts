@@ -1,5 +1,6 @@
 import { dateTime, HOUR, MINUTE } from "../lib/time";
 import { symbolText, type Paragraph } from "../messenger/format";
+import { nameOf } from "./brief";
 import { dueAfterMs } from "./checkpoints";
 import { MARKS } from "./result";
 import type { ReportKind, Result } from "./tables";
@@ -62,7 +63,31 @@ function resultParagraphs(result: Result): Paragraph[] {
     [{ bold: "Key signals" }, ...result.impacts.flatMap(impactLine)],
     [{ bold: "Full analysis" }],
     ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph): Paragraph => [paragraph]),
+    ...sourceParagraphs(result),
   ];
+}
+
+/** Who says what the texts cite, each name once: `CoinGecko [1–3]`. What only a model said is called so by its name. */
+function sourceParagraphs({ sources = [], missing = [] }: Result): Paragraph[] {
+  const byName = new Map<string, number[]>();
+  for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
+  const told = [...byName].map(([name, ids]) => `\n${name} [${inRuns(ids)}]`);
+  const absent = missing.map(({ collector, subject }) => nameOf(collector, subject));
+  return [
+    ...(told.length === 0 ? [] : [[{ bold: "Sources" }, told.join("")] satisfies Paragraph]),
+    ...(absent.length === 0 ? [] : [[`Not collected: ${absent.join(", ")}`] satisfies Paragraph]),
+  ];
+}
+
+/** `1–3, 7` */
+function inRuns(ids: readonly number[]): string {
+  const runs: { from: number; to: number }[] = [];
+  for (const id of ids.toSorted((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.to === id - 1) last.to = id;
+    else runs.push({ from: id, to: id });
+  }
+  return runs.map(({ from, to }) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
 }
 
 function impactLine(impact: Result["impacts"][number]): Paragraph {

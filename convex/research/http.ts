@@ -20,6 +20,14 @@ import { iso } from "../lib/time";
 import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
+import {
+  readingsExample,
+  readingsShape,
+  resultExample,
+  resultFields,
+  shownReadings,
+  shownResult,
+} from "./shown";
 import { researchStatus } from "./statusHttp";
 import type { SourceStates } from "./tables";
 
@@ -30,70 +38,12 @@ function cachedForMs({ sources }: { sources: SourceStates }): number {
   return Object.values(asked).some((one) => one?.state === "missing") ? FAILURE_STANDS_MS : CACHE_MS;
 }
 
-const outlook = z.enum(["bullish", "bearish", "neutral"]);
-
-/** What a caller sees of a ResearchResult. */
-export const resultFields = {
-  fullAnalysis: z.string().describe("400 to 600 words"),
-  shortSummary: z.string().describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡"),
-  marketOutlook: outlook,
-  impacts: z.array(
-    z.object({
-      title: z.string(),
-      detail: z.string(),
-      sentiment: outlook,
-      confidence: z.number().describe("0 to 1"),
-    }),
-  ),
-};
-
-/** A result's common part, shortened. */
-export const resultExample = {
-  fullAnalysis: "Bitcoin held above 97,000 USD through the session while … (400 to 600 words)",
-  shortSummary: "🟢 Bitcoin leads a broad advance as exchange balances fall",
-  marketOutlook: "bullish" as const,
-  impacts: [
-    {
-      title: "BTC",
-      detail: "Exchange balances fell for the third day, which eases selling pressure.",
-      sentiment: "bullish" as const,
-      confidence: 0.72,
-    },
-  ],
-};
-
-const sourceState = z.object({
-  state: z
-    .enum(["live", "earlier", "missing"])
-    .describe("Asked for this result, an earlier reading, or not to be had"),
-  asOf: z.iso.datetime().nullable().describe("When the reading was made"),
-});
-
-export const sourcesShape = z
-  .object({ market: sourceState, sentiment: sourceState, onchain: sourceState })
-  .describe("What the result was written from");
-
-export const sourcesExample = {
-  market: { state: "live" as const, asOf: EXAMPLE_TIME },
-  sentiment: { state: "earlier" as const, asOf: "2026-01-05T09:00:00.000Z" },
-  onchain: { state: "missing" as const, asOf: null },
-};
-
-/** The states of a result's sources as callers see them. */
-export function shownSources({ market, sentiment, onchain }: SourceStates): z.output<typeof sourcesShape> {
-  const shown = ({ state, asOf }: SourceStates["market"]) => ({
-    state,
-    asOf: asOf === null ? null : iso(asOf),
-  });
-  return { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
-}
-
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
   summary: "On-demand research snapshot, cached for 15 minutes per focus, for 2 where a source was missing.",
   description:
-    "The first call on a focus asks three sources and writes a report, which may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
+    "The first call on a focus collects facts, asks three models and writes a report in which every figure is held against the fact it cites. That may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
     rate_limited: "A new result was needed, and this caller has asked for too many.",
@@ -106,7 +56,7 @@ const snapshot: MountedEndpoint = endpoint({
       result: {
         ...resultExample,
         generatedAt: EXAMPLE_TIME,
-        sources: sourcesExample,
+        readings: readingsExample,
       },
     },
   },
@@ -116,7 +66,7 @@ const snapshot: MountedEndpoint = endpoint({
     result: z.object({
       ...resultFields,
       generatedAt: z.iso.datetime(),
-      sources: sourcesShape,
+      readings: readingsShape,
     }),
   }),
   handler: async (ctx, { token }, { caller }) => {
@@ -127,10 +77,10 @@ const snapshot: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
       begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),
     });
-    const sources = shownSources(stored.sources);
+    const readings = shownReadings(stored.sources);
     return {
       success: true as const,
-      result: { ...stored.result, generatedAt: iso(stored.fetchedAt), sources },
+      result: { ...shownResult(stored.result), generatedAt: iso(stored.fetchedAt), readings },
     };
   },
 });
@@ -263,7 +213,7 @@ const report: MountedEndpoint = endpoint({
     });
     const subject = jobId === undefined ? `on ${token ?? ""}` : "of this shift";
     if (row === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
-    return { ...row, userId: pseudonymOf(row.userId) };
+    return { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
   },
 });
 

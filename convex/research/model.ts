@@ -7,9 +7,9 @@ import { COLLECTION_INTERVAL_MS, dueAfterMs, SHIFT_MS } from "./checkpoints";
 
 const RECENT_REPORTS = 3;
 
-/** What a shift's calls come to, in millionths of a USD: usual answers of usual models, 16 times three and three reports. */
+/** What a shift's calls come to, in millionths of a USD: usual answers of usual models, 17 times three and three reports. */
 export function shiftCosts(): { llm: number; sentiment: number } {
-  const collections = SHIFT_MS / COLLECTION_INTERVAL_MS;
+  const collections = SHIFT_MS / COLLECTION_INTERVAL_MS + 1;
   const answer = completionCost({ input: 2_000, output: 1_500 });
   const report = completionCost({ input: 8_000, output: 1_500 });
   return {

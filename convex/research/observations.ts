@@ -14,7 +14,7 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
-import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./evidence";
+import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./readings";
 import { FAILURE_STANDS_MS } from "./freshness";
 import { collectSource } from "./sources";
 import { vSettled, vSources, type Sources } from "./tables";
@@ -31,8 +31,9 @@ const NOTHING: Sources = {
   market: { state: "pending" },
   sentiment: { state: "pending" },
   onchain: { state: "pending" },
+  facts: { state: "pending" },
 };
-const SOURCES = ["market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
+const SOURCES = ["facts", "market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
 
 /** An observation, and the attempt that whoever asked for it is to collect, where nobody does so yet. */
 export const vShared = v.object({
@@ -136,7 +137,7 @@ export async function collectNow(
   const work = await ctx.runMutation(internal.research.observations.beginAttempt, begun);
   if (work === null) return;
   await Promise.all(
-    SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
+    SOURCES.filter((source) => work.sources[source]?.state === "pending").map(async (source) => {
       const settled = await collectSource(ctx, source, work);
       if (settled.reading.state === "failed") {
         log.warn("research.source failed", { observationId, source, error: settled.reading.error });

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { text } from "../lib/shapes";
-import type { Outlook, Result } from "./tables";
+import { withoutMarks } from "../evidence/citing";
+import type { Outlook } from "./tables";
 
 /** The contract of a ResearchResult: what is asked of the model, what is demanded, and what is mended by rule. */
 
@@ -19,7 +20,7 @@ export const RESULT_SCHEMA_NAME = "research_result";
 /** The shape the model sends; confidences and lengths outside the contract are demands, so that they can be mended. */
 export const resultShape = z.object({
   fullAnalysis: text(MAX_ANALYSIS).describe(
-    `${MIN_WORDS} to ${MAX_WORDS} words, paragraphs separated by a blank line`,
+    `${MIN_WORDS} to ${MAX_WORDS} words, paragraphs separated by a blank line; every figure with its citation`,
   ),
   shortSummary: text(MAX_ANALYSIS).describe(
     `at most ${SUMMARY_LIMIT} characters, first 🟢 for bullish, 🔴 for bearish or 🟡 for neutral`,
@@ -38,6 +39,8 @@ export const resultShape = z.object({
     .describe("3 to 6 of what matters most"),
 });
 
+type Result = z.output<typeof resultShape>;
+
 /** What is wrong with a result, for the repair turn; `null` when it keeps the contract. */
 export function demands(result: Result): string | null {
   const problems: string[] = [];
@@ -47,7 +50,7 @@ export function demands(result: Result): string | null {
   }
   const mark = MARKS[result.marketOutlook];
   if (!result.shortSummary.startsWith(mark)) problems.push(`shortSummary must start with ${mark}`);
-  if ([...result.shortSummary].length > SUMMARY_LIMIT) {
+  if ([...withoutMarks(result.shortSummary)].length > SUMMARY_LIMIT) {
     problems.push(`shortSummary must have at most ${SUMMARY_LIMIT} characters`);
   }
   if (result.impacts.length === 0) problems.push("impacts must not be empty");
@@ -78,14 +81,15 @@ export function countWords(prose: string): number {
 }
 
 /** Whether the analysis misses the contract's lower bound: accepted for shift and on-demand reports. */
-export function isShort(result: Result): boolean {
+export function isShort(result: { fullAnalysis: string }): boolean {
   return countWords(result.fullAnalysis) < MIN_WORDS;
 }
 
-function markedSummary(summary: string, outlook: Outlook): string {
+/** A summary with the outlook's mark, within its length. */
+export function markedSummary(summary: string, outlook: Outlook): string {
   const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
   const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
-  return points.length <= SUMMARY_LIMIT
+  return [...withoutMarks(points.join(""))].length <= SUMMARY_LIMIT
     ? points.join("")
     : `${points
         .slice(0, SUMMARY_LIMIT - 1)

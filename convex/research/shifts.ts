@@ -4,23 +4,15 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { payerOf, prepay } from "../lib/budget";
 import { recordCronRun } from "../lib/cronRuns";
-import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { quotaHeaders } from "../lib/quotas";
 import { MINUTE } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
 import { startCard } from "./cards";
-import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
-import {
-  activeShiftsOf,
-  lastCollectionOf,
-  MAX_ACTIVE,
-  placeOfShift,
-  researchOf,
-  shiftCosts,
-  shiftTopic,
-} from "./model";
-import { resumeLostCollections, shareObservation } from "./observations";
+import { FIRST_CHECKPOINT, NEVER, SHIFT_MS } from "./checkpoints";
+import { addDataPoint } from "./dataPoints";
+import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftCosts, shiftTopic } from "./model";
+import { resumeLostCollections } from "./observations";
 import { vOutlook } from "./tables";
 
 /** Due shifts per transaction; a full batch is followed by another. */
@@ -131,7 +123,12 @@ export const collectDue = internalMutation({
         q.eq("status", "active").lte("nextCollectionAt", now + SOON_MS),
       )
       .take(BATCH);
-    for (const shift of shifts) if (shift.nextCollectionAt <= now) await addDataPoint(ctx, shift, now);
+    for (const shift of shifts) {
+      if (shift.nextCollectionAt > now) continue;
+      // Behind a shift's end there are none but the one that its final report makes.
+      if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
+      else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
+    }
     const last = shifts.at(-1);
     if (last !== undefined && (shifts.length === BATCH || last.nextCollectionAt > now)) {
       const at = Math.max(now, last.nextCollectionAt);
@@ -219,26 +216,6 @@ export const status = internalQuery({
     };
   },
 });
-
-/**
- * One more data point for a shift, and when the next is due. Behind the shift's end there are none.
- * @returns Whether it is shared with another shift.
- */
-async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
-  if (now >= shift.stopsAt) {
-    await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
-    return false;
-  }
-  const { observationId, isShared } = await shareObservation(ctx, shift.focus, placeOfShift(shift));
-  const sequence = shift.collectionsCount + 1;
-  await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
-  await ctx.db.patch("shifts", shift._id, {
-    collectionsCount: sequence,
-    evidence: sha256Hex(`${shift.evidence}:${observationId}`),
-    nextCollectionAt: nextCollection(shift.startedAt, now),
-  });
-  return isShared;
-}
 
 /** The data point of a collection still in flight goes: its late result is not the stopped shift's. */
 async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): Promise<void> {

@@ -5,7 +5,8 @@ import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { HOUR, iso, sleep } from "../lib/time";
-import { describeEvidence, gatherEvidence } from "./evidence";
+import type { Brief } from "./brief";
+import { gatherBrief } from "./material";
 import type { Result, Sources, SourceStates } from "./tables";
 import { writeResult } from "./writing";
 
@@ -21,8 +22,8 @@ export type SnapshotTask = {
   occasion: string;
   /**
    * `soon`: somebody waits on the line, so a source that is slower than the deadline does not hold the result back: its
-   * last reading stands in, and its collection goes on behind. `whole`: every source is waited for, and without market
-   * data nothing is written.
+   * last reading stands in, and its collection goes on behind. `whole`: every source is waited for, and without an
+   * observed price nothing is written.
    */
   wanted: "soon" | "whole";
   payer: Payer;
@@ -39,10 +40,10 @@ export async function writeSnapshot(
   await awaitSources(ctx, observationId, wanted);
   const readings = await ctx.runQuery(internal.research.observations.readings, { observationId });
   const { sources, states } = fillIn(readings.current, readings.earlier, Date.now() - READING_GOOD_MS);
-  const failure = wanted === "whole" ? noMarket(sources.market) : nothingToWriteFrom(sources);
+  const brief = await gatherBrief(ctx, { focus, observations: [sources], startedAt: null });
+  const failure = wanted === "whole" ? noMarketFacts(brief) : nothingToWriteFrom(brief, sources);
   if (failure !== null) throw new AppError("upstream", failure);
-  const evidence = describeEvidence(gatherEvidence([sources]));
-  const task = { occasion, focus, nowIso: iso(Date.now()), evidence };
+  const task = { occasion, focus, nowIso: iso(Date.now()), brief };
   const { result, model } = await writeResult(ctx, task, { turnMs: deadlines.llmScheduled, payer });
   return { result, model, sources: states };
 }
@@ -86,7 +87,12 @@ function fillIn(
     since,
   );
   return {
-    sources: { market: market.reading, sentiment: sentiment.reading, onchain: onchain.reading },
+    sources: {
+      market: market.reading,
+      sentiment: sentiment.reading,
+      onchain: onchain.reading,
+      ...(current.facts === undefined ? {} : { facts: current.facts }),
+    },
     states: { market: market.state, sentiment: sentiment.state, onchain: onchain.state },
   };
 }
@@ -106,16 +112,17 @@ function pick<Reading extends Any>(
   return { reading: current, state: { state: "missing", asOf: null } };
 }
 
-/** Why a whole result cannot be written, or `null` when it can. */
-function noMarket(market: Sources["market"]): string | null {
-  if (market.state === "ok") return null;
-  return market.state === "failed" ? market.error : "The market data did not come in time";
+/** Why a whole result cannot be written, or `null` when it can: what is paid for states prices that were observed. */
+function noMarketFacts({ sources, missing }: Brief): string | null {
+  if (sources.some(({ says }) => / (?:price|last trade): /.test(says))) return null;
+  const [first] = missing;
+  return first === undefined ? "The market data did not come in time" : first.reason;
 }
 
 /** Why there is nothing to write from, or `null` when there is something. */
-function nothingToWriteFrom(sources: Sources): string | null {
+function nothingToWriteFrom(brief: Brief, sources: Sources): string | null {
+  if (brief.sources.length > 0) return null;
   const all = [sources.market, sources.sentiment, sources.onchain];
-  if (all.some(({ state }) => state === "ok")) return null;
   const failed = all.find((source) => source.state === "failed");
   return failed?.state === "failed" ? failed.error : "The research sources did not answer in time";
 }

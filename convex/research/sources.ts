@@ -1,7 +1,9 @@
 import type { ActionCtx } from "../_generated/server";
+import { gather } from "../evidence/collecting";
+import { wantedFor } from "../evidence/model";
 import { purseOf, type Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
-import { iso } from "../lib/time";
+import { iso, MINUTE } from "../lib/time";
 import { readAnswer } from "../lib/answers/reading";
 import { AppError, messageOf } from "../lib/errors";
 import { cut } from "../lib/text";
@@ -11,7 +13,7 @@ import { completeStructured } from "../providers/structured";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
 import type { MarketOutput, Settled, Sources } from "./tables";
 
-/** The three sources of the research desk. Each answers with its reading or with why it has none; none throws. */
+/** The sources of the research desk: the collectors of facts, and three models. Each answers with its reading or with why it has none; none throws. */
 
 const RAW_LIMIT = 60_000;
 const STORED_MOVERS = 10;
@@ -28,10 +30,23 @@ export function collectSource(
       return settle("sentiment", () => collectSentiment(ctx, focus, payer));
     case "onchain":
       return settle("onchain", () => collectOnchain(ctx, focus, payer));
+    case "facts":
+      return settle("facts", () => collectFacts(ctx, focus));
   }
 }
 
 type Good<Source extends keyof Sources> = Omit<Extract<Sources[Source], { state: "ok" }>, "state" | "at">;
+
+/** Facts this young serve a report as they are. */
+const FACTS_FRESH_MS = 5 * MINUTE;
+
+async function collectFacts(ctx: ActionCtx, focus: string): Promise<Good<"facts">> {
+  const wanted = wantedFor(focus);
+  const missing = await gather(ctx, wanted, FACTS_FRESH_MS);
+  const [first] = missing;
+  if (first !== undefined && missing.length === wanted.length) throw new AppError("upstream", first.reason);
+  return { missing };
+}
 
 async function settle<Source extends keyof Sources>(
   source: Source,
@@ -57,7 +72,7 @@ function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
   return {
     trending: figures.trending,
     movers: figures.top20
-      .map(({ symbol, price, change24h }) => ({ symbol, price, change24h }))
+      .map(({ symbol, price, change24h, source = "model" }) => ({ symbol, price, change24h, source }))
       .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
       .slice(0, STORED_MOVERS),
     keyPrices: describeKeyPrices(figures),

@@ -8,12 +8,13 @@ import { AppError, messageOf } from "../lib/errors";
 import { enterLater } from "../lib/lanes";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { iso, MINUTE } from "../lib/time";
+import { iso, MINUTE, SECOND } from "../lib/time";
 import { dueReport } from "./checkpoints";
-import { describeEvidence, gatherEvidence, isEmpty } from "./evidence";
+import { isReportable } from "./dataPoints";
+import { gatherBrief } from "./material";
 import { placeOfShift } from "./model";
 import { vReportKind, vResult, vSources, type ReportKind } from "./tables";
-import { writeResult } from "./writing";
+import { writeOwedResult } from "./writing";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
@@ -22,9 +23,11 @@ const LEASE_MS = 3 * MINUTE;
 /** How long it may wait for a place before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 4;
+/** A shift whose latest collection is still under way is looked at again after this long. */
+const LOOK_MS = 20 * SECOND;
 /** A shift whose report is being written is looked at again after this long, in case the writing was lost. */
 const RECHECK_MS = 5 * MINUTE;
-/** More than the 16 data points of a shift. */
+/** More than the 17 data points of a shift and those of its late reports. */
 const MAX_DATA_POINTS = 20;
 
 const OCCASIONS: Record<ReportKind, string> = {
@@ -33,7 +36,10 @@ const OCCASIONS: Record<ReportKind, string> = {
   final: "Final report of an 8-hour research shift",
 };
 
-/** The report check: every shift that owes a report gets the synthesis of its evidence, shared where that is equal. */
+/**
+ * The report check: every shift that owes a report gets the synthesis of its evidence, shared where that is equal, once
+ * its latest collection has come: none is written from half-hour-old data.
+ */
 export const claimDue = internalMutation({
   args: {},
   returns: v.null(),
@@ -45,8 +51,15 @@ export const claimDue = internalMutation({
       .withIndex("by_status_and_nextReportAt", (q) => q.eq("status", "active").lte("nextReportAt", now))
       .take(BATCH);
     const seen = new Map<string, Id<"syntheses">>();
-    for (const shift of due) {
-      const kind = dueReport(shift.nextReport, shift.startedAt, now);
+    let isWaiting = false;
+    for (const found of due) {
+      const kind = dueReport(found.nextReport, found.startedAt, now);
+      if (found.synthesisId === undefined && !(await isReportable(ctx, found, now))) {
+        await ctx.db.patch("shifts", found._id, { nextReportAt: now + LOOK_MS });
+        isWaiting = true;
+        continue;
+      }
+      const shift = (await ctx.db.get("shifts", found._id)) ?? found;
       const key = await keyOf(ctx, shift, kind);
       const synthesisId = seen.get(key) ?? (await ensureSynthesis(ctx, key, kind, shift, now));
       seen.set(key, synthesisId);
@@ -57,6 +70,7 @@ export const claimDue = internalMutation({
       });
     }
     if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.syntheses.claimDue, {});
+    if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.syntheses.claimDue, {});
     return null;
   },
 });
@@ -134,15 +148,11 @@ export const write = providerAction({
     const task = await ctx.runMutation(internal.research.syntheses.beginAttempt, { synthesisId, attempt });
     if (task === null) return null;
     try {
-      const evidence = gatherEvidence(task.observations);
-      if (isEmpty(evidence)) throw new AppError("upstream", "No source could be collected");
-      const report = {
-        occasion: OCCASIONS[task.kind],
-        focus: task.focus,
-        nowIso: iso(Date.now()),
-        evidence: describeEvidence(evidence),
-      };
-      const written = await writeResult(ctx, report, {
+      const { kind, focus, observations, startedAt } = task;
+      const brief = await gatherBrief(ctx, { focus, observations, startedAt });
+      if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
+      const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
+      const written = await writeOwedResult(ctx, report, {
         turnMs: deadlines.llmScheduled,
         payer: "shift",
       });
@@ -160,7 +170,12 @@ export const write = providerAction({
 export const beginAttempt = internalMutation({
   args: { synthesisId: v.id("syntheses"), attempt: v.number() },
   returns: v.union(
-    v.object({ kind: vReportKind, focus: v.string(), observations: v.array(vSources) }),
+    v.object({
+      kind: vReportKind,
+      focus: v.string(),
+      startedAt: v.union(v.number(), v.null()),
+      observations: v.array(vSources),
+    }),
     v.null(),
   ),
   handler: async (ctx, { synthesisId, attempt }) => {
@@ -177,6 +192,7 @@ export const beginAttempt = internalMutation({
     return {
       kind: row.kind,
       focus: row.focus,
+      startedAt: (await ctx.db.get("shifts", row.shiftId))?.startedAt ?? null,
       observations: observations.flatMap((observation) =>
         observation === null ? [] : [observation.sources],
       ),

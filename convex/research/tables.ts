@@ -1,7 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { vChange, vCheckedCounts, vCitedSource, vMissing } from "../evidence/tables";
 import { vLane, vPayer } from "../lib/tables";
-import { vCoin, vMarketSource } from "../market/tables";
+import { vCoin, vMarketSource, vRowSource } from "../market/tables";
 
 export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
 
@@ -18,6 +19,13 @@ export const vResult = v.object({
   shortSummary: v.string(),
   marketOutlook: vOutlook,
   impacts: v.array(vImpact),
+  /** The facts that the texts cite, as `[1]`. Absent, like all below, on rows from before figures were checked. */
+  sources: v.optional(v.array(vCitedSource)),
+  /** What changed since the shift began, and since the last report on the focus. */
+  changes: v.optional(v.array(vChange)),
+  checked: v.optional(vCheckedCounts),
+  /** What could not be collected for it, and why. */
+  missing: v.optional(v.array(vMissing)),
 });
 
 export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
@@ -25,7 +33,15 @@ export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"),
 const vMarketOutput = v.object({
   trending: v.array(vCoin),
   /** The largest moves by 24-hour change, in either direction, largest first. */
-  movers: v.array(v.object({ symbol: v.string(), price: v.number(), change24h: v.number() })),
+  movers: v.array(
+    v.object({
+      symbol: v.string(),
+      price: v.number(),
+      change24h: v.number(),
+      /** Who tells them; absent on rows from before that was told: the model's word. */
+      source: v.optional(vRowSource),
+    }),
+  ),
   keyPrices: v.string(),
   focus: v.union(v.string(), v.null()),
   /** The price sources the figures were held against. Absent on rows from before they were. */
@@ -70,10 +86,14 @@ const vFailed = v.object({ state: v.literal("failed"), at: v.number(), error: v.
 const vGood = <Output extends ReturnType<typeof v.object>>(output: Output) =>
   v.object({ state: v.literal("ok"), at: v.number(), model: v.string(), tokensUsed: v.number(), output });
 
+const vCollected = v.object({ state: v.literal("ok"), at: v.number(), missing: v.array(vMissing) });
+
 export const vSources = v.object({
   market: v.union(vPending, vFailed, vGood(vMarketOutput)),
   sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput)),
   onchain: v.union(vPending, vFailed, vGood(vOnchainOutput)),
+  /** Whether the collectors of facts have done their round. Absent on rows from before there were any. */
+  facts: v.optional(v.union(vPending, vFailed, vCollected)),
 });
 
 /** One source's outcome, as its collector reports it. */
@@ -81,6 +101,7 @@ export const vSettled = v.union(
   v.object({ source: v.literal("market"), reading: v.union(vFailed, vGood(vMarketOutput)) }),
   v.object({ source: v.literal("sentiment"), reading: v.union(vFailed, vGood(vSentimentOutput)) }),
   v.object({ source: v.literal("onchain"), reading: v.union(vFailed, vGood(vOnchainOutput)) }),
+  v.object({ source: v.literal("facts"), reading: v.union(vFailed, vCollected) }),
 );
 
 const vSourceState = v.object({

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { bold, dim } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
+import * as figures from "./figures";
 import * as ledger from "./ledger";
 import * as payments from "./payments";
 import { createProgress } from "./progress";
@@ -21,6 +22,7 @@ import * as wire from "./wire";
 const QUESTIONS: Record<string, Bench> = {
   upstreamCalls,
   documents,
+  figures,
   signals,
   throughput,
   wallets,

@@ -3,13 +3,14 @@ import { MINUTE, SECOND } from "../../convex/lib/time";
 import { SNAPSHOT_SCHEMA_NAME } from "../../convex/market/prompts";
 import { ONCHAIN_SCHEMA_NAME } from "../../convex/research/prompts";
 import { RESULT_SCHEMA_NAME } from "../../convex/research/result";
+import { EVIDENCE_SOURCES } from "../stack/standins/evidence";
 import type { SentRequest } from "../stack/standins/index";
 import { random } from "../stack/standins/random";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld, type World } from "./world";
 
-/** Upstream calls (LLM gateway and sentiment model) per 30 simulated minutes, by numbers of shifts and of foci. */
+/** Upstream calls (LLM gateway, sentiment model, public sources) per 30 simulated minutes, by numbers of shifts and of foci. */
 export const question = "How many upstream calls do the collections of research shifts cost?";
 
 /** `overMinutes`: the starts fall into so many minutes at random; 0 starts all at once. `watched`: minutes. */
@@ -29,6 +30,13 @@ const SOURCES = 3;
 /** An observation serves for five minutes: at the very most six fall into a window. */
 const MOST_OBSERVATIONS = 6;
 
+/**
+ * Calls of public sources for a collection: those that all foci share (two lists, the perpetuals, two supplies, and day,
+ * book and candles of three coins), and those of a focus that neither exchange lists (three at each, and the news).
+ */
+const SHARED_CALLS = 14;
+const CALLS_OF_A_FOCUS = 7;
+
 const CRON_EVERY = 5 * MINUTE;
 /** The crons' phase has nothing to do with the first start's. */
 const FIRST_CRON = 2 * MINUTE;
@@ -43,6 +51,11 @@ type Counted = {
   target: number;
   reports: number;
   writing: number;
+  /** Of public sources, in the busiest 30 minutes. */
+  facts: number;
+  factsTarget: number;
+  /** Rows of facts stored, per 30 minutes. */
+  factRows: number;
 };
 
 export async function run(progress: Progress): Promise<Table> {
@@ -52,7 +65,11 @@ export async function run(progress: Progress): Promise<Table> {
     counted.push({ one, counts: await count(one) });
   }
   const above = counted.filter(({ one, counts }) => {
-    return counts.ofOneFocus > counts.target || counts.gateway + counts.sentiment > counts.target * one.foci;
+    return (
+      counts.facts > counts.factsTarget ||
+      counts.ofOneFocus > counts.target ||
+      counts.gateway + counts.sentiment > counts.target * one.foci
+    );
   });
   return {
     inputs: [
@@ -61,11 +78,21 @@ export async function run(progress: Progress): Promise<Table> {
       "Calls: the most in 30 minutes, all of them (gateway + sentiment) and those of one focus, each beside its target.",
       "For shifts started together, 30 minutes are counted from the start; otherwise any 30 minutes count.",
       "Targets: 3 per focus for shifts started together, 18 per focus for any starts. Unshared: 3 per shift, computed.",
+      "Public sources: their calls in the busiest 30 minutes. Targets: 14 for all and 7 per focus that no exchange lists, six times that for any starts. Rows of facts: stored per 30 minutes.",
       "Reports: all written in the time watched (the first is due after 2.5 h), and the gateway calls that took.",
     ],
     columns: [
       ...["shifts", "foci", "started", "watched", "calls", "target", "gateway + sentiment"],
-      ...["of one focus", "target", "unshared", "reports", "calls for them"],
+      ...[
+        "of one focus",
+        "target",
+        "unshared",
+        "public sources",
+        "target",
+        "rows of facts",
+        "reports",
+        "calls for them",
+      ],
     ],
     rows: counted.map(({ one, counts }) => rowOf(one, counts)),
     notes: above.map(({ one }) => `ABOVE ITS TARGET: ${one.shifts} shifts, ${one.foci} foci`),
@@ -84,6 +111,9 @@ function rowOf({ shifts, foci, overMinutes, watched }: Case, counts: Counted): s
     figure(counts.ofOneFocus),
     `≤ ${counts.target}`,
     figure(SOURCES * shifts),
+    figure(counts.facts),
+    `≤ ${figure(counts.factsTarget)}`,
+    figure(counts.factRows),
     ...(watched > FIRST_REPORT ? [figure(counts.reports), figure(counts.writing)] : ["-", "-"]),
   ];
 }
@@ -108,12 +138,18 @@ async function count(one: Case): Promise<Counted> {
       busiestWindow(calls, overMinutes === 0 ? windows : calls.map(({ at }) => at));
     const busiest = most(collecting);
     const bySentiment = busiest.filter((call) => sentiment.includes(call)).length;
+    const facts = EVIDENCE_SOURCES.flatMap((source) => world.standins.sent(source));
     const perFocus = range(foci).map((index) => collecting.filter((call) => isAbout(call, focusName(index))));
     return {
       gateway: busiest.length - bySentiment,
       sentiment: bySentiment,
       ofOneFocus: Math.max(...perFocus.map((calls) => most(calls).length)),
       target: overMinutes === 0 ? SOURCES : SOURCES * MOST_OBSERVATIONS,
+      facts: most(facts).length,
+      factsTarget: (SHARED_CALLS + CALLS_OF_A_FOCUS * foci) * (overMinutes === 0 ? 1 : MOST_OBSERVATIONS),
+      factRows: Math.round(
+        (await world.t.run(({ db }) => db.query("facts").collect())).length / (watched / 30),
+      ),
       reports: (await world.t.run(({ db }) => db.query("reports").collect())).length,
       writing: gateway.filter(isWriting).length,
     };

@@ -47,7 +47,11 @@ export async function questions(
   );
   await use("on-chain signals", (at) => onchainQuestion("ETH", iso(at)));
   await use("research", (at) =>
-    synthesisQuestion({ occasion: "Final report", focus: "BTC", nowIso: iso(at), evidence: EVIDENCE }),
+    synthesisQuestion(
+      { occasion: "Final report", focus: "BTC", nowIso: iso(at), evidence: EVIDENCE },
+      // The wire is measured here, not what the figures say.
+      () => null,
+    ),
   );
   await use("trade intent", (at) =>
     intentQuestion(

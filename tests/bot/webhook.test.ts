@@ -192,7 +192,7 @@ describe("in a group", () => {
     await say(app, `/ask@${BOT_NAME} How is my research?`, { ...inGroup, answers: 2 });
     const asked = JSON.stringify(app.standins.sent("llm").at(-1)?.body);
     expect(asked).toContain("How is my research?");
-    expect(asked).not.toContain("This user's research");
+    expect(asked).not.toContain("this user's research");
     expect(JSON.stringify(app.cards().slice(1))).not.toContain(walletAddress);
   });
 

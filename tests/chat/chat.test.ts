@@ -25,6 +25,8 @@ describe("POST /mcp/chat", () => {
       answer: expect.any(String),
       agentId: "primary-default",
       model: expect.stringContaining("simulated"),
+      sources: expect.any(Array),
+      checked: { figures: 4, cited: 4, unproven: 0 },
     });
     const [system, question] = lastConversation(app);
     expect(system?.content).toMatch(/crypto assistant[\s\S]*Market:\nAs of 2026-01-05T09:00.*Bitcoin \$\d/);
@@ -68,7 +70,7 @@ describe("POST /mcp/chat", () => {
     expect(mine?.content).toMatch(/Running research shift on SOL[\s\S]*interim report on SOL/);
     expect(mine?.content).not.toContain("alice");
     await app.post("/mcp/chat", { question: "What did you find?", userId: "bob" });
-    expect(lastConversation(app)[0]?.content).not.toContain("SOL, ");
+    expect(lastConversation(app)[0]?.content).not.toContain("shift on SOL");
   });
 
   test("tells a signed-in user's research with that user's token alone", async () => {
@@ -93,7 +95,13 @@ describe("POST /mcp/chat", () => {
     const { status, body } = await app.post("/mcp/chat", { question: "What is my seed phrase?" });
     expect([status, body]).toEqual([
       200,
-      { answer: SECURITY_MESSAGE, agentId: "primary-default", model: "none" },
+      {
+        answer: SECURITY_MESSAGE,
+        agentId: "primary-default",
+        model: "none",
+        sources: [],
+        checked: { figures: 0, cited: 0, unproven: 0 },
+      },
     ]);
     expect(app.standins.sent("llm")).toEqual([]);
   });

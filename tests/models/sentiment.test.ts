@@ -59,7 +59,7 @@ test("an answer that it could not complete is no reading, and says why", async (
   const app = createApp();
   app.standins.fail("sentiment", { mode: "truncated" });
   const { body } = await app.post("/mcp/research", { token: "BTC" });
-  expect(body.result).toMatchObject({ sources: { sentiment: { state: "missing" } } });
+  expect(body.result).toMatchObject({ readings: { sentiment: { state: "missing" } } });
   const [observation] = await app.rows("observations");
   expect(observation?.sources.sentiment).toMatchObject({
     state: "failed",

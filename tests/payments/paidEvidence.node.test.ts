@@ -21,14 +21,16 @@ test("a report waits for the slowest source, however soon others have answered, 
   const { status, body } = await buy(app, versionTwo(await authorize(await payer(chain))));
   expect(status).toBe(200);
   const live = { state: "live", asOf: expect.any(String) };
-  expect(body.result).toMatchObject({ sources: { market: live, sentiment: live, onchain: live } });
+  expect(body.result).toMatchObject({ readings: { market: live, sentiment: live, onchain: live } });
 });
 
-test("without market data no report is written, and the payment is kept", async () => {
+test("without an observed price no report is written, and the payment is kept", async () => {
   const app = createPaidApp(chain);
   const header = versionTwo(await authorize(await payer(chain)));
-  app.standins.fail("llm", { mode: "status", status: 401, schema: "market_snapshot" });
+  for (const source of ["coingecko", "coinbase", "binance"] as const) {
+    app.standins.fail(source, { mode: "status", status: 503 });
+  }
   const failed = await buy(app, header);
-  expect([failed.status, failed.body.error]).toEqual([502, "The LLM gateway refused this service's key"]);
+  expect([failed.status, failed.body.error]).toEqual([502, "CoinGecko answered with status 503"]);
   expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid" }]);
 });

@@ -54,7 +54,7 @@ describe("a source that fails", () => {
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.6 * HOUR);
     const [writing] = app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
-    expect(JSON.stringify(writing?.body)).toContain("Social sentiment: none could be collected.");
+    expect(JSON.stringify(writing?.body)).toContain("Missing: Social sentiment: none could be collected");
     expect(await app.rows("reports")).toHaveLength(1);
   });
 });
@@ -113,7 +113,8 @@ describe("an outage", () => {
     await app.pass(10 * MINUTE);
     expect((await app.rows("reports")).map(({ type }) => type)).toEqual(["final"]);
     expect((await app.rows("shifts"))[0]).toMatchObject({ status: "completed", finalReportSent: true });
-    expect((await app.rows("dataPoints")).length).toBe(2);
+    // The fresh one is the final report's.
+    expect((await app.rows("dataPoints")).length).toBe(3);
   });
 });
 
@@ -154,7 +155,7 @@ describe("work that is cut off", () => {
     await app.pass(0.5 * HOUR);
     expect(await app.rows("reports")).toHaveLength(1);
     expect((await app.rows("syntheses"))[0]).toMatchObject({ state: "done", attempt: 2 });
-    expect(app.cards()).toHaveLength(2);
+    expect(await app.rows("messages")).toHaveLength(2);
   });
 });
 
@@ -173,7 +174,7 @@ describe("running a job twice", () => {
         app.t.mutation(internal.research.syntheses.claimDue, {}),
       ]),
     );
-    await app.settle(30);
+    await app.settle(150);
     const [synthesis] = await app.rows("syntheses");
     if (synthesis === undefined) throw new Error("A synthesis is written");
     await app.during(app.t.mutation(internal.research.publishing.publish, { synthesisId: synthesis._id }));
@@ -185,7 +186,9 @@ describe("running a job twice", () => {
     );
     expect(await app.rows("dataPoints")).toHaveLength(6);
     expect(await app.rows("reports")).toHaveLength(1);
-    expect(app.cards()).toHaveLength(2);
+    const messages = await app.rows("messages");
+    expect(messages).toHaveLength(2);
+    expect(app.cards()).toHaveLength(messages.reduce((sum, { parts }) => sum + parts.length, 0));
     expect(app.standins.sent("llm").filter(({ schema }) => schema === "research_result")).toHaveLength(1);
   });
 });

@@ -9,7 +9,7 @@ afterEach(closeApp);
 const writings = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
 
 describe("POST /mcp/research", () => {
-  test("answers a result within the contract, from three live sources", async () => {
+  test("answers a result within the contract, from facts and three live models", async () => {
     const app = createApp();
     const { status, body } = await app.post("/mcp/research", { userId: "alice", token: "eth" });
     expect(status).toBe(200);
@@ -28,7 +28,19 @@ describe("POST /mcp/research", () => {
           },
         ]),
         generatedAt: expect.stringMatching(/^2026-01-05T09:00/),
-        sources: {
+        sources: expect.arrayContaining([
+          {
+            id: 1,
+            name: "CoinGecko",
+            url: "https://www.coingecko.com/en/coins/bitcoin",
+            observedAt: expect.stringMatching(/^2026-01-05T09:00/),
+            says: expect.stringMatching(/^BTC price: 1[\d,.]+ USD$/),
+          },
+        ]),
+        changes: [],
+        checked: { figures: expect.any(Number), cited: expect.any(Number), removed: 0 },
+        missing: [{ collector: "base", subject: "", reason: "The chain RPC could not be reached" }],
+        readings: {
           market: { state: "live", asOf: expect.any(String) },
           sentiment: { state: "live", asOf: expect.any(String) },
           onchain: { state: "live", asOf: expect.any(String) },
@@ -74,7 +86,7 @@ describe("POST /mcp/research", () => {
     const { status, body } = await app.post("/mcp/research", { token: "BTC" });
     expect(status).toBe(200);
     expect(body.result).toMatchObject({
-      sources: { market: { state: "live" }, sentiment: { state: "earlier" } },
+      readings: { market: { state: "live" }, sentiment: { state: "earlier" } },
     });
     expect((await app.rows("observations"))[1]?.sources.sentiment.state).toBe("pending");
     while ((await app.rows("observations"))[1]?.state !== "settled") await app.settle();
@@ -91,16 +103,16 @@ describe("POST /mcp/research", () => {
       return body.result;
     };
     await app.pass(110 * MINUTE, { cronsRun: false });
-    expect(await sentiment()).toMatchObject({ sources: { sentiment: { state: "earlier" } } });
+    expect(await sentiment()).toMatchObject({ readings: { sentiment: { state: "earlier" } } });
     await app.pass(20 * MINUTE, { cronsRun: false });
-    expect(await sentiment()).toMatchObject({ sources: { sentiment: { state: "missing", asOf: null } } });
+    expect(await sentiment()).toMatchObject({ readings: { sentiment: { state: "missing", asOf: null } } });
   });
 
   test("goes on without the sentiment key, and says that it is missing", async () => {
     const app = createApp({ env: { SENTIMENT_API_KEY: "" } });
     const { status, body } = await app.post("/mcp/research", {});
     expect(status).toBe(200);
-    expect(body.result).toMatchObject({ sources: { sentiment: { state: "missing", asOf: null } } });
+    expect(body.result).toMatchObject({ readings: { sentiment: { state: "missing", asOf: null } } });
     const [observation] = await app.rows("observations");
     expect(observation?.sources.sentiment).toMatchObject({ error: "SENTIMENT_API_KEY is not configured" });
   });

@@ -79,7 +79,8 @@ describe("a research shift", () => {
       startedAt,
       stopsAt: startedAt + 8 * HOUR,
       status: "completed",
-      collectionsCount: 16,
+      // One every half hour, and the one that the final report is written from.
+      collectionsCount: 17,
       interimReportsCount: 2,
       finalReportSent: true,
     });
@@ -87,7 +88,7 @@ describe("a research shift", () => {
     expect(shift).not.toHaveProperty("synthesisId");
 
     const points = await app.rows("dataPoints");
-    expect(points.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 16 }, (_, i) => i + 1));
+    expect(points.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 17 }, (_, i) => i + 1));
     for (const { shiftId, sequence, claimedAt } of points) {
       expect(shiftId).toBe(jobId);
       const due = startedAt + (sequence - 1) * 30 * MINUTE;
@@ -134,6 +135,16 @@ describe("a research shift", () => {
         jobStartedAt: startedAt,
         messengerSent: true,
       });
+      expect(report.result.sources?.length).toBeGreaterThan(15);
+      expect(report.result.checked).toMatchObject({ removed: 0 });
+      expect(
+        report.result.changes?.some(
+          ({ subject, what, since }) => `${subject} ${what} ${since}` === "BTC price start",
+        ),
+      ).toBe(true);
+      for (const { observedAt } of report.result.sources ?? []) {
+        expect(report.generatedAt - observedAt).toBeLessThan(24 * HOUR);
+      }
       expect(report.result.fullAnalysis.split(/\s+/).length).toBeGreaterThanOrEqual(400);
       expect(report.result.fullAnalysis.split(/\s+/).length).toBeLessThanOrEqual(600);
       expect([...report.result.shortSummary].length).toBeLessThanOrEqual(100);
@@ -163,7 +174,7 @@ describe("a research shift", () => {
     const mark =
       "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.\n\n";
     expect(cards.map(({ text }) => text)).toEqual(
-      messages.flatMap(({ parts }) => parts.map((part) => mark + part)),
+      messages.flatMap(({ parts }) => parts.map((part, index) => (index === 0 ? mark + part : part))),
     );
     expect(new Set(cards.map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
     expect(cards[0]?.text).toMatch(
@@ -175,7 +186,7 @@ describe("a research shift", () => {
       "Final report · SOL</b>\n8h",
     ];
     for (const [i, report] of reports.entries()) {
-      const text = cards[i + 1]?.text;
+      const text = messages[i + 1]?.parts.join("\n");
       expect(text).toContain(titles[i]);
       expect(text).toContain(`Outlook: <b>${report.result.marketOutlook}</b>`);
       expect(text).toContain(report.result.shortSummary.replaceAll("&", "&amp;"));
@@ -184,9 +195,9 @@ describe("a research shift", () => {
       }
     }
 
-    // 16 collections of two gateway calls and one search, three reports: nothing was asked twice.
-    expect(app.standins.sent("llm")).toHaveLength(16 * 2 + 3);
-    expect(app.standins.sent("sentiment")).toHaveLength(16);
+    // 17 collections of two gateway calls and one search, three reports: nothing was asked twice.
+    expect(app.standins.sent("llm")).toHaveLength(17 * 2 + 3);
+    expect(app.standins.sent("sentiment")).toHaveLength(17);
     expect((await app.rows("syntheses")).map(({ kind, state, attempt }) => [kind, state, attempt])).toEqual([
       ["interim1", "done", 1],
       ["interim2", "done", 1],

@@ -7,12 +7,16 @@ import { countWords, demands, resultShape } from "../../convex/research/result";
 import { standinsAt, START, structured } from "./support";
 
 const EVIDENCE = [
-  "Market as of 2026-01-05T09:00:00.000Z: Bitcoin $104500 (+1 %)",
-  "Most persistent trending tokens (collections seen in): WIF (5/5), TAO (4/5)",
-  `Social sentiment at 2026-01-05T09:00:00.000Z (degraded: made without a live search): ${"very ".repeat(80)}good`,
-  "- WIF: bullish, buzz 9/10. Traders post breakout charts.",
-  "On-chain signals at 2026-01-05T08:30:00.000Z: Whales sent coins to exchanges.",
-  "- BTC: whale_movement, bearish. A holder split $1.",
+  "Facts, observed by this service:",
+  "[f1] BTC price: 104,500.50 USD (CoinGecko, 2026-01-05T09:00Z)",
+  "[f2] BTC price change over 24 hours: +1.234 % (CoinGecko, 2026-01-05T09:00Z)",
+  "[f3] SOL price: 158.2 USD (CoinGecko, 2026-01-05T09:00Z)",
+  "[f4] SOL price change over 24 hours: -2.5 % (CoinGecko, 2026-01-05T09:00Z)",
+  "[f5] Most persistent trending tokens, by the collections that saw them: WIF in 5 of 5, TAO in 4 of 5 (counted by this service, 2026-01-05T09:00Z)",
+  "Said by language models and observed by nobody; call it reported:",
+  `[f6] Social sentiment: ${"very ".repeat(80)}good (social sentiment, said by a language model, unverified, 2026-01-05T09:00Z)`,
+  "[f7] WIF sentiment: bullish, buzz 9/10. Traders post breakout charts. (social sentiment, said by a language model, unverified, 2026-01-05T09:00Z)",
+  "[f8] On-chain signals: Whales sent coins to exchanges. (on-chain signals, said by a language model, unverified, 2026-01-05T08:30Z)",
 ].join("\n");
 
 const prompt = (focus: string, evidence: string) =>
@@ -24,7 +28,7 @@ test("keeps the contract for any seed, moment, focus and evidence", () => {
       fc.string(),
       fc.integer({ min: 0, max: 4e12 }),
       fc.constantFrom("", "SOL", "ZZZ9", "LONGEST-SYMBOL-EVER.X"),
-      fc.constantFrom("", EVIDENCE, "Market data: none could be collected."),
+      fc.constantFrom("", EVIDENCE, "Missing: news: it did not answer in time"),
       (seed, at, focus, evidence) => {
         const market = createMarket({ seed, now: () => at });
         const written = researchResult(prompt(focus, evidence), { seed, market, at });
@@ -34,7 +38,6 @@ test("keeps the contract for any seed, moment, focus and evidence", () => {
         expect(words).toBeGreaterThanOrEqual(410);
         expect(words).toBeLessThanOrEqual(590);
         expect([...result.shortSummary].length).toBeLessThanOrEqual(100);
-        expect(result.marketOutlook).toBe(market.mood(at).outlook);
         expect(result.impacts.length).toBeGreaterThanOrEqual(3);
         expect(result.impacts.length).toBeLessThanOrEqual(5);
         expect(result.fullAnalysis).not.toMatch(/[{}]|undefined|NaN/);
@@ -45,14 +48,19 @@ test("keeps the contract for any seed, moment, focus and evidence", () => {
   );
 });
 
-test("cites the evidence and names what is missing", async () => {
-  const evidence = `${EVIDENCE}\nMarket data: none could be collected.`;
+test("cites the facts of its prompt, rounded, and names what is missing", async () => {
+  const evidence = `${EVIDENCE}\nMissing: news: it did not answer in time`;
   const task = { occasion: "Interim report", focus: "SOL", nowIso: "now", evidence };
-  const answer = await structured(standinsAt(), synthesisQuestion(task));
-  const { fullAnalysis } = resultShape.parse(JSON.parse(answer));
+  const answer = await structured(
+    standinsAt(),
+    synthesisQuestion(task, () => null),
+  );
+  const { fullAnalysis, shortSummary } = resultShape.parse(JSON.parse(answer));
+  expect(fullAnalysis).toContain("Bitcoin at $104,501 [f1] (+1.23% [f2] over 24 hours)");
+  expect(shortSummary).toBe("🔴 Risk off: SOL $158.20 [f3], -2.50% [f4] over 24 hours");
   expect(fullAnalysis).toContain("Whales sent coins to exchanges");
   expect(fullAnalysis).toContain("WIF and TAO");
-  expect(fullAnalysis).toContain("1 of the desk's sources");
+  expect(fullAnalysis).toContain("some of the desk's sources");
 });
 
 test("the three reports of a shift differ in wording", () => {

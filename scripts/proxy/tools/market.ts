@@ -11,7 +11,11 @@ const figures = z.object({
   change24h: z.number(),
   marketCap: z.nullable(z.number()),
   volume24h: z.nullable(z.number()),
+  source: z.optional(z.string()),
 });
+
+/** What no source covers is the model's word, and is called so. */
+const byModel = ({ source }: { source?: string | undefined }) => (source === "model" ? " [model]" : "");
 
 function figuresLine({
   name,
@@ -20,15 +24,20 @@ function figuresLine({
   change24h,
   marketCap,
   volume24h,
+  source,
 }: z.output<typeof figures>): string {
   return [
-    `${name} (${symbol}): ${usd(price)}, ${percent(change24h)} in 24 h`,
+    `${name} (${symbol}): ${usd(price)}, ${percent(change24h)} in 24 h${byModel({ source })}`,
     ...(marketCap === null ? [] : [`market cap ${largeUsd(marketCap)}`]),
     ...(volume24h === null ? [] : [`volume ${largeUsd(volume24h)}`]),
   ].join(", ");
 }
 
-const keyPrice = z.object({ usd: z.number(), usd_24h_change: z.number() });
+const keyPrice = z.object({
+  usd: z.number(),
+  usd_24h_change: z.number(),
+  source: z.optional(z.string()),
+});
 
 const getMarketData = tool({
   name: "get_market_data",
@@ -43,7 +52,14 @@ const getMarketData = tool({
   view: z.object({
     fetchedAt: z.string(),
     keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
-    trending: z.array(z.object({ name: z.string(), symbol: z.string(), change24h: z.number() })),
+    trending: z.array(
+      z.object({
+        name: z.string(),
+        symbol: z.string(),
+        change24h: z.number(),
+        source: z.optional(z.string()),
+      }),
+    ),
     top20: z.array(
       z.object({
         rank: z.number(),
@@ -52,6 +68,7 @@ const getMarketData = tool({
         price: z.number(),
         change24h: z.number(),
         marketCap: z.number(),
+        source: z.optional(z.string()),
       }),
     ),
     focus: z.optional(z.nullable(figures)),
@@ -59,12 +76,12 @@ const getMarketData = tool({
   }),
   text: ({ fetchedAt, keyPrices, trending, top20, focus, sources }) => {
     const key = (symbol: string, one: z.output<typeof keyPrice>) =>
-      `${symbol} ${usd(one.usd)} (${percent(one.usd_24h_change)})`;
+      `${symbol} ${usd(one.usd)} (${percent(one.usd_24h_change)})${byModel(one)}`;
     return lines(
       `Crypto market, ${time(fetchedAt)}`,
       sources.length === 0
         ? "No live price source was within reach: these are a model's figures."
-        : `Held against the prices of ${sources.map(({ name }) => name).join(", ")}.`,
+        : `Prices of ${sources.map(({ name }) => name).join(", ")}; [model] marks what no source covers.`,
       focus === undefined
         ? null
         : focus === null
@@ -74,12 +91,12 @@ const getMarketData = tool({
         " · ",
       ),
       "",
-      `Trending: ${trending.map(({ name, symbol, change24h }) => `${name} (${symbol}) ${percent(change24h)}`).join(", ")}`,
+      `Trending: ${trending.map((one) => `${one.name} (${one.symbol}) ${percent(one.change24h)}${byModel(one)}`).join(", ")}`,
       "",
       "Top by market cap:",
       ...top20.map(
-        ({ rank, name, symbol, price, change24h, marketCap }) =>
-          `${rank}. ${name} (${symbol}) ${usd(price)}, ${percent(change24h)}, ${largeUsd(marketCap)}`,
+        ({ rank, name, symbol, price, change24h, marketCap, source }) =>
+          `${rank}. ${name} (${symbol}) ${usd(price)}, ${percent(change24h)}, ${largeUsd(marketCap)}${byModel({ source })}`,
       ),
     );
   },
@@ -128,6 +145,8 @@ const askNoel = tool({
     answer: SECURITY_MESSAGE,
     agentId: typeof agentId === "string" && agentId.trim() !== "" ? agentId.trim() : DEFAULT_AGENT,
     model: "none",
+    sources: [],
+    checked: { figures: 0, cited: 0, unproven: 0 },
   }),
 });
 

@@ -9,6 +9,7 @@ const result = z.object({
   impacts: z.array(
     z.object({ title: z.string(), detail: z.string(), sentiment: outlook, confidence: z.number() }),
   ),
+  sources: z.array(z.object({ id: z.number(), name: z.string(), says: z.string() })),
 });
 
 function resultLines({
@@ -16,10 +17,13 @@ function resultLines({
   shortSummary,
   marketOutlook,
   impacts,
+  sources,
 }: z.output<typeof result>): string[] {
   const impact = ({ title, detail, sentiment, confidence }: (typeof impacts)[number]) =>
     `- ${title}: ${sentiment}, confidence ${Math.round(confidence * 100)}%. ${detail}`;
-  return [shortSummary, `Outlook: ${marketOutlook}`, "", ...impacts.map(impact), "", fullAnalysis];
+  const cited = sources.map(({ id, name, says }) => `[${id}] ${name}: ${says}`);
+  const told = cited.length === 0 ? [] : ["", "Sources:", ...cited];
+  return [shortSummary, `Outlook: ${marketOutlook}`, "", ...impacts.map(impact), "", fullAnalysis, ...told];
 }
 
 const runResearch = tool({

@@ -1,9 +1,12 @@
-/** Part of the gateway's stand-in for local use: a research note on the simulated market, within the contract asked for. */
+/**
+ * Part of the gateway's stand-in for local use: a research note from the numbered facts in the prompt, within the contract
+ * asked for. It knows nothing else: each figure is a fact's, rounded, with its citation right behind it.
+ */
 
 import type { Scene } from "./llmContent";
-import { outlookOf, type Coin, type Mood, type Outlook } from "./market";
+import { factsIn, missingIn, type ToldFact } from "./factsInPrompt";
+import { outlookOf, type Outlook } from "./market";
 import { random, type Random } from "./random";
-import { citedEvidence, type Cited } from "./researchEvidence";
 import * as phrases from "./researchPhrases";
 import { bigUsd, focusToken, listed, percent, usd } from "./words";
 
@@ -18,63 +21,50 @@ export type ResearchResult = {
 
 const TEN_MINUTES = 10 * 60_000;
 const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
-const SUMMARY_LIMIT = 100;
-/** The note grows to a length in between; no sentence has more than 40 words, so that it ends below 590. */
-const WORDS = { from: 430, to: 540 };
+const NAMES: Readonly<Record<string, string>> = { BTC: "Bitcoin", ETH: "Ethereum", SOL: "Solana" };
+/** The note grows to a length in between; no sentence has more than 50 words, so that it ends below 590. */
+const WORDS = { from: 430, to: 530 };
 
-/** What a note is written about. */
-type Subject = Scene & { mood: Mood; focus: Coin | null; cited: Cited; chance: Random };
+/** What a note is written about, and with what. */
+type Subject = {
+  facts: ToldFact[];
+  missing: number;
+  focus: string | null;
+  outlook: Outlook;
+  chance: Random;
+};
 
 export function researchResult(prompt: string, scene: Scene): ResearchResult {
-  const symbol = focusToken(prompt.split("Evidence:")[0] ?? "");
-  const chance = random(scene.seed, "research", Math.floor(scene.at / TEN_MINUTES), symbol ?? "");
+  const [before = "", evidence = ""] = prompt.split("Evidence:");
+  const focus = focusToken(before);
+  const facts = factsIn(evidence);
+  const lead = changeOf(facts, focus ?? "BTC") ?? changeOf(facts, "BTC");
   const subject: Subject = {
-    ...scene,
-    mood: scene.market.mood(scene.at),
-    focus: symbol === null ? null : scene.market.coin(symbol, scene.at),
-    cited: citedEvidence(prompt, (lines) => chance.pick(lines)),
-    chance,
+    facts,
+    missing: missingIn(evidence),
+    focus,
+    outlook: outlookOf(lead?.value ?? 0),
+    chance: random(scene.seed, "research", Math.floor(scene.at / TEN_MINUTES), focus ?? ""),
   };
   return {
     fullAnalysis: analysis(subject),
     shortSummary: summary(subject),
-    marketOutlook: subject.mood.outlook,
+    marketOutlook: subject.outlook,
     impacts: impacts(subject),
   };
 }
 
 function analysis(subject: Subject): string {
-  const { mood, cited, focus, chance } = subject;
-  const say = (templates: readonly string[], values: Record<string, string> = {}) =>
-    fill(chance.pick(templates), values);
-  const quote = (templates: readonly string[], text: string | null) =>
-    text === null ? [] : [say(templates, { quote: text })];
-
+  const { outlook, focus, chance } = subject;
+  const say: Say = (templates, values = {}) => fill(chance.pick(templates), values);
   const sections = {
-    majors: [
-      say(phrases.OPENINGS[mood.outlook], {
-        average: percent(mood.averageChange),
-        rising: String(mood.rising),
-        count: String(mood.count),
-      }),
-      ...majors(subject, say),
-    ],
-    breadth: [
-      ...breadth(subject, say),
-      ...(cited.persistent.length === 0
-        ? []
-        : [say(phrases.PERSISTENT, { persistent: listed(cited.persistent) })]),
-    ],
-    flows: [
-      ...quote(phrases.SENTIMENT, cited.sentiment),
-      ...quote(phrases.ONCHAIN, cited.onchain),
-      ...quote(phrases.DETAIL, cited.detail),
-      ...(cited.missing === 0 ? [] : [say(phrases.THIN, { missing: String(cited.missing) })]),
-    ],
-    focus: focus === null ? [] : [focusSentence(focus, mood, say)],
-    risks: levels(subject, say),
+    majors: [say(phrases.OPENINGS[outlook]), ...majors(subject), ...ranges(subject)],
+    breadth: [...breadth(subject), ...persistent(subject, say)],
+    flows: [...flows(subject), ...reported(subject, say)],
+    focus: focus === null ? [] : [focusSentence(focus, subject)],
+    risks: [...changed(subject), ...headlines(subject)],
   };
-  const closing = say(phrases.CLOSINGS[mood.outlook]);
+  const closing = say(phrases.CLOSINGS[outlook]);
 
   const whole = () => [...Object.values(sections).filter((one) => one.length > 0), [closing]];
   const extras = chance.shuffled(
@@ -94,97 +84,185 @@ function analysis(subject: Subject): string {
 
 type Say = (templates: readonly string[], values?: Record<string, string>) => string;
 
-function majors({ market, at }: Subject, say: Say): string[] {
-  const [btc, eth, sol] = [market.coin("BTC", at), market.coin("ETH", at), market.coin("SOL", at)];
+function find({ facts }: Pick<Subject, "facts">, about: string): ToldFact | undefined {
+  return facts.find((fact) => fact.about === about);
+}
+
+function changeOf(facts: readonly ToldFact[], symbol: string): ToldFact | undefined {
+  const kinds = ["price change over 24 hours", "change of the last trade over 24 hours"];
+  return facts.find(({ about }) => kinds.some((kind) => about === `${symbol} ${kind}`));
+}
+
+/** A figure of a fact as prose writes it, with its citation. */
+function cited(fact: ToldFact, write: (value: number) => string): string {
+  return `${write(fact.value ?? 0)} [f${fact.id}]`;
+}
+
+const nameOf = (symbol: string): string => NAMES[symbol] ?? symbol;
+
+function majors(subject: Subject): string[] {
+  const parts = ["BTC", "ETH", "SOL"].flatMap((symbol) => {
+    const price = find(subject, `${symbol} price`) ?? find(subject, `${symbol} last trade`);
+    const change = changeOf(subject.facts, symbol);
+    if (price === undefined || change === undefined) return [];
+    return [`${nameOf(symbol)} at ${cited(price, usd)} (${cited(change, percent)} over 24 hours)`];
+  });
+  if (parts.length === 0) return [];
   return [
-    say(phrases.MAJORS, {
-      btc: usd(btc.price),
-      btcChange: percent(btc.change24h),
-      eth: usd(eth.price),
-      ethChange: percent(eth.change24h),
-      sol: usd(sol.price),
-      solChange: percent(sol.change24h),
-    }),
-    say(phrases.RATIO, {
-      ratio: (eth.price / btc.price).toFixed(4),
-      leader: eth.change24h > btc.change24h ? "Ethereum" : "Bitcoin",
-    }),
+    subject.chance.pick([`The desk sees ${listed(parts)}.`, `Among the majors stand ${listed(parts)}.`]),
   ];
 }
 
-function breadth({ market, at, mood }: Subject, say: Say): string[] {
-  const named = (coins: Coin[]) =>
-    listed(coins.map(({ symbol, change24h }) => `${symbol} (${percent(change24h)})`));
-  const spread = (mood.byChange[0]?.change24h ?? 0) - (mood.byChange.at(-1)?.change24h ?? 0);
-  const trending = market.trending(at).slice(0, 4);
+function ranges(subject: Subject): string[] {
+  const [high, low] = [find(subject, "BTC 24-hour high"), find(subject, "BTC 24-hour low")];
+  if (high === undefined || low === undefined) return [];
+  return [`Over 24 hours Bitcoin has moved between ${cited(low, usd)} and ${cited(high, usd)}.`];
+}
+
+function breadth(subject: Subject): string[] {
+  const rising = subject.facts.find(({ about }) => about.startsWith("Market coins that rose"));
+  const majors = new Set(["BTC", "ETH", "SOL", subject.focus ?? ""]);
+  const movers = subject.facts
+    .filter(({ about, isModels }) => !isModels && about.endsWith(" price change over 24 hours"))
+    .filter(({ about }) => !majors.has(about.split(" ")[0] ?? ""))
+    .slice(0, 3);
+  const searched = subject.facts.filter(({ about }) => about.endsWith("place among the most searched coins"));
   return [
-    say(phrases.BREADTH, {
-      top: named(mood.byChange.slice(0, 3)),
-      bottom: named(mood.byChange.slice(-2).reverse()),
-      spread: spread.toFixed(1),
-      dispersion: spread > 8 ? phrases.DISPERSION.wide : phrases.DISPERSION.narrow,
-    }),
-    say(phrases.TRENDING, { trending: listed(trending.map(({ symbol }) => symbol)) }),
+    ...(rising === undefined
+      ? []
+      : [`Of the 50 largest coins ${cited(rising, String)} trade higher than a day ago.`]),
+    ...(movers.length === 0
+      ? []
+      : [
+          `The widest moves belong to ${listed(movers.map((one) => `${one.about.split(" ")[0]} (${cited(one, percent)})`))}.`,
+        ]),
+    ...(searched.length === 0
+      ? []
+      : [
+          `Search interest concentrates on ${listed(searched.slice(0, 4).map(({ about }) => about.split(" ")[0] ?? ""))}.`,
+        ]),
   ];
 }
 
-function focusSentence(focus: Coin, mood: Mood, say: Say): string {
-  return say(phrases.FOCUS, {
-    name: focus.name,
-    symbol: focus.symbol,
-    price: usd(focus.price),
-    change: percent(focus.change24h),
-    cap: bigUsd(focus.marketCap),
-    volume: bigUsd(focus.volume24h),
-    relative: focus.change24h >= mood.averageChange ? "strong" : "weak",
+function flows(subject: Subject): string[] {
+  const bid = find(subject, "BTC buy orders within 1 % of the price");
+  const ask = find(subject, "BTC sell orders within 1 % of the price");
+  const funding = find(subject, "BTC perpetual funding rate per hour");
+  const interest = find(subject, "BTC open interest in perpetuals");
+  const supply = find(subject, "Market supply of dollar stablecoins");
+  const week = find(subject, "Market change of the supply of dollar stablecoins over 7 days");
+  return [
+    ...(bid === undefined || ask === undefined
+      ? []
+      : [
+          `Near the price of Bitcoin stand buy orders of ${cited(bid, bigUsd)} and sell orders of ${cited(ask, bigUsd)}.`,
+        ]),
+    ...(funding === undefined || interest === undefined
+      ? []
+      : [
+          `Perpetual funding reads ${cited(funding, (value) => `${value.toFixed(4)}%`)} an hour, on open interest of ${cited(interest, bigUsd)}.`,
+        ]),
+    ...(supply === undefined || week === undefined
+      ? []
+      : [
+          `Dollar stablecoins amount to ${cited(supply, bigUsd)}, ${cited(week, percent)} against a week ago.`,
+        ]),
+  ];
+}
+
+function persistent(subject: Subject, say: Say): string[] {
+  const fact = subject.facts.find(({ about }) => about.startsWith("Most persistent trending tokens"));
+  const symbols = (fact?.told ?? "").split(", ").flatMap((one) => one.split(" ")[0] || []);
+  return symbols.length === 0 ? [] : [say(phrases.PERSISTENT, { persistent: listed(symbols.slice(0, 3)) })];
+}
+
+/** What only models say is passed on as reported. */
+function reported(subject: Subject, say: Say): string[] {
+  const told = (start: string) =>
+    subject.facts.findLast(({ about, isModels }) => isModels && about.startsWith(start));
+  const quote = (templates: readonly string[], fact: ToldFact | undefined) =>
+    fact === undefined ? [] : [say(templates, { quote: quoted(fact.told), cite: `[f${fact.id}]` })];
+  const details = subject.facts.filter(({ about, isModels }) => isModels && / sentiment$/.test(about));
+  return [
+    ...quote(phrases.SENTIMENT, told("Social sentiment")),
+    ...quote(phrases.ONCHAIN, told("On-chain signals")),
+    ...quote(phrases.DETAIL, details.length === 0 ? undefined : subject.chance.pick(details)),
+    ...(subject.missing === 0 ? [] : [say(phrases.THIN)]),
+  ];
+}
+
+function focusSentence(focus: string, subject: Subject): string {
+  const price = find(subject, `${focus} price`) ?? find(subject, `${focus} last trade`);
+  const change = changeOf(subject.facts, focus);
+  const cap = find(subject, `${focus} market capitalisation`);
+  const name = `${nameOf(focus)} (${focus})`;
+  if (price === undefined) return `On ${name}, the focus of this note, no source tells a price today.`;
+  const parts = [
+    `trades at ${cited(price, usd)}`,
+    ...(change === undefined ? [] : [`after a move of ${cited(change, percent)}`]),
+    ...(cap === undefined ? [] : [`on a capitalisation of ${cited(cap, bigUsd)}`]),
+  ];
+  return `${name}, the focus of this note, ${parts.join(" ")}.`;
+}
+
+function changed(subject: Subject): string[] {
+  const changes = subject.facts.filter(({ about }) => /^(?:BTC|ETH) price since /.test(about));
+  return changes.map((fact) => {
+    const [symbol = "", since = ""] = fact.about.split(" price since ");
+    return `Since ${since}, ${nameOf(symbol)} has moved by ${cited(fact, percent)}.`;
   });
 }
 
-function levels({ market, at }: Subject, say: Say): string[] {
-  const { price } = market.coin("BTC", at);
-  const near = (factor: number) => usd(Math.round((price * factor) / 250) * 250);
-  return [say(phrases.RISKS, { support: near(0.97), resistance: near(1.03) })];
+function headlines(subject: Subject): string[] {
+  const fact = subject.facts.find(({ about }) => about.endsWith(" headline"));
+  return fact === undefined ? [] : [`The news say: ${quoted(fact.told)} [f${fact.id}].`];
 }
 
-function summary({ market, at, mood, focus, chance }: Subject): string {
-  const { price, change24h } = market.coin("BTC", at);
-  const leader = mood.byChange[0];
-  const tone = { bullish: "Risk on", bearish: "Risk off", neutral: "Range-bound" }[mood.outlook];
-  const breadthText = `${mood.rising}/${mood.count} coins up`;
-  const lead = leader === undefined ? breadthText : `${leader.symbol} leads (${percent(leader.change24h)})`;
-  const aside =
-    focus === null ? chance.pick([breadthText, lead]) : `${focus.symbol} ${percent(focus.change24h)}`;
-  const points = [...`${MARKS[mood.outlook]} ${tone}: BTC ${usd(price)} (${percent(change24h)}), ${aside}`];
-  return points.length <= SUMMARY_LIMIT ? points.join("") : `${points.slice(0, SUMMARY_LIMIT - 1).join("")}…`;
+function summary(subject: Subject): string {
+  const { outlook, facts, focus } = subject;
+  const tone = { bullish: "Risk on", bearish: "Risk off", neutral: "Range-bound" }[outlook];
+  const symbol = focus ?? "BTC";
+  const price = find(subject, `${symbol} price`);
+  const change = changeOf(facts, symbol);
+  if (price === undefined || change === undefined) return `${MARKS[outlook]} ${tone}, on few facts`;
+  return `${MARKS[outlook]} ${tone}: ${symbol} ${cited(price, usd)}, ${cited(change, percent)} over 24 hours`;
 }
 
-function impacts({ market, at, mood, focus, chance }: Subject): Impact[] {
-  const trending = market.trending(at)[0];
-  const candidates = [
-    mood.byChange[0],
-    mood.byChange.at(-1),
-    market.coin("ETH", at),
-    market.coin("SOL", at),
-    trending === undefined ? undefined : market.coin(trending.symbol, at),
-  ].filter((coin) => coin !== undefined);
-  const ordered = [
-    ...(focus === null ? [] : [focus]),
-    market.coin("BTC", at),
-    ...chance.shuffled(candidates),
-  ];
-  const distinct = ordered.filter(
-    (coin, index) => ordered.findIndex(({ symbol }) => symbol === coin.symbol) === index,
+function impacts(subject: Subject): Impact[] {
+  const { facts, focus, chance } = subject;
+  const changes = facts.filter(
+    ({ about, isModels }) => !isModels && about.endsWith(" price change over 24 hours"),
   );
-  return distinct.slice(0, chance.whole(3, 5)).map((coin) => ({
-    title: `${coin.name} (${coin.symbol})`,
-    detail:
-      `${coin.symbol} moved ${percent(coin.change24h)} in 24 hours to ${usd(coin.price)} on ${bigUsd(coin.volume24h)} ` +
-      `of volume. ${chance.pick(WATCH[outlookOf(coin.change24h)])}`,
-    sentiment: outlookOf(coin.change24h),
-    confidence: Number(
-      Math.min(0.9, 0.45 + Math.abs(coin.change24h) / 25 + chance.between(0, 0.1)).toFixed(2),
-    ),
+  const symbols = [
+    ...new Set([
+      ...(focus === null ? [] : [focus]),
+      ...changes.map(({ about }) => about.split(" ")[0] ?? ""),
+    ]),
+  ];
+  const told = symbols.slice(0, chance.whole(3, 5)).map((symbol): Impact => {
+    const change = changeOf(facts, symbol);
+    const price = find(subject, `${symbol} price`);
+    const sentiment = outlookOf(change?.value ?? 0);
+    const moved =
+      change === undefined || price === undefined
+        ? `${symbol} is told of without figures.`
+        : `${symbol} moved ${cited(change, percent)} in 24 hours, to ${cited(price, usd)}.`;
+    return {
+      title: NAMES[symbol] === undefined ? symbol : `${nameOf(symbol)} (${symbol})`,
+      detail: `${moved} ${chance.pick(WATCH[sentiment])}`,
+      sentiment,
+      confidence: Number(
+        Math.min(0.9, 0.45 + Math.abs(change?.value ?? 0) / 25 + chance.between(0, 0.1)).toFixed(2),
+      ),
+    };
+  });
+  const themes = ["Liquidity", "Positioning", "Attention"].map((title): Impact => ({
+    title,
+    detail: chance.pick(WATCH[subject.outlook]),
+    sentiment: subject.outlook,
+    confidence: 0.5,
   }));
+  return [...told, ...themes].slice(0, Math.max(3, told.length));
 }
 
 const WATCH: Record<Outlook, readonly string[]> = {
@@ -192,6 +270,19 @@ const WATCH: Record<Outlook, readonly string[]> = {
   bearish: ["Further weakness is likely until volume returns.", "Rallies are likely to meet supply."],
   neutral: ["A break of the day's range should decide the direction.", "No edge until volume picks a side."],
 };
+
+/** Keeps a quotation from filling the note. */
+const QUOTED_WORDS = 24;
+
+/** The beginning of a text, in whole words, without marks that would end the sentence around it. */
+function quoted(text: string): string {
+  const plain = text
+    .replace(/["“”]/g, "")
+    .replace(/[.!?]+(?=\s|$)/g, ",")
+    .replace(/[,\s]+$/, "");
+  const words = plain.split(/\s+/);
+  return `“${words.slice(0, QUOTED_WORDS).join(" ").slice(0, 170)}${words.length > QUOTED_WORDS ? " …" : ""}”`;
+}
 
 /** One pass, so that nothing inside a value is taken for a placeholder. */
 function fill(template: string, values: Record<string, string>): string {

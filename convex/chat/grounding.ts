@@ -1,0 +1,120 @@
+import { checkSentence } from "../evidence/checking";
+import { ledgerOf, renumbered, type CitedSource, type Source } from "../evidence/citing";
+import { CITATION } from "../evidence/figures";
+import { sayingOf, unitOf } from "../evidence/kinds";
+import { listedCoins } from "../evidence/lists";
+import { MAJORS } from "../evidence/model";
+import { sentencesOf } from "../evidence/sentences";
+import type { Fact, Kind } from "../evidence/tables";
+import { iso } from "../lib/time";
+import type { Context } from "./context";
+
+/** What an answer may state: numbered facts and this service's own words; every other figure is marked as the model's. Pure. */
+
+const KINDS: readonly Kind[] = [
+  "price",
+  "lastTrade",
+  "change24h",
+  "marketCap",
+  "volume24h",
+  "rank",
+  "funding",
+  "openInterest",
+];
+const OF_THE_MARKET: readonly Kind[] = ["rising", "stablecoinSupply", "stablecoinWeek"];
+const SEARCHED = 5;
+const HEADLINES = 5;
+/** Coins that a question names, beside the majors. */
+const NAMED = 4;
+
+/** The facts an answer to this question may cite, and what else it is told, line by line. */
+export function citable(
+  question: string,
+  facts: readonly Fact[],
+  context: Omit<Context, "market">,
+  now: number,
+): Source[] {
+  const coins = [...new Set([...namedIn(question, facts), ...MAJORS])];
+  const of = (subject: string, kinds: readonly Kind[]) =>
+    kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
+  const observed = [
+    ...coins.flatMap((coin) => of(coin, KINDS)),
+    ...of("market", OF_THE_MARKET),
+    ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
+    ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
+  ].map((fact) => ({
+    says: sayingOf(fact),
+    value: typeof fact.value === "number" ? fact.value : null,
+    unit: unitOf(fact),
+    observedAt: fact.observedAt,
+    name: fact.source,
+    url: fact.url,
+  }));
+  const own = (name: string, text: string | null) =>
+    (text ?? "")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((says) => ({ says, value: null, unit: null, observedAt: now, name, url: null }));
+  return [
+    ...observed,
+    ...own("this service's trading signals", context.signals),
+    ...own("movements this service was told of", context.whales),
+    ...own("this user's research with this service", context.research),
+    ...own("this user's own wallet, read on chain", context.portfolio),
+  ].map((source, index) => ({ ...source, id: index + 1 }));
+}
+
+function namedIn(question: string, facts: readonly Fact[]): string[] {
+  const words = new Set(question.split(/[^\p{L}\p{N}.$-]+/u).map((word) => word.replace(/^\$/, "")));
+  const lower = question.toLowerCase();
+  return listedCoins(facts)
+    .filter(
+      ({ symbol, name }) => words.has(symbol) || (name.length > 3 && lower.includes(name.toLowerCase())),
+    )
+    .map(({ symbol }) => symbol)
+    .slice(0, NAMED);
+}
+
+/** The facts as the prompt lists them. */
+export function factLines(sources: readonly Source[]): string | null {
+  if (sources.length === 0) return null;
+  return sources
+    .map(({ id, says, name, observedAt }) => `[f${id}] ${says} (${name}, ${iso(observedAt).slice(0, 16)}Z)`)
+    .join("\n");
+}
+
+export type Grounded = {
+  answer: string;
+  sources: CitedSource[];
+  checked: { figures: number; cited: number; unproven: number };
+};
+
+/** Marks a sentence whose figures nobody observed. */
+const MARK = "[model]";
+
+/** The answer with its citations counted from one and its sources named; what no fact says is marked. */
+export function groundAnswer(text: string, sources: readonly Source[], now: number): Grounded {
+  const { facts } = ledgerOf(sources, now);
+  const kept: number[] = [];
+  let [figures, unproven] = [0, 0];
+  const lines = text.split("\n").map((line) => {
+    const indent = /^\s*/.exec(line)?.[0] ?? "";
+    const sentences = sentencesOf(line).map((sentence) => {
+      const checked = checkSentence(sentence, facts, now);
+      figures += checked.figures;
+      if (checked.problems.length === 0) return renumbered(sentence, kept);
+      unproven += checked.problems.length;
+      return `${sentence.replace(CITATION, "").replaceAll(" .", ".").trim()} ${MARK}`;
+    });
+    return indent + sentences.join(" ");
+  });
+  const cited = kept.flatMap((id, index): CitedSource[] => {
+    const source = facts.get(id);
+    if (source === undefined) return [];
+    const { name, url, observedAt, says } = source;
+    return [{ id: index + 1, name, url, observedAt, says }];
+  });
+  const named = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
+  const answer = [lines.join("\n"), ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
+  return { answer, sources: cited, checked: { figures, cited: cited.length, unproven } };
+}

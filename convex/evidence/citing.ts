@@ -1,0 +1,112 @@
+import type { Infer } from "convex/values";
+import { checkSentence, type CitableFact } from "./checking";
+import { CITATION } from "./figures";
+import { joined, paragraphsOf, sentencesOf } from "./sentences";
+import type { vCitedSource } from "./tables";
+
+/** From a text that cites numbered facts to one that its readers can check: what is unproven goes, and sources are listed. Pure. */
+
+/** A fact as a writer may cite it, and where it is from. */
+export type Source = CitableFact & {
+  /** The source's name as readers know it. */
+  name: string;
+  /** `null` where there is no page to look at. */
+  url: string | null;
+};
+
+export type CitedSource = Infer<typeof vCitedSource>;
+
+/** The texts of a result, in the order in which its citations are counted. */
+export type Texts = {
+  analysis: string;
+  summary: string;
+  impacts: { title: string; detail: string }[];
+};
+
+export type Ledger = { facts: ReadonlyMap<number, Source>; now: number };
+
+export function ledgerOf(sources: readonly Source[], now: number): Ledger {
+  return { facts: new Map(sources.map((source) => [source.id, source])), now };
+}
+
+/** What is wrong with the figures of a result, for the writer; `null` where all is well. */
+export function figureProblems({ analysis, summary, impacts }: Texts, ledger: Ledger): string | null {
+  const all = [
+    ...paragraphsOf(analysis).flat(),
+    summary,
+    ...impacts.flatMap(({ title, detail }) => [title, ...sentencesOf(detail)]),
+  ];
+  const problems = all.flatMap((sentence) => checkSentence(sentence, ledger.facts, ledger.now).problems);
+  if (problems.length === 0) return null;
+  const listed = problems.slice(0, MAX_LISTED).join("; ");
+  const more = problems.length > MAX_LISTED ? `; and ${problems.length - MAX_LISTED} more` : "";
+  return `every figure must stand right before the citation of a fact that says it, or go: ${listed}${more}`;
+}
+
+const MAX_LISTED = 40;
+
+export type Settled<Impact extends { title: string; detail: string }> = {
+  analysis: string;
+  /** `null` where it stated what is not proven. */
+  summary: string | null;
+  impacts: Impact[];
+  sources: CitedSource[];
+  checked: { figures: number; cited: number; removed: number };
+  /** The share of all sentences that went. */
+  lost: number;
+};
+
+/** Takes out every sentence with a figure that its citations do not say, and numbers the citations as readers see them. */
+export function settle<Impact extends { title: string; detail: string }>(
+  texts: { analysis: string; summary: string; impacts: readonly Impact[] },
+  ledger: Ledger,
+): Settled<Impact> {
+  let [figures, removed, sentences] = [0, 0, 0];
+  const kept: number[] = [];
+  const proven = (sentence: string): string[] => {
+    const checked = checkSentence(sentence, ledger.facts, ledger.now);
+    sentences += 1;
+    if (checked.problems.length > 0) {
+      removed += 1;
+      return [];
+    }
+    figures += checked.figures;
+    return [renumbered(sentence, kept)];
+  };
+  const analysis = joined(paragraphsOf(texts.analysis).map((paragraph) => paragraph.flatMap(proven)));
+  const [summary] = proven(texts.summary);
+  const impacts = texts.impacts.flatMap((impact) => {
+    const [title] = proven(impact.title);
+    const detail = sentencesOf(impact.detail).flatMap(proven).join(" ");
+    return title === undefined || detail === "" ? [] : [{ ...impact, title, detail }];
+  });
+  return {
+    analysis,
+    summary: summary ?? null,
+    impacts,
+    sources: kept.flatMap((id, index) => {
+      const source = ledger.facts.get(id);
+      if (source === undefined) return [];
+      const { name, url, observedAt, says } = source;
+      return [{ id: index + 1, name, url, observedAt, says }];
+    }),
+    checked: { figures, cited: kept.length, removed },
+    lost: sentences === 0 ? 0 : removed / sentences,
+  };
+}
+
+/** `[f12]` as `[1]`, in the order in which facts are first cited. @param kept The facts cited so far; new ones are added. */
+export function renumbered(sentence: string, kept: number[]): string {
+  return sentence.replace(CITATION, (group) =>
+    Array.from(group.matchAll(/\d+/g), ([text]) => {
+      const id = Number(text);
+      if (!kept.includes(id)) kept.push(id);
+      return `[${kept.indexOf(id) + 1}]`;
+    }).join(""),
+  );
+}
+
+/** How long a text with `[f12]` will be once they are `[1]`, about. */
+export function withoutMarks(text: string): string {
+  return text.replace(CITATION, (group) => "[1]".repeat(group.match(/\d+/g)?.length ?? 1));
+}

@@ -1,0 +1,137 @@
+import * as z from "zod";
+import { EXAMPLE_TIME } from "../lib/examples";
+import { iso } from "../lib/time";
+import type { Result, SourceStates } from "./tables";
+
+/** What callers see of a ResearchResult. */
+
+const outlook = z.enum(["bullish", "bearish", "neutral"]);
+
+export const resultFields = {
+  fullAnalysis: z
+    .string()
+    .describe("400 to 600 words; `[1]` cites the source of that id, right behind what it says"),
+  shortSummary: z.string().describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡"),
+  marketOutlook: outlook,
+  impacts: z.array(
+    z.object({
+      title: z.string(),
+      detail: z.string(),
+      sentiment: outlook,
+      confidence: z.number().describe("0 to 1"),
+    }),
+  ),
+  sources: z
+    .array(
+      z.object({
+        id: z.int().describe("As the texts cite it"),
+        name: z.string().describe("Who says it; a language model is called one, and is unverified"),
+        url: z.string().nullable().describe("Where anybody can see the like"),
+        observedAt: z.iso.datetime(),
+        says: z.string(),
+      }),
+    )
+    .describe("The facts that the texts cite; empty in results from before figures were checked"),
+  changes: z
+    .array(
+      z.object({
+        subject: z.string(),
+        what: z.string(),
+        from: z.number(),
+        to: z.number(),
+        unit: z.string(),
+        percent: z.number(),
+        since: z.enum(["start", "report"]).describe("The shift's start, or the last report on this focus"),
+        fromAt: z.iso.datetime(),
+        toAt: z.iso.datetime(),
+      }),
+    )
+    .describe("Computed from the facts of both times"),
+  checked: z
+    .object({
+      figures: z.int().describe("Figures that the texts state, each of them said by the fact it cites"),
+      cited: z.int().describe("Facts cited"),
+      removed: z.int().describe("Sentences taken out, because a figure was not what it cited"),
+    })
+    .nullable()
+    .describe("null in results from before figures were checked"),
+  missing: z
+    .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
+    .describe("What could not be collected, and why"),
+};
+
+/** A stored result as callers see it. */
+export function shownResult(result: Result) {
+  const { sources = [], changes = [], checked = null, missing = [], ...texts } = result;
+  return {
+    ...texts,
+    sources: sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) })),
+    changes: changes.map((change) => ({ ...change, fromAt: iso(change.fromAt), toAt: iso(change.toAt) })),
+    checked,
+    missing,
+  };
+}
+
+/** A result's common part, shortened. */
+export const resultExample = {
+  fullAnalysis: "Bitcoin trades at 97,250 USD [1], 1.4 % [2] higher than a day ago … (400 to 600 words)",
+  shortSummary: "🟢 Bitcoin leads a broad advance",
+  marketOutlook: "bullish" as const,
+  impacts: [
+    {
+      title: "BTC",
+      detail: "Funding stays near 0.0013 % an hour [3], which leaves room for buyers.",
+      sentiment: "bullish" as const,
+      confidence: 0.72,
+    },
+  ],
+  sources: [
+    {
+      id: 1,
+      name: "CoinGecko",
+      url: "https://www.coingecko.com/en/coins/bitcoin",
+      observedAt: EXAMPLE_TIME,
+      says: "BTC price: 97,250.50 USD",
+    },
+  ],
+  changes: [
+    {
+      subject: "BTC",
+      what: "price",
+      from: 96_400,
+      to: 97_250.5,
+      unit: "USD",
+      percent: 0.882,
+      since: "start" as const,
+      fromAt: "2026-01-05T07:00:00.000Z",
+      toAt: EXAMPLE_TIME,
+    },
+  ],
+  checked: { figures: 34, cited: 31, removed: 0 },
+  missing: [{ collector: "news", subject: "", reason: "GDELT did not answer in time" }],
+};
+
+const reading = z.object({
+  state: z
+    .enum(["live", "earlier", "missing"])
+    .describe("Asked for this result, an earlier reading, or not to be had"),
+  asOf: z.iso.datetime().nullable().describe("When the reading was made"),
+});
+
+export const readingsShape = z
+  .object({ market: reading, sentiment: reading, onchain: reading })
+  .describe("How old the models' readings are that the result was written from, beside the facts");
+
+export const readingsExample = {
+  market: { state: "live" as const, asOf: EXAMPLE_TIME },
+  sentiment: { state: "earlier" as const, asOf: "2026-01-05T09:00:00.000Z" },
+  onchain: { state: "missing" as const, asOf: null },
+};
+
+export function shownReadings({ market, sentiment, onchain }: SourceStates): z.output<typeof readingsShape> {
+  const shown = ({ state, asOf }: SourceStates["market"]) => ({
+    state,
+    asOf: asOf === null ? null : iso(asOf),
+  });
+  return { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
+}

@@ -1,0 +1,53 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { closeApp, createApp, type App } from "../support/app";
+
+/** Figures of an answer are cited facts', or marked as the model's. */
+
+afterEach(closeApp);
+
+const shape = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
+
+function systemOf(app: App): string {
+  const asked = app.standins.sent("llm").findLast(({ schema }) => schema === undefined);
+  return shape.parse(asked?.body).messages[0]?.content ?? "";
+}
+
+describe("an answer in chat", () => {
+  test("cites the facts of its prompt, and names their sources", async () => {
+    const app = createApp();
+    const { body } = await app.post("/mcp/chat", { question: "How is DOGE?" });
+    expect(systemOf(app)).toMatch(/^\[f1\] DOGE price: [\d.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
+    expect(body.answer).toMatch(/Bitcoin at \$1\d\d,\d{3} \[1\] \(\+[\d.]+% \[2\] in 24 hours\)/);
+    expect(body.answer).toMatch(
+      /Dogecoin at \$[\d.]+ \[\d\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,
+    );
+    expect(body).toMatchObject({
+      sources: expect.arrayContaining([
+        expect.objectContaining({ name: "CoinGecko", url: "https://www.coingecko.com/en/coins/dogecoin" }),
+      ]),
+      checked: { figures: 6, cited: 6, unproven: 0 },
+    });
+  });
+
+  test("has what no fact says marked, in its sentence", async () => {
+    const app = createApp();
+    const content =
+      "Bitcoin is at $42,000 [f1]. It leads. Ether gained 77 % this week.\n- Nothing else moved.";
+    app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
+    const { body } = await app.post("/mcp/chat", { question: "How is the market?" });
+    expect(body.answer).toBe(
+      "Bitcoin is at $42,000. [model] It leads. Ether gained 77 % this week. [model]\n- Nothing else moved.",
+    );
+    expect(body).toMatchObject({ sources: [], checked: { figures: 2, cited: 0, unproven: 2 } });
+  });
+
+  test("of the news agent rests on headlines with their sources", async () => {
+    const app = createApp();
+    await app.post("/mcp/chat", { question: "What is new?", agentId: "news-default" });
+    expect(systemOf(app)).toMatch(/^\[f\d+\] Market headline: “.+” \(\S+, found by GDELT, 2026-01-05T/m);
+    expect(app.standins.sent("gdelt")).toHaveLength(1);
+    await app.post("/mcp/chat", { question: "And now?", agentId: "news-default" });
+    expect(app.standins.sent("gdelt")).toHaveLength(1);
+  });
+});

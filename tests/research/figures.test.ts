@@ -1,0 +1,169 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { closeApp, createApp, type App } from "../support/app";
+
+/** Reports state what was observed, and nothing else. */
+
+afterEach(closeApp);
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+const body = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
+const writings = (app: App) =>
+  app.standins
+    .sent("llm")
+    .filter(({ schema }) => schema === "research_result")
+    .map((sent) => body.parse(sent.body).messages);
+
+/** A result whose analysis has these sentences, and enough others. */
+function resultOf(sentences: string[], others = 60): string {
+  const fullAnalysis = [
+    ...sentences,
+    ...new Array<string>(others).fill("The desk waits for what comes next today."),
+  ];
+  return JSON.stringify({
+    fullAnalysis: fullAnalysis.join(" "),
+    shortSummary: "🟢 Calm",
+    marketOutlook: "bullish",
+    impacts: [{ title: "BTC", detail: "It holds.", sentiment: "bullish", confidence: 0.5 }],
+  });
+}
+
+const writes = (app: App, content: string, times?: number) =>
+  app.standins.fail("llm", {
+    mode: "reply",
+    content,
+    schema: "research_result",
+    ...(times === undefined ? {} : { times }),
+  });
+
+describe("a figure that its citation does not say", () => {
+  test("goes back once, with what the fact says", async () => {
+    const app = createApp();
+    writes(app, resultOf(["Bitcoin is at $42,000 [f1]."]), 1);
+    const { body: answer } = await app.post("/mcp/research", {});
+    const [, second] = writings(app);
+    expect(second?.at(-1)?.content).toMatch(
+      /"\$42,000" is not what is cited \(\[f1\] says: BTC price: 1\d\d,/,
+    );
+    expect(answer.result).toMatchObject({ checked: { removed: 0 } });
+    expect(JSON.stringify(answer.result)).not.toContain("42,000");
+  });
+
+  test("loses its sentence when it comes back", async () => {
+    const app = createApp();
+    writes(app, resultOf(["Bitcoin is at $42,000 [f1].", "Bitcoin leads [f1].", "It gained 77 % in a day."]));
+    const { body: answer } = await app.post("/mcp/research", {});
+    expect(answer.result).toMatchObject({
+      fullAnalysis: expect.stringMatching(/^Bitcoin leads \[1\]\. The desk waits/),
+      checked: { figures: 0, cited: 1, removed: 2 },
+      sources: [{ id: 1, name: "CoinGecko", says: expect.stringMatching(/^BTC price: /) }],
+    });
+    expect(writings(app)).toHaveLength(2);
+  });
+
+  test("refuses the whole where a fifth of the sentences would go", async () => {
+    const app = createApp();
+    writes(app, resultOf(new Array<string>(20).fill("Bitcoin is at $42,000 [f1].")));
+    const { status, body: answer } = await app.post("/mcp/research", {});
+    expect(status).toBe(502);
+    expect(answer.error).toMatch(/figures are not those it was given/);
+    expect(await app.rows("researchResults")).toEqual([]);
+  });
+
+  test("leaves a shift with a report written from the facts alone", async () => {
+    const app = createApp();
+    writes(app, resultOf(new Array<string>(20).fill("Bitcoin is at $42,000 [f1].")));
+    await app.post("/mcp/research/start", { userId: "alice", token: "SOL", messengerChatId: 7 });
+    await app.pass(2.6 * HOUR);
+    const [report] = await app.rows("reports");
+    expect(report?.result).toMatchObject({
+      fullAnalysis: expect.stringMatching(/SOL price: [\d.]+ USD \[\d+\]\./),
+      checked: { removed: 0 },
+    });
+    expect(report?.result.fullAnalysis).not.toContain("42,000");
+    expect(report?.result.checked?.figures).toBeGreaterThan(50);
+    expect((await app.rows("agentRuns"))[0]).toMatchObject({ model: expect.stringContaining("facts alone") });
+    const [, card] = await app.rows("messages");
+    expect(card?.parts.join("\n")).toMatch(/<b>Sources<\/b>\nCoinGecko \[[\d–, ]+\]/);
+  });
+});
+
+describe("what a report is written from", () => {
+  test("is numbered facts with their sources; what only models say is called so", async () => {
+    const app = createApp();
+    await app.post("/mcp/research", { token: "ETH" });
+    const asked = writings(app)[0]?.at(-1)?.content ?? "";
+    expect(asked).toMatch(/^\[f1\] ETH price: [\d,.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
+    expect(asked).toMatch(/^\[f\d+\] BTC perpetual funding rate per hour: .* \(Hyperliquid, /m);
+    expect(asked).toMatch(/^\[f\d+\] ETH headline: “.*” \(\S+, found by GDELT, /m);
+    expect(asked).toMatch(/^\[f\d+\] Market supply of dollar stablecoins: .* \(DefiLlama, /m);
+    const [observed = "", told = ""] = asked.split("Said by language models and observed by nobody");
+    expect(observed).not.toContain("unverified");
+    expect(told).toMatch(/Social sentiment: .*said by a language model, unverified/);
+  });
+
+  test("is told of the last report, and of what changed since", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
+    await app.pass(5.2 * HOUR);
+    const [first, second] = await app.rows("reports");
+    const asked = writings(app)[1]?.at(-1)?.content ?? "";
+    expect(asked).toContain(
+      `The last report on this focus: ${new Date(first?.generatedAt ?? 0).toISOString()}`,
+    );
+    expect(asked).toMatch(/BTC price since the last report: [+-][\d.]+ %, from .* \(2026-01-05T11:30Z\) to /);
+    const changes = second?.result.changes ?? [];
+    const price = changes.find(
+      ({ subject, what, since }) => `${subject} ${what} ${since}` === "BTC price report",
+    );
+    expect(price?.percent).toBeCloseTo(((price?.to ?? 0) / (price?.from ?? 1) - 1) * 100, 9);
+    expect(price?.to).toBeCloseTo(app.standins.market.coin("BTC", price?.toAt).price, 0);
+  });
+
+  test("names each collector that failed, and why; the others are not held back", async () => {
+    const app = createApp();
+    for (const source of ["gdelt", "hyperliquid"] as const)
+      app.standins.fail(source, { mode: "status", status: 503 });
+    app.standins.fail("coinbase", { mode: "status", status: 429 });
+    const { body: answer } = await app.post("/mcp/research", {});
+    expect(answer.result).toMatchObject({
+      missing: expect.arrayContaining([
+        { collector: "news", subject: "", reason: "GDELT answered with status 503" },
+        { collector: "perpetuals", subject: "", reason: "Hyperliquid answered with status 503" },
+      ]),
+    });
+    // Binance tells what Coinbase does not.
+    expect(JSON.stringify(answer.result)).not.toMatch(/"collector":"(?:day|book|candles|markets)"/);
+    expect(JSON.stringify(answer.result)).toContain("data-api.binance.vision");
+  });
+
+  test("with every collector dead is said to be missing, and no figure is stated", async () => {
+    const app = createApp();
+    const sources = ["coinbase", "binance", "coingecko", "hyperliquid", "defillama", "gdelt"] as const;
+    for (const source of sources) app.standins.fail(source, { mode: "drop" });
+    const { status, body: answer } = await app.post("/mcp/research", {});
+    expect(status).toBe(200);
+    const shape = z.object({
+      result: z.object({ missing: z.array(z.unknown()), sources: z.array(z.object({ name: z.string() })) }),
+    });
+    const { result } = shape.parse(answer);
+    expect(result.missing.length).toBeGreaterThan(12);
+    expect(result.sources.filter(({ name }) => !name.includes("language model"))).toEqual([]);
+    expect(writings(app)[0]?.at(-1)?.content).toContain("none could be collected");
+  });
+
+  test("is at most ten minutes old: a report waits for its collection", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "alice" });
+    await app.pass(2.4 * HOUR);
+    app.standins.fail("sentiment", { mode: "slow", ms: 90_000 });
+    await app.pass(8 * MINUTE);
+    const points = await app.rows("dataPoints");
+    const [report] = await app.rows("reports");
+    expect(report?.generatedAt).toBeGreaterThan((points.at(-1)?.claimedAt ?? 0) + 90_000);
+    expect((report?.generatedAt ?? 0) - (points.at(-1)?.claimedAt ?? 0)).toBeLessThan(3 * MINUTE);
+    expect(writings(app)).toHaveLength(1);
+  });
+});
