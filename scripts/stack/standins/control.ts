@@ -12,6 +12,10 @@ export const PROVIDERS = [
   "tickers",
   "coinbase",
   "binance",
+  "coingecko",
+  "hyperliquid",
+  "defillama",
+  "gdelt",
 ] as const;
 export type Provider = (typeof PROVIDERS)[number];
 

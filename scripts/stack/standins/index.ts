@@ -79,7 +79,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const sentiment = createSentiment({ seed, now, market });
   const swap = createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) });
   const tickers = createTickers({ now, market });
-  const evidence = createEvidence({ now, market });
+  const evidence = createEvidence({ seed, now, market });
   const messenger = createMessenger({
     now,
     accepted: (message) => {
@@ -104,6 +104,10 @@ export function createStandins(options: StandinsOptions = {}): Standins {
         return tickers.handle(call);
       case "coinbase":
       case "binance":
+      case "coingecko":
+      case "hyperliquid":
+      case "defillama":
+      case "gdelt":
         return evidence.handle(provider, call);
     }
   };

@@ -51,6 +51,10 @@ function usualBody(
       return tickerError(tickerOf(path) ?? "coinbase", status, reason);
     case "coinbase":
     case "binance":
+    case "coingecko":
+    case "hyperliquid":
+    case "defillama":
+    case "gdelt":
       return evidenceError(provider, status, reason);
   }
 }
