@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventChain";
-import { signalStats } from "../convex/signals/statistics";
+import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/views";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 

@@ -22,8 +22,6 @@ export const deadlines = {
   chain: 10 * SECOND,
   /** One source of prices, asked in turn: the feeds, then each ticker. */
   price: 3 * SECOND,
-  /** One request for a signal's candles. */
-  candles: 10 * SECOND,
   /** All sources of prices, asked together before the model is. */
   grounding: 3 * SECOND,
   /** One request to a public source of data. */

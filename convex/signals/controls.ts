@@ -85,7 +85,9 @@ export type TradeAndControls = {
 };
 
 /** What each arm's trade was: the model's own, or the one the other way round. An arm without a side has none. */
-export function armTrades(trade: TradeAndControls): Partial<Record<Arm, ArmTrade>> {
+export function armTrades(
+  trade: TradeAndControls,
+): Record<Exclude<Arm, "momentum">, ArmTrade> & { momentum?: ArmTrade } {
   const { position, exitPrice, gapMinutes, compared } = trade;
   const own: ArmTrade = { position, exitPrice, gapMinutes };
   const other: ArmTrade = {

@@ -1,8 +1,9 @@
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { addDayOfTrades, type DayTrade } from "./arms";
+import { addDayOfTrades } from "./arms";
 import { changeScope, findSignal } from "./model";
-import { positionOf, TOKENS, type Token } from "./rules";
+import { TOKENS, type Token } from "./rules";
+import { dayTradeOf } from "./standing";
 
 /** Days as the inference takes them: each once, when every one of its signals and controls has ended. */
 
@@ -36,12 +37,4 @@ export async function completeDay(ctx: MutationCtx, day: string): Promise<void> 
     if (trades.length === 0) continue;
     await changeScope(ctx, scope, (totals) => ({ ...totals, arms: addDayOfTrades(totals.arms, trades) }));
   }
-}
-
-/** `null` for what is no trade, or is still open. */
-function dayTradeOf(signal: Doc<"signals">): DayTrade | null {
-  const { exitPrice, gapMinutes, coin, momentum, compared, costBps } = signal;
-  const position = positionOf(signal);
-  if (position === null || exitPrice === undefined || compared === undefined || coin === null) return null;
-  return { position, coin, momentum, exitPrice, gapMinutes, compared, costBps };
 }

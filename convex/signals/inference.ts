@@ -16,7 +16,8 @@
  * inequalities for martingales with applications", Electronic Journal of Probability 20, 2015.) A smaller wealth claims
  * less. λ does not depend on the results, so neither does the order in which days are added matter.
  *
- * POWER
+ * Within 730 signals of 365 days, looked at daily, an edge of 3 points is found in 26 of 100 records, one of 5 points in 72,
+ * one of 10 points in all; without an edge one in 190 ever reads "better than chance" (`npm run test:long -- edge`).
  */
 
 /** Observations so far, and the sums of their first four powers. */

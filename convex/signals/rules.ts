@@ -78,7 +78,7 @@ function levelProblems({ entry, tp1, tp2, sl }: Levels, signal: "BUY" | "SELL", 
   const problems: string[] = [];
   const reward = Math.abs(tp1 - entry);
   const risk = Math.abs(entry - sl);
-  if (!((reward / entry) * 10_000 > costBps)) {
+  if (!((reward / entry) * 10_000 > costBps + HAIR * 10_000)) {
     problems.push(`tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`);
   }
   if (!(reward / risk >= MIN_REWARD_TO_RISK - HAIR)) {

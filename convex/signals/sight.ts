@@ -46,7 +46,7 @@ async function candlesOf(
 ): Promise<Stretch[]> {
   const range = { interval: "minute", from: Math.floor(from / MINUTE) * MINUTE, to: to + 1 } as const;
   try {
-    return (await askCandles(ctx, token, range, deadlines.candles)).map(stretchOf);
+    return (await askCandles(ctx, token, range, deadlines.publicData)).map(stretchOf);
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
