@@ -4,7 +4,6 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { counted, providerAction } from "../lib/providerCalls";
-import { MINUTE } from "../lib/time";
 import { modelPrice } from "./modelData";
 import { findPrices } from "./sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "./tables";
@@ -58,18 +57,15 @@ export const measured = providerAction({
   handler: (ctx, { token }): Promise<Price> => measuredPrice(ctx, token),
 });
 
-/** A price seen longer ago is none to enter a trade at: feeds are written only every 20 minutes while they move little. */
-const TRADABLE_MS = 2 * MINUTE;
-
 /**
- * A price that its source saw within two minutes, for entering a trade: a feed's where it is young enough, else a ticker's.
+ * A price that its source saw since a moment (epoch ms), for entering a trade: a feed's where it is young enough, which it
+ * is seldom (feeds are written every 20 minutes while they move little), else a ticker's.
  * @throws AppError `upstream` naming what failed when none of them answers.
  */
 export const tradable = providerAction({
-  args: { token: vPricedToken },
+  args: { token: vPricedToken, observedSince: v.number() },
   returns: vPrice,
-  handler: async (ctx, { token }): Promise<Price> => {
-    const observedSince = Date.now() - TRADABLE_MS;
+  handler: async (ctx, { token, observedSince }): Promise<Price> => {
     const young: Price | null = await ctx.runQuery(internal.prices.samples.young, { token, now: Date.now() });
     if (young !== null && young.source !== "llm" && young.observedAt >= observedSince) return young;
     const { found, failures } = await findPrices([token], observedSince);

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
@@ -9,10 +9,10 @@ import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { researchPool } from "../lib/pools";
 import { providerAction } from "../lib/providerCalls";
-import { MINUTE } from "../lib/time";
+import { MINUTE, SECOND } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { recentHourlyCloses } from "../prices/model";
-import { vPriceSource } from "../prices/tables";
+import { vPriceSource, type Price } from "../prices/tables";
 import { UnusableAnswer } from "../providers/llm";
 import { completeStructured } from "../providers/structured";
 import { dayBefore, dayOf, isIssueTime } from "./calendar";
@@ -22,12 +22,14 @@ import { momentumOf } from "./controls";
 import { completeDay, findRun } from "./days";
 import { bare, chainHeadOf, findSignal, issueSignal, keepRefusal, nextIssueTime, totalsOf } from "./model";
 import { HOURS, PROMPT_VERSION, signalQuestion } from "./prompts";
-import { entered, problemsOf, TOKENS } from "./rules";
+import { entered, problemsOf, TOKENS, type Token } from "./rules";
 import { proposalFields, vPriceAtIssue, vSide, vSignal, vToken } from "./tables";
 import type { Totals } from "./totals";
 
 /** How long an attempt may take once it has begun: prices and the market's context, two calls of a minute in all, a margin. */
 const LEASE_MS = 4 * MINUTE;
+/** A price seen longer ago is none to enter a trade at. */
+const PRICE_AGE_MS = 15 * SECOND;
 /** How long it may wait in the pool before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 /** After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use. */
@@ -88,7 +90,7 @@ export const write = providerAction({
     try {
       const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
       // The levels are checked against this price; checking the model against itself would check nothing.
-      const price = await ctx.runAction(internal.prices.live.tradable, { token });
+      const price = await priceNow(ctx, token);
       const market = await marketContext(ctx, token, closes);
       const context = { ...task, ...market, nowMs: Date.now(), price, costBps };
       const question = signalQuestion(context, (proposal) =>
@@ -96,7 +98,7 @@ export const write = providerAction({
       );
       const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
       const { value: proposal, model } = await completeStructured(ctx, question, patience);
-      const { priceUsd, source, observedAt } = await ctx.runAction(internal.prices.live.tradable, { token });
+      const { priceUsd, source, observedAt } = await priceNow(ctx, token);
       const problem = problemsOf(proposal, { priceUsd, costBps });
       if (problem !== null) {
         const reason = `The price moved while the model answered: ${problem}`;
@@ -119,6 +121,11 @@ export const write = providerAction({
     return null;
   },
 });
+
+/** A price at which somebody could trade at this moment. */
+async function priceNow(ctx: ActionCtx, token: Token): Promise<Price> {
+  return ctx.runAction(internal.prices.live.tradable, { token, observedSince: Date.now() - PRICE_AGE_MS });
+}
 
 /** Begins an attempt's lease; returns what the prompt needs, `null` when it was overtaken. */
 export const beginAttempt = internalMutation({
