@@ -31,11 +31,13 @@ const app = defineApp({
     SWAP_API_URL: v.optional(v.string()),
     MAX_TRANSFER_USD: v.optional(v.string()),
     DAILY_TRANSFER_LIMIT_USD: v.optional(v.string()),
+    WEAK_ID_DAILY_USD: v.optional(v.string()),
     MAX_PRICE_IMPACT_BPS: v.optional(v.string()),
     TRADING_PAUSED: v.optional(v.string()),
     ROUND_TRIP_COST_BPS: v.optional(v.string()),
     ANCHOR_PRIVATE_KEY: v.optional(v.string()),
     TRUSTED_PROXY_HOPS: v.optional(v.string()),
+    DAILY_BUDGET_USD: v.optional(v.string()),
     PLATFORM_WALLET_ADDRESS: v.optional(v.string()),
     CONFIRMATIONS: v.optional(v.string()),
     CREDITS_PER_USDC: v.optional(v.string()),
@@ -47,9 +49,8 @@ const app = defineApp({
   },
 });
 
-// Work of the research desk (LLM and sentiment calls of a minute and more) and message delivery wait in pools of
-// their own, so that slow models never hold back a card and neither takes all the deployment's scheduled-job slots.
-app.use(workpool, { name: "researchPool" });
+// Message delivery waits in a pool of its own, so that slow models never hold back a card and neither takes all the
+// deployment's scheduled-job slots.
 app.use(workpool, { name: "deliveryPool" });
 app.use(rateLimiter);
 

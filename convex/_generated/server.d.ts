@@ -52,11 +52,13 @@ type Env = {
   readonly SWAP_API_URL: string | undefined;
   readonly MAX_TRANSFER_USD: string | undefined;
   readonly DAILY_TRANSFER_LIMIT_USD: string | undefined;
+  readonly WEAK_ID_DAILY_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
   readonly ROUND_TRIP_COST_BPS: string | undefined;
   readonly ANCHOR_PRIVATE_KEY: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;
+  readonly DAILY_BUDGET_USD: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;
   readonly CONFIRMATIONS: string | undefined;
   readonly CREDITS_PER_USDC: string | undefined;

@@ -4,6 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { eraseReservations } from "../credits/reservations";
 import { MINUTE } from "../lib/time";
+import { charge } from "../lib/limits";
 import { eraseMessages } from "../messenger/model";
 import { eraseAlerts } from "../prices/alertRows";
 import { eraseResearch, hasActiveShift } from "../research/model";
@@ -50,6 +51,7 @@ export const request = mutation({
   returns: vDeletion,
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
+    await charge(ctx, "settings", { userId, address: null });
     const running = await latest(ctx, userId);
     const deletionId =
       running !== null && running.finishedAt === undefined

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { recordAudit } from "../lib/audit";
+import { OPERATOR, recordAudit } from "../lib/audit";
 import { AppError } from "../lib/errors";
 import { dateTime, HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
@@ -59,7 +59,7 @@ export const open = internalMutation({
     });
     await ctx.scheduler.runAt(dueAt, internal.account.recovery.carryOut, { rebindId });
     await recordAudit(ctx, {
-      actor: "operator",
+      actor: OPERATOR,
       action: "rebind opened",
       subject: rebindId,
       detail: `${address}: ${reason}`,
@@ -137,7 +137,7 @@ async function end(
   detail?: string,
 ): Promise<null> {
   await ctx.db.patch("rebinds", _id, { state, endedAt: Date.now() });
-  const actor = detail === "by the user" ? userId : "operator";
+  const actor = detail === "by the user" ? userId : OPERATOR;
   const event = { actor, action: `rebind ${state}` as const, subject: _id };
   await recordAudit(ctx, { ...event, ...(detail === undefined ? {} : { detail }) });
   return null;

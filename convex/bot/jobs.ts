@@ -6,7 +6,7 @@ import { recordCronRun } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { vTicket } from "../lib/refreshes";
+import { outcomeOf, vTicket } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
 import { notice } from "./cards";
 import { scheduleJob, sendAnswer, userOf } from "./model";
@@ -72,7 +72,10 @@ export const claim = internalMutation({
       return null;
     }
     const claim = job.claim + 1;
-    await ctx.db.patch("botJobs", jobId, { running: true, dueAt: now + LEASE_MS, claim, lost });
+    await ctx.db.patch("botJobs", jobId, {
+      ...{ running: true, dueAt: now + LEASE_MS, claim, lost },
+      queuedUntil: undefined,
+    });
     const { sender, userId, work } = job;
     return { claim, sender, ...(userId === undefined ? {} : { userId }), work };
   },
@@ -102,7 +105,7 @@ export const advance = internalMutation({
         }
         const work = { ...job.work, ticket: step.ticket };
         await ctx.db.patch("botJobs", jobId, { work, running: false, dueAt: now + POLL_MS });
-        await scheduleJob(ctx, jobId, work, now + POLL_MS);
+        await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, claim: job.claim });
         return null;
       }
       case "respond":
@@ -116,6 +119,26 @@ export const advance = internalMutation({
   },
 });
 
+/** Sees whether what a job waits for has come to an end; no delivery's place is held for that. */
+export const look = internalMutation({
+  args: { jobId: v.id("botJobs"), claim: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { jobId, claim }) => {
+    const job = await ctx.db.get("botJobs", jobId);
+    if (job === null || job.running || job.claim !== claim || job.work.kind !== "research") return null;
+    const { ticket } = job.work;
+    const now = Date.now();
+    const waits = ticket !== undefined && (await outcomeOf(ctx, ticket)).state === "running";
+    if (!waits || now - job.createdAt > PATIENCE_MS) {
+      await scheduleJob(ctx, job);
+      return null;
+    }
+    await ctx.db.patch("botJobs", jobId, { dueAt: now + POLL_MS });
+    await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, claim });
+    return null;
+  },
+});
+
 /** Puts jobs whose try was lost back on the way. For the cron: everything due half a minute ago and not under way. */
 export const sweep = internalMutation({
   args: {},
@@ -126,7 +149,9 @@ export const sweep = internalMutation({
       .query("botJobs")
       .withIndex("by_dueAt", (q) => q.lt("dueAt", Date.now() - 30 * SECOND))
       .take(BATCH);
-    for (const { _id, work } of lost) await scheduleJob(ctx, _id, work);
+    for (const job of lost) {
+      if ((job.queuedUntil ?? 0) < Date.now()) await scheduleJob(ctx, job);
+    }
     return null;
   },
 });

@@ -1,7 +1,9 @@
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { deliveryPool, notBefore, researchPool } from "../lib/pools";
+import { enter } from "../lib/lanes";
+import { deliveryPool } from "../lib/pools";
+import { MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount } from "../messenger/model";
 import type { Sender, Work } from "./tables";
@@ -52,19 +54,31 @@ export async function openJob(
     claim: 0,
     lost: 0,
   });
-  await scheduleJob(ctx, jobId, work);
+  await scheduleJob(ctx, { _id: jobId, sender, userId: userId ?? undefined, work });
 }
 
+/** How long a question may wait for its place: waiting is not being lost. */
+const QUEUE_MS = 15 * MINUTE;
+
 /**
- * Queues a try at `runAt` (epoch ms), where its outside calls belong: a model's with the models', the short ones with the
- * messages. Too many tries do no harm: each begins by claiming the row.
+ * Queues a try where its outside calls belong: a model's with the models', the short ones with the messages. Too many
+ * tries do no harm: each begins by claiming the row.
  */
 export async function scheduleJob(
   ctx: MutationCtx,
-  jobId: Id<"botJobs">,
-  { kind }: Work,
-  runAt?: number,
+  {
+    _id: jobId,
+    sender,
+    userId,
+    work,
+  }: { _id: Id<"botJobs">; sender: Sender; userId?: string | undefined; work: Work },
 ): Promise<void> {
-  const pool = kind === "ask" ? researchPool : deliveryPool;
-  await pool.enqueueAction(ctx, internal.bot.jobs.run, { jobId }, { retry: false, ...notBefore(runAt) });
+  if (work.kind !== "ask") {
+    await deliveryPool.enqueueAction(ctx, internal.bot.jobs.run, { jobId }, { retry: false });
+    return;
+  }
+  await ctx.db.patch("botJobs", jobId, { queuedUntil: Date.now() + QUEUE_MS });
+  const lane = userId === undefined ? ("anonymous" as const) : ("signedIn" as const);
+  const place = { lane, owner: `chat:${sender.chatId}`, request: false };
+  await enter(ctx, place, internal.bot.jobs.run, { jobId });
 }

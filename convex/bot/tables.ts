@@ -56,6 +56,8 @@ export const botTables = {
     running: v.boolean(),
     /** Not running: when to go on. Running: when the try counts as cut off. */
     dueAt: v.number(),
+    /** Epoch ms until which it waits for its place among the models' callers. */
+    queuedUntil: v.optional(v.number()),
     /** Names the current try; a word from an earlier one is ignored. */
     claim: v.number(),
     /** How many tries were cut off. */

@@ -4,16 +4,16 @@ import type { ActionCtx } from "../_generated/server";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { required } from "../lib/env";
-import { AppError, failureOf } from "../lib/errors";
-import { charge } from "../lib/limits";
+import { failureOf } from "../lib/errors";
+import { charge, type Caller } from "../lib/limits";
 import { MINUTE } from "../lib/time";
-import type { Ticket } from "../lib/refreshes";
+import { failureOfAttempt, type Ticket } from "../lib/refreshes";
 import type { Paragraph, Span } from "../messenger/format";
 import { botUsername } from "../providers/messenger";
 import { pseudonymOf } from "../users/model";
 import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/accounts";
-import { ensureWallet } from "../wallets/wallets";
+import { ensureWallet } from "../wallets/ensuring";
 import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
 import { connectAccount } from "./linking";
 import type { Sender, Work } from "./tables";
@@ -46,7 +46,11 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
     case "portfolio":
       return answer(await portfolio(ctx, work.userId));
     case "research":
-      return research(ctx, work, userId ?? `messenger:${sender.messengerId}`);
+      return research(ctx, work, {
+        userId: userId ?? `messenger:${sender.messengerId}`,
+        address: null,
+        signedIn: userId !== undefined,
+      });
     case "ask": {
       required("LLM_GATEWAY_API_KEY");
       await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
@@ -56,7 +60,7 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
         agentId: DEFAULT_AGENT,
         question: work.question,
         messages: own === null ? [] : await ctx.runQuery(internal.chat.memory.turns, own),
-        caller: { ...(userId === undefined ? {} : { userId }), address: null },
+        caller: { ...(userId === undefined ? {} : { userId, signedIn: true }), address: null },
         personal: sender.alone,
         proven: own !== null,
       });
@@ -115,12 +119,12 @@ async function setAlert(
 async function research(
   ctx: ActionCtx,
   { focus, ticket }: Extract<Work, { kind: "research" }>,
-  caller: string,
+  caller: Caller,
 ): Promise<Step> {
   if (ticket !== undefined) {
     const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
     if (outcome.state === "running") return { kind: "wait", ticket };
-    if (outcome.state === "failed") throw new AppError("upstream", outcome.failure);
+    if (outcome.state === "failed") throw failureOfAttempt(outcome);
   }
   const stored = await ctx.runQuery(internal.research.onDemand.current, { focus });
   if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
@@ -130,7 +134,7 @@ async function research(
   required("LLM_GATEWAY_API_KEY");
   const begun = await ctx.runMutation(internal.research.onDemand.begin, {
     focus,
-    caller: { userId: caller, address: null },
+    caller,
   });
   return { kind: "wait", ticket: begun };
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { refuseCrowd, waitingAs } from "../lib/crowd";
 import { AppError } from "../lib/errors";
 import { USER_TOKEN } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
@@ -59,14 +60,15 @@ const chat: MountedEndpoint = endpoint({
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none" };
     const id = userId ?? null;
     const { answer: reply } = await import("./replies");
-    const { answer, model } = await reply(ctx, {
+    const asked = {
       agentId: agent,
       question,
       messages: lastTurns(messages),
       caller,
       personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: id }),
       proven: await ctx.runQuery(internal.users.access.provesToBe, { userId: id }),
-    });
+    };
+    const { answer, model } = await waitingAs(ctx, caller, () => reply(ctx, asked), refuseCrowd);
     return { answer, agentId, model };
   },
 });

@@ -1,10 +1,12 @@
 import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { payerOf, purseOf } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
+import { ownWords } from "../lib/prose";
 import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { complete, type Message } from "../providers/llm";
@@ -36,7 +38,7 @@ export const answer = counted(
     const own = caller.userId ?? null;
     const [portfolio] = await Promise.all([
       proven && own !== null ? portfolioOf(ctx, own) : null,
-      freshenMarket(ctx, caller),
+      freshenMarket(ctx),
     ]);
     const told: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
       userId: personal ? own : null,
@@ -50,18 +52,23 @@ export const answer = counted(
     // What the context took is taken off the model's time: the caller's deadline is one.
     const taken = Math.round(performance.now() - startedAt);
     const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
-    const completion = await complete({ messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1 });
+    const purse = purseOf(ctx, payerOf(caller));
+    const prompt = { messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1, purse };
+    const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
-    return { answer: text.trim(), model, tokensUsed };
+    const given = turns.map(({ content }) => content).join("\n");
+    return { answer: ownWords(text, given).trim(), model, tokensUsed };
   },
 );
 
 /** Refreshes the market when it has aged, and waits for it a moment. Chat goes on without it, whatever happens. */
-async function freshenMarket(ctx: ActionCtx, caller: Caller): Promise<void> {
+async function freshenMarket(ctx: ActionCtx): Promise<void> {
   const stored = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
   if (stored !== null && Date.now() - stored.fetchedAt < MARKET_FRESH_MS) return;
   try {
-    const ticket = await ctx.runMutation(internal.market.snapshots.begin, { focus: "", caller });
+    // The clock bounds it, however many ask: it is the service's own.
+    const begun = { focus: "", caller: { address: null }, forService: true };
+    const ticket = await ctx.runMutation(internal.market.snapshots.begin, begun);
     await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.chatContext));
   } catch (error) {
     if (failureOf(error) === null) throw error;

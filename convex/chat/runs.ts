@@ -9,6 +9,7 @@ import { required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { charge } from "../lib/limits";
+import { enter } from "../lib/lanes";
 import { log } from "../lib/log";
 import { MINUTE } from "../lib/time";
 import { endRun, lostRuns, recordRun, startedWith } from "../runs/model";
@@ -77,7 +78,8 @@ export const start = mutation({
     const said = messages.reduce((sum, { content }) => sum + content.length, question.length);
     const tokens = Math.ceil(said / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
     await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
-    await ctx.scheduler.runAfter(0, internal.chat.runs.work, { runId, userId, agentId, question, messages });
+    const place = { lane: "signedIn" as const, owner: userId, request: true };
+    await enter(ctx, place, internal.chat.runs.work, { runId, userId, agentId, question, messages });
     return runId;
   },
 });
@@ -94,7 +96,7 @@ export const work = internalAction({
   returns: v.null(),
   handler: async (ctx, { runId, userId, agentId, question, messages }): Promise<null> => {
     try {
-      const caller = { userId, address: null };
+      const caller = { userId, address: null, signedIn: true };
       const { answer } = await import("./replies");
       const reply = await answer(ctx, {
         agentId,

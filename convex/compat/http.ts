@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { deadlines } from "../lib/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, wholeNumber } from "../lib/input";
-import { DAY, HOUR } from "../lib/time";
+import { DAY, HOUR, wholeMinute } from "../lib/time";
 import { spokenDay } from "../signals/calendar";
 import { signalToken } from "../signals/inputs";
 import { TOKENS } from "../signals/rules";
@@ -32,7 +32,7 @@ const days = absentWhenEmpty(wholeNumber(1, MAX_DAYS))
 /** A window's rows: a token has one signal per day, and a window may begin amid one. */
 function windowOf(token: "BTC" | "ETH" | undefined, days: number) {
   const limit = (days + 1) * (token === undefined ? TOKENS.length : 1);
-  return { token: token ?? null, since: Date.now() - days * DAY, limit };
+  return { token: token ?? null, since: wholeMinute(Date.now()) - days * DAY, limit };
 }
 
 const latest: MountedEndpoint = endpoint({
@@ -143,7 +143,8 @@ const whales: MountedEndpoint = endpoint({
   input: z.object({ hours }),
   returns: z.object({ count: z.int(), alerts: z.array(whaleAlert) }),
   handler: async (ctx, { hours }) => {
-    const alerts = await ctx.runQuery(internal.whales.alerts.since, { since: Date.now() - hours * HOUR });
+    const since = wholeMinute(Date.now()) - hours * HOUR;
+    const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
     return { count: alerts.length, alerts: alerts.map(whaleAlertView) };
   },
 });

@@ -26,6 +26,11 @@ export type Deduction = Pick<Entry, "userId" | "amount" | "key" | "agentId" | "m
   source: "agent_run" | "report";
 };
 
+/** Whether anything was ever written to a user's ledger. */
+export async function hasLedger(ctx: QueryCtx, userId: string): Promise<boolean> {
+  return (await balanceRow(ctx, userId)) !== null;
+}
+
 /** A user's balance; all zeros for one whom the ledger does not know. */
 export async function standingOf(ctx: QueryCtx, userId: string): Promise<Standing> {
   const row = await balanceRow(ctx, userId);

@@ -1,8 +1,11 @@
 import type { MutationCtx } from "../_generated/server";
 
+/** Who did what was done at the operator's word: no user has this id, for theirs are never empty. */
+export const OPERATOR = "";
+
 /** One line of the audit trail. Names no secret. */
 export type AuditEvent = {
-  /** The user for whom it was done, the payer's or the relayer's address where no user was named, or "operator". */
+  /** The user for whom it was done, the payer's or the relayer's address where no user was named, or `OPERATOR`. */
   actor: string;
   action:
     | "key created"

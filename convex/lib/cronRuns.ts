@@ -23,6 +23,8 @@ export const CRON_PERIODS = {
   "resume interrupted weekly recaps": 5 * MINUTE,
   "look for whales": HOUR,
   "resume lost looks for whales": MINUTE,
+  "free lost places": MINUTE,
+  "watch the budget": 5 * MINUTE,
   "delete what has aged": DAY,
 } as const satisfies Readonly<Record<string, number>>;
 

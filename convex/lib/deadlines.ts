@@ -8,6 +8,8 @@ import { SECOND } from "./time";
 export const deadlines = {
   /** An HTTP caller's wait for work that goes on behind. Clients give up after 30 s, so answers leave by 28 s. */
   caller: 27 * SECOND,
+  /** The same where as many strangers wait already as may: what is made quickly they still get. */
+  crowded: 0.5 * SECOND,
   /** A language-model call whose caller is waiting on the line. */
   llmInteractive: 25 * SECOND,
   /** A language-model call of scheduled work. */

@@ -49,11 +49,13 @@ const shapes = {
   SWAP_API_URL: address,
   MAX_TRANSFER_USD: usdAmount,
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
+  WEAK_ID_DAILY_USD: usdAmount,
   MAX_PRICE_IMPACT_BPS: z.string().regex(/^\d{1,5}$/, "must be basis points such as 300"),
   TRADING_PAUSED: flag,
   /** Ten thousand is the whole stake. */
   ROUND_TRIP_COST_BPS: z.string().regex(/^\d{1,4}$/, "must be basis points such as 15"),
   ANCHOR_PRIVATE_KEY: privateKey,
+  DAILY_BUDGET_USD: usdAmount.refine((amount) => Number(amount) > 0, "must be more than 0 USD"),
   TRUSTED_PROXY_HOPS: z.string().regex(/^\d$/, "must be a number of proxies from 0 to 9"),
   PLATFORM_WALLET_ADDRESS: z
     .string()
@@ -79,6 +81,7 @@ const defaults = {
   MESSENGER_API_URL: "https://api.telegram.org",
   CHAIN_RPC_URL: "https://mainnet.base.org",
   SWAP_API_URL: "https://api.0x.org",
+  WEAK_ID_DAILY_USD: "500",
   MAX_PRICE_IMPACT_BPS: "300",
   SOCIAL_TRADE_CONFIDENCE: "0.8",
   CONFIRMATIONS: "1",
@@ -87,6 +90,7 @@ const defaults = {
   TOKENS_PER_CREDIT: "1000",
   BARE_HASH_PROOFS: "on",
   TRUSTED_PROXY_HOPS: "0",
+  DAILY_BUDGET_USD: "25",
 } as const satisfies Partial<Record<Variable, string>>;
 
 /** The names of all variables that the service reads. */

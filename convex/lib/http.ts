@@ -3,8 +3,9 @@ import * as z from "zod";
 import { httpAction, type ActionCtx } from "../_generated/server";
 import { required, setting, type Variable } from "./env";
 import { callerAddress } from "./callerAddress";
+import { sha256Hex } from "./crypto";
 import { AppError, failureOf, messageOf, overloadOf, STATUS, type ErrorCode } from "./errors";
-import { charge, type Caller, type LimitName } from "./limits";
+import { charge, leftFor, type Caller, type LimitName } from "./limits";
 import { log } from "./log";
 import { parseInput, rawInput, readBody } from "./request";
 
@@ -116,7 +117,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const reply = answer instanceof Reply ? answer : new Reply(answer, {});
       const value = returns.parse(reply.value);
       const text = media === "text/html" ? z.string().parse(value) : JSON.stringify(value);
-      return respond(200, media, text, requestId, reply.headers);
+      return respond(200, media, text, requestId, { ...reply.headers, ...(await leftFor(ctx, caller)) });
     },
   };
 }
@@ -203,8 +204,11 @@ function refuse(request: Request, requestId: string, methodsOf: Map<string, Meth
 const CORS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
-    "X-Request-Id, Retry-After, X-Payment-Response, Payment-Required, Payment-Response",
+    "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-Payment-Response, Payment-Required, Payment-Response",
 };
+
+/** Most answers are somebody's own. One that may be kept says so itself. */
+const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
 function preflightHeaders(methods: readonly Method[]): Record<string, string> {
   return {
@@ -237,7 +241,7 @@ function respond(
   const type = media === "text/html" ? "text/html; charset=utf-8" : media;
   return new Response(text, {
     status,
-    headers: { "Content-Type": type, ...CORS, "X-Request-Id": requestId, ...headers },
+    headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },
   });
 }
 
@@ -254,10 +258,10 @@ function userIdOf(input: unknown): { userId?: string } {
   return typeof input.userId === "string" ? { userId: input.userId } : {};
 }
 
-/** Whose valid token came along. */
-async function signedIn(ctx: ActionCtx): Promise<{ tokenIdentifier?: string }> {
-  const identity = await ctx.auth.getUserIdentity().catch(() => null);
-  return identity === null ? {} : { tokenIdentifier: identity.tokenIdentifier };
+/** Whose valid token came along, whatever it opens. */
+async function signedIn(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "identity">> {
+  const known = await ctx.auth.getUserIdentity().catch(() => null);
+  return known === null ? {} : { signedIn: true, identity: sha256Hex(known.tokenIdentifier) };
 }
 
 async function addressOf(ctx: ActionCtx, request: Request): Promise<string> {

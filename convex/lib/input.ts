@@ -31,12 +31,6 @@ export const userId = text(128)
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
   );
 
-/** What to tell whoever makes a wallet under an id that could be guessed; `undefined` for a long one. */
-export function guessableWarning(id: string): string | undefined {
-  if (id.length >= 16) return undefined;
-  return "This userId is short enough to be guessed, and whoever knows it controls the wallet: use a long random one.";
-}
-
 // The case is changed last, so that the pattern tells what is accepted.
 const symbol = z
   .string("must be a string")

@@ -1,9 +1,10 @@
-import { MINUTE, HOUR, RateLimiter, SECOND } from "@convex-dev/rate-limiter";
+import { calculateRateLimit, MINUTE, HOUR, RateLimiter, SECOND } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
 import { components } from "../_generated/api";
 import type { ActionCtx, MutationCtx } from "../_generated/server";
 import { sha256Hex } from "./crypto";
 import { AppError } from "./errors";
+import { quotaHeaders, quotaName, type Quota } from "./quotas";
 
 /**
  * How many rows share the count of a limit that many requests a second may be counted against. Each count reads two of
@@ -11,6 +12,8 @@ import { AppError } from "./errors";
  * a caller near the limit may be refused a little early.
  */
 const SHARDS = 16;
+/** So many of them are looked at to tell a caller what is left; the fullest speaks for all. */
+const SAMPLED = 3;
 
 /**
  * What a caller may cost the service. Each name guards something that costs an upstream call, a message or a guess,
@@ -25,6 +28,11 @@ const limits = {
   shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000, shards: SHARDS },
   settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
   settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
+  // A wallet is kept for good: its address may be paid at any time.
+  walletUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
+  walletAddress: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
+  /** Of all who are not signed in. */
+  walletOverall: { kind: "token bucket", rate: 300, period: HOUR, capacity: 300 },
   chainUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 120 },
   chainAddress: { kind: "token bucket", rate: 480, period: MINUTE, capacity: 960, shards: SHARDS },
   transferUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
@@ -90,6 +98,7 @@ export type LimitName =
   | "refresh"
   | "shift"
   | "settings"
+  | "wallet"
   | "chain"
   | "transfer"
   | "deposit"
@@ -107,12 +116,59 @@ export type LimitName =
 export const vCaller = v.object({
   userId: v.optional(v.string()),
   address: v.union(v.string(), v.null()),
-  /** The signed-in person whose valid token came along, whoever is named as `userId`. */
-  tokenIdentifier: v.optional(v.string()),
+  /** Whether they came with a valid token of the web application's. */
+  signedIn: v.optional(v.boolean()),
+  /** Whose token that is, hashed. */
+  identity: v.optional(v.string()),
   /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
   requestId: v.optional(v.string()),
 });
 export type Caller = Infer<typeof vCaller>;
+
+/** What was counted against a request, by its caller as the endpoint made it. */
+const counted = new WeakMap<Caller, LimitName[]>();
+
+/** Has the answer tell of a limit that was counted further in. */
+export function noteCounted(caller: Caller, name: LimitName): void {
+  counted.set(caller, [...(counted.get(caller) ?? []), name]);
+}
+
+/** Headers that tell a request's caller what is left of the limits it was counted against; none where it was not. */
+export async function leftFor(ctx: ActionCtx, caller: Caller): Promise<Record<string, string>> {
+  const quotas: Quota[] = [];
+  for (const name of new Set(counted.get(caller))) {
+    for (const [limit, subject] of subjectsOf(name, caller)) {
+      const key = sha256Hex(subject);
+      const { config, value, ts } = await rateLimiter.getValue(ctx, limit, { key, sampleShards: SAMPLED });
+      // Each row has an even part of the whole.
+      const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
+      const { shards = 1 } = config;
+      const { most, windowMs } = sizeOf(limit);
+      const left = Math.min(most, part * shards);
+      quotas.push({ name: quotaName(limit), most, windowMs, left, againMs: (1 - left / most) * windowMs });
+    }
+  }
+  return quotaHeaders(quotas);
+}
+
+/** What a limit allows at once, and how long it takes to fill up again. */
+function sizeOf(limit: keyof typeof limits): { most: number; windowMs: number } {
+  const { rate, period, capacity } = limits[limit];
+  return { most: capacity, windowMs: (capacity / rate) * period };
+}
+
+/**
+ * What a caller is counted by. Anybody can name a `userId`: what its owner has left, by their token or in their own chat,
+ * is not what strangers use up in their name.
+ */
+function subjectsOf(name: LimitName, { userId, address, identity }: Caller): [keyof typeof limits, string][] {
+  const subjects: [keyof typeof limits, string][] = [];
+  if (address !== null) subjects.push([`${name}Address`, `address:${address}`]);
+  if (identity !== undefined) subjects.push([`${name}User`, `token:${identity}`]);
+  else if (userId !== undefined)
+    subjects.push([`${name}User`, `${address === null ? "own" : "user"}:${userId}`]);
+  return subjects;
+}
 
 /**
  * Counts a use, or several, against the caller's limits. Keys are hashes: a `userId` is a credential and stays out of the table.
@@ -124,14 +180,9 @@ export async function charge(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  const { address, userId, tokenIdentifier } = caller;
+  noteCounted(caller, name);
   // The address first: what it is refused for counts nothing against a user that it only names.
-  if (address !== null) await take(ctx, `${name}Address`, `address:${address}`, count);
-  if (userId === undefined) return;
-  // Anybody may name a signed-in user's id: what strangers ask in that name is refused later, and counts nothing here
-  // against who comes with the token. An id that belongs to nobody is known to its user alone.
-  const subject = tokenIdentifier === undefined ? `user:${userId}` : `token:${tokenIdentifier}`;
-  await take(ctx, `${name}User`, subject, count);
+  for (const [limit, subject] of subjectsOf(name, caller)) await take(ctx, limit, subject, count);
 }
 
 /**
@@ -147,7 +198,7 @@ export async function refuseGuessing(
 ): Promise<void> {
   for (const [limit, key] of guesses(name, address, subject)) {
     const status = await rateLimiter.check(ctx, limit, { key: sha256Hex(key) });
-    if (!status.ok) throw tooMany(status.retryAfter);
+    if (!status.ok) throw tooMany(limit, status.retryAfter);
   }
 }
 
@@ -177,7 +228,10 @@ function guesses(
 }
 
 /** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
-export async function chargeOverall(ctx: ActionCtx | MutationCtx, name: "link" | "botLink"): Promise<void> {
+export async function chargeOverall(
+  ctx: ActionCtx | MutationCtx,
+  name: "link" | "botLink" | "wallet",
+): Promise<void> {
   await take(ctx, `${name}Overall`, "everybody", 1);
 }
 
@@ -198,11 +252,11 @@ async function take(
   count: number,
 ): Promise<void> {
   const status = await rateLimiter.limit(ctx, limit, { key: sha256Hex(subject), count });
-  if (!status.ok) {
-    throw tooMany(status.retryAfter);
-  }
+  if (!status.ok) throw tooMany(limit, status.retryAfter);
 }
 
-function tooMany(retryAfterMs: number): AppError {
-  return new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs });
+function tooMany(limit: keyof typeof limits, retryAfterMs: number): AppError {
+  const quota = { name: quotaName(limit), ...sizeOf(limit), left: 0, againMs: retryAfterMs };
+  const headers = quotaHeaders([quota]);
+  return new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs, headers });
 }

@@ -8,10 +8,11 @@ import {
   type QueryCtx,
 } from "../_generated/server";
 import { deadlines } from "./deadlines";
-import { AppError } from "./errors";
-import { charge, type Caller } from "./limits";
+import { AppError, failureOf, messageOf } from "./errors";
+import { waitingAs } from "./crowd";
+import { charge, noteCounted, type Caller } from "./limits";
 import { log } from "./log";
-import { sleep } from "./time";
+import { MINUTE, sleep } from "./time";
 
 /**
  * One owner per refresh of a cached thing. The first caller's mutation claims the key and schedules the work, which
@@ -21,8 +22,16 @@ import { sleep } from "./time";
  * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
  */
 
+/** How long an attempt may wait for its place before who asked for it has surely gone. */
+export const QUEUE_MS = 2 * MINUTE;
+
 /** An attempt at a key, to wait for. */
-export const vTicket = v.object({ key: v.string(), attempt: v.number() });
+export const vTicket = v.object({
+  key: v.string(),
+  attempt: v.number(),
+  /** The caller has begun it, and was counted for that. */
+  isNew: v.optional(v.boolean()),
+});
 export type Ticket = Infer<typeof vTicket>;
 
 /**
@@ -48,8 +57,32 @@ export async function beginRefresh(
   else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
   log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
-  return { key, attempt };
+  return { key, attempt, isNew: true };
 }
+
+/**
+ * Begins the work of an attempt that had to wait for its place: nothing is asked for one that was overtaken, or that
+ * nobody can be waiting for any more.
+ * @returns Whether the attempt is still wanted; its lease is then `leaseMs` from now.
+ */
+export async function takeRefresh(
+  ctx: MutationCtx,
+  { key, attempt }: Ticket,
+  leaseMs: number,
+): Promise<boolean> {
+  const now = Date.now();
+  const row = await find(ctx, key);
+  if (row === null || row.attempt !== attempt || row.leaseUntil <= now) return false;
+  await ctx.db.patch("refreshes", row._id, { leaseUntil: now + leaseMs });
+  return true;
+}
+
+/** `takeRefresh` for an action. */
+export const take = internalMutation({
+  args: { key: v.string(), attempt: v.number(), leaseMs: v.number() },
+  returns: v.boolean(),
+  handler: (ctx, { leaseMs, ...ticket }) => takeRefresh(ctx, ticket, leaseMs),
+});
 
 /**
  * Ends an attempt. Call it in the mutation that stores the result, and store nothing when it returns `false`:
@@ -60,6 +93,7 @@ export async function finishRefresh(
   key: string,
   attempt: number,
   failure: string | null,
+  limitedUntil?: number,
 ): Promise<boolean> {
   const row = await find(ctx, key);
   if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return false;
@@ -69,6 +103,7 @@ export async function finishRefresh(
     beganAt: row.beganAt,
     leaseUntil: 0,
     ...(failure === null ? {} : { failure, failedAt: Date.now() }),
+    ...(limitedUntil === undefined ? {} : { limitedUntil }),
   });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
@@ -78,7 +113,7 @@ export async function finishRefresh(
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
  * @returns `done`, or `late` when the deadline came first (the work goes on).
- * @throws AppError `upstream` when the attempt failed.
+ * @throws AppError `upstream` when the attempt failed; `rate_limited` when the day's budget had come to its end.
  */
 export async function awaitRefresh(
   ctx: ActionCtx,
@@ -89,7 +124,7 @@ export async function awaitRefresh(
   while (!signal.aborted) {
     const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, { key, attempt });
     if (outcome.state === "done") return "done";
-    if (outcome.state === "failed") throw new AppError("upstream", outcome.failure);
+    if (outcome.state === "failed") throw failureOfAttempt(outcome);
     await sleep(pause);
     pause = Math.min(pause * 1.5, 500);
   }
@@ -104,42 +139,84 @@ export async function awaitRefresh(
  */
 export async function readThrough<Value extends { fetchedAt: number }>(
   ctx: ActionCtx,
-  steps: { freshMs: number; read: () => Promise<Value | null>; begin: () => Promise<Ticket> },
+  steps: {
+    freshMs: number;
+    caller: Caller;
+    read: () => Promise<Value | null>;
+    begin: () => Promise<Ticket>;
+  },
 ): Promise<Value> {
   const stored = await steps.read();
   if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs) return stored;
-  await awaitRefresh(ctx, await steps.begin(), AbortSignal.timeout(deadlines.caller));
+  const ticket = await steps.begin();
+  // The one who began it was counted, which those who join are not told.
+  if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
+  const wait = (ms: number) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms));
+  await waitingAs(
+    ctx,
+    steps.caller,
+    () => wait(deadlines.caller),
+    () => wait(deadlines.crowded),
+  );
   const value = await steps.read();
   if (value === null)
     throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");
   return value;
 }
 
-/** Ends an attempt that failed, and says why to who waits for it. */
+/** Ends an attempt with the error that its work threw, and says why to who waits for it. For actions. */
+export async function failRefresh(ctx: ActionCtx, key: string, attempt: number, error: unknown) {
+  const told = failureOf(error);
+  const waitMs = told?.code === "rate_limited" ? told.retryAfterMs : undefined;
+  await ctx.runMutation(internal.lib.refreshes.fail, {
+    key,
+    attempt,
+    failure: messageOf(error),
+    ...(waitMs === undefined ? {} : { limitedUntil: Date.now() + waitMs }),
+  });
+}
+
 export const fail = internalMutation({
-  args: { key: v.string(), attempt: v.number(), failure: v.string() },
+  args: { key: v.string(), attempt: v.number(), failure: v.string(), limitedUntil: v.optional(v.number()) },
   returns: v.null(),
-  handler: async (ctx, { key, attempt, failure }) => {
-    await finishRefresh(ctx, key, attempt, failure);
+  handler: async (ctx, { key, attempt, failure, limitedUntil }) => {
+    await finishRefresh(ctx, key, attempt, failure, limitedUntil);
     return null;
   },
 });
 
+/** What whoever waited for a failed attempt is told. */
+export function failureOfAttempt({ failure, limitedUntil }: Omit<Infer<typeof vFailed>, "state">): AppError {
+  if (limitedUntil === undefined) return new AppError("upstream", failure);
+  return new AppError("rate_limited", failure, { retryAfterMs: Math.max(0, limitedUntil - Date.now()) });
+}
+
+const vFailed = v.object({
+  state: v.literal("failed"),
+  failure: v.string(),
+  limitedUntil: v.optional(v.number()),
+});
+const vOutcome = v.union(
+  v.object({ state: v.literal("running") }),
+  v.object({ state: v.literal("done") }),
+  vFailed,
+);
+type Outcome = Infer<typeof vOutcome>;
+
 /** How the given attempt at a key stands; a later attempt's end counts as its own. */
 export const outcome = internalQuery({
-  args: { key: v.string(), attempt: v.number() },
-  returns: v.union(
-    v.object({ state: v.literal("running") }),
-    v.object({ state: v.literal("done") }),
-    v.object({ state: v.literal("failed"), failure: v.string() }),
-  ),
-  handler: async (ctx, { key, attempt }) => {
-    const row = await find(ctx, key);
-    if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" as const };
-    if (row.failure !== undefined) return { state: "failed" as const, failure: row.failure };
-    return { state: "done" as const };
-  },
+  args: vTicket,
+  returns: vOutcome,
+  handler: outcomeOf,
 });
+
+export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
+  const row = await find(ctx, key);
+  if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
+  const { failure, limitedUntil } = row;
+  if (failure === undefined) return { state: "done" };
+  return { state: "failed", failure, ...(limitedUntil === undefined ? {} : { limitedUntil }) };
+}
 
 async function find(ctx: QueryCtx, key: string) {
   return ctx.db

@@ -19,6 +19,26 @@ export const vProvider = v.union(
   v.literal("gdelt"),
 );
 
+/** The providers that bill by the call, or by the token. */
+export const vBilled = v.union(v.literal("llm"), v.literal("sentiment"), v.literal("agentApi"));
+
+/** Whose money a call is; `shift`: what a shift that has begun makes, paid for by who started it. */
+export const vPayer = v.union(
+  v.literal("service"),
+  v.literal("paid"),
+  v.literal("shift"),
+  v.literal("signedIn"),
+  v.literal("anonymous"),
+);
+
+/** Whose work waits in a lane of its own. */
+export const vLane = v.union(
+  v.literal("service"),
+  v.literal("paid"),
+  v.literal("signedIn"),
+  v.literal("anonymous"),
+);
+
 export const libTables = {
   /**
    * Who is making a cached thing anew. Written by `lib/refreshes.ts` on behalf of the domain that owns the thing;
@@ -35,6 +55,8 @@ export const libTables = {
     leaseUntil: v.number(),
     /** Why the latest attempt failed; absent after a success. */
     failure: v.optional(v.string()),
+    /** Epoch ms: it failed because the day's budget was used up, which is whole again then. */
+    limitedUntil: v.optional(v.number()),
     /** Epoch ms: when it failed. */
     failedAt: v.optional(v.number()),
   })
@@ -65,6 +87,59 @@ export const libTables = {
   }).index("by_bucket", ["bucket", "provider", "shard"]),
 
   /**
+   * What the billing providers cost on a UTC day. Written by `lib/budget` before and behind every call. Dies after 35 days.
+   */
+  spending: defineTable({
+    /** `2026-01-05`. */
+    day: v.string(),
+    payer: vPayer,
+    provider: vBilled,
+    /** Several rows count together, so that calls made at the same time do not wait for one another. */
+    shard: v.number(),
+    /** Millionths of a USD. */
+    micros: v.number(),
+  }).index("by_day", ["day", "payer", "provider", "shard"]),
+
+  /**
+   * Model calls of scheduled work that wait for a place, or have one. Written by `lib/lanes`; a row dies with its work's
+   * end, or when it was lost.
+   */
+  laneJobs: defineTable({
+    lane: vLane,
+    /** Whose turn it is counted as, hashed. */
+    owner: v.string(),
+    state: v.union(v.literal("waiting"), v.literal("running")),
+    /** The lowest goes first: an owner's second comes behind everybody's first. */
+    turn: v.number(),
+    /** The action, as in `market/snapshots:refresh`, and its arguments as JSON. */
+    work: v.string(),
+    args: v.string(),
+    /** Epoch ms from which a running job counts as lost; 0 while it waits. */
+    leaseUntil: v.number(),
+    /** What runs it. */
+    scheduled: v.optional(v.id("_scheduled_functions")),
+  })
+    .index("by_turn", ["lane", "state", "turn"])
+    .index("by_owner", ["lane", "state", "owner", "turn"])
+    .index("by_leaseUntil", ["state", "leaseUntil"]),
+
+  /**
+   * Strangers who are kept waiting for an answer. Written by `lib/crowd`; a row dies with its answer, or makes room for
+   * another when its holder was lost.
+   */
+  crowdPlaces: defineTable({
+    shard: v.number(),
+    /** Epoch ms: from then on it counts as lost. */
+    until: v.number(),
+  }).index("by_shard", ["shard", "until"]),
+
+  /** Days whose operator has been told that the budget is nearly used up. Written by `ops/budget`. Dies after 35 days. */
+  budgetWarnings: defineTable({
+    /** `2026-01-05`. */
+    day: v.string(),
+  }).index("by_day", ["day"]),
+
+  /**
    * Gateways that refused a schema beside the prompt, so that they are asked without one for a day. Written by
    * `lib/gatewayFormats`; one row per gateway and model, kept.
    */
@@ -81,7 +156,7 @@ export const libTables = {
    */
   auditEvents: defineTable({
     at: v.number(),
-    /** The user for whom it was done, the payer's address where no user was named, or "operator". */
+    /** The user for whom it was done, the payer's address where no user was named, or "": the operator. */
     actor: v.string(),
     /** `key created`, `key rotated`, `transaction signed`, `permit signed`, `payment accepted`, `nonces repaired`. */
     action: v.string(),

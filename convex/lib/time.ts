@@ -4,6 +4,11 @@ export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
+/** The beginning of the minute of `ms`: queries that are asked for a whole minute's answers are answered from the cache. */
+export function wholeMinute(ms: number): number {
+  return Math.floor(ms / MINUTE) * MINUTE;
+}
+
 /** An epoch-milliseconds moment as an ISO 8601 UTC string. */
 export function iso(epochMs: number): string {
   return new Date(epochMs).toISOString();

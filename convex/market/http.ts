@@ -147,6 +147,7 @@ const market: MountedEndpoint = endpoint({
     const focus = token ?? "";
     const snapshot = await readThrough(ctx, {
       freshMs: FRESH_MS,
+      caller,
       read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
       begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
     });
@@ -197,6 +198,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
     }
     const { token, answer, model, priceSource, figuresAt } = await readThrough(ctx, {
       freshMs: FRESH_MS,
+      caller,
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),
       begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),
     });

@@ -5,6 +5,7 @@ import { gatherSoon } from "../evidence/collecting";
 import { searchedCoins } from "../evidence/lists";
 import { LISTS } from "../evidence/model";
 import type { Fact } from "../evidence/tables";
+import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { log } from "../lib/log";
 import { iso, MINUTE } from "../lib/time";
@@ -43,10 +44,10 @@ const LISTS_GOOD_MS = 10 * MINUTE;
  * @param focus Token symbol, or "" for the whole market.
  * @throws AppError `upstream` when the gateway fails; without any source the answer stands as it came, marked as the model's.
  */
-export async function askForMarket(ctx: ActionCtx, focus: string): Promise<AskedMarket> {
+export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<AskedMarket> {
   const observed = await observedSoon(ctx);
   const question = snapshotQuestion(focus, iso(Date.now()), describeObserved(observed));
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const answer = await completeStructured(ctx, question, patience);
   // A list that came while the model was writing counts as well.
   const grounded = ground(answer.value, { ...observed, facts: await listFacts(ctx) });

@@ -1,10 +1,12 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { messageOf } from "../lib/errors";
+import { refuseBeyond } from "../lib/budget";
+import { enter, placeOf, type Place } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { beginRefresh, failRefresh, finishRefresh, QUEUE_MS, vTicket, type Ticket } from "../lib/refreshes";
+import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import { askForMarket, latestSnapshot } from "./model";
 import { vMarketFigures, vMarketSource } from "./tables";
@@ -32,31 +34,37 @@ export const current = internalQuery({
   },
 });
 
-/** Starts a refresh of a focus, or joins the one under way. */
+/**
+ * Starts a refresh of a focus, or joins the one under way.
+ * @throws AppError `rate_limited`, also when too much is being asked for or the day's budget is used up.
+ */
 export const begin = internalMutation({
-  args: { focus: v.string(), caller: vCaller },
+  args: { focus: v.string(), caller: vCaller, forService: v.optional(v.boolean()) },
   returns: vTicket,
-  handler: async (ctx, { focus, caller }): Promise<Ticket> =>
-    beginRefresh(ctx, { key: refreshKey(focus), leaseMs: LEASE_MS, caller }, (attempt) =>
-      ctx.scheduler.runAfter(0, internal.market.snapshots.refresh, { focus, attempt }),
-    ),
+  handler: async (ctx, { focus, caller, forService = false }): Promise<Ticket> =>
+    beginRefresh(ctx, { key: refreshKey(focus), leaseMs: QUEUE_MS, caller }, async (attempt) => {
+      const place: Place = forService
+        ? { lane: "service", owner: "market", request: false }
+        : placeOf(caller);
+      const payer = place.lane;
+      await refuseBeyond(ctx, payer, "llm");
+      await enter(ctx, place, internal.market.snapshots.refresh, { focus, attempt, payer });
+    }),
 });
 
 /** Asks the gateway and stores what it said, held against the sources of prices. */
 export const refresh = providerAction({
-  args: { focus: v.string(), attempt: v.number() },
+  args: { focus: v.string(), attempt: v.number(), payer: vPayer },
   returns: v.null(),
-  handler: async (ctx, { focus, attempt }) => {
+  handler: async (ctx, { focus, attempt, payer }) => {
+    const taken = { key: refreshKey(focus), attempt, leaseMs: LEASE_MS };
+    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
     try {
-      const { figures, sources, replaced, model } = await askForMarket(ctx, focus);
+      const { figures, sources, replaced, model } = await askForMarket(ctx, focus, payer);
       const snapshot = { focus, model, figures, sources, replaced };
       await ctx.runMutation(internal.market.snapshots.store, { attempt, snapshot });
     } catch (error) {
-      await ctx.runMutation(internal.lib.refreshes.fail, {
-        key: refreshKey(focus),
-        attempt,
-        failure: messageOf(error),
-      });
+      await failRefresh(ctx, refreshKey(focus), attempt, error);
     }
     return null;
   },

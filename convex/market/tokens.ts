@@ -3,10 +3,12 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { deadlines } from "../lib/deadlines";
-import { messageOf } from "../lib/errors";
+import { refuseBeyond } from "../lib/budget";
+import { enter, placeOf } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { beginRefresh, failRefresh, finishRefresh, QUEUE_MS, vTicket, type Ticket } from "../lib/refreshes";
+import { vPayer } from "../lib/tables";
 import { iso, MINUTE } from "../lib/time";
 import { completeStructured } from "../providers/structured";
 import { groundToken, sourceOf, tokenProblem, type Observed } from "./grounding";
@@ -44,23 +46,28 @@ export const current = internalQuery({
   },
 });
 
-/** Starts answering a question, or joins the answer being made. */
+/** Starts answering a question, or joins the answer being made. @throws AppError `rate_limited` */
 export const begin = internalMutation({
   args: { question: v.string(), caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { question, caller }): Promise<Ticket> => {
     const hash = hashOf(question);
-    return beginRefresh(ctx, { key: refreshKey(hash), leaseMs: LEASE_MS, caller }, (attempt) =>
-      ctx.scheduler.runAfter(0, internal.market.tokens.refresh, { hash, question, attempt }),
-    );
+    return beginRefresh(ctx, { key: refreshKey(hash), leaseMs: QUEUE_MS, caller }, async (attempt) => {
+      const place = placeOf(caller);
+      const payer = place.lane;
+      await refuseBeyond(ctx, payer, "llm");
+      await enter(ctx, place, internal.market.tokens.refresh, { hash, question, attempt, payer });
+    });
   },
 });
 
 /** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */
 export const refresh = providerAction({
-  args: { hash: v.string(), question: v.string(), attempt: v.number() },
+  args: { hash: v.string(), question: v.string(), attempt: v.number(), payer: vPayer },
   returns: v.null(),
-  handler: async (ctx, { hash, question, attempt }) => {
+  handler: async (ctx, { hash, question, attempt, payer }) => {
+    const taken = { key: refreshKey(hash), attempt, leaseMs: LEASE_MS };
+    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
     try {
       const observed = await observedSoon(ctx);
       const now = Date.now();
@@ -78,16 +85,12 @@ export const refresh = providerAction({
           ({ token }) => (token === null ? null : tokenProblem(token, observed)),
           (given) => mended(given, observed),
         ),
-        { turnMs: deadlines.llmScheduled, attempts: 2 },
+        { turnMs: deadlines.llmScheduled, attempts: 2, payer },
       );
       const result = { ...grounded(answer.value, observed, now), model: answer.model };
       await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
     } catch (error) {
-      await ctx.runMutation(internal.lib.refreshes.fail, {
-        key: refreshKey(hash),
-        attempt,
-        failure: messageOf(error),
-      });
+      await failRefresh(ctx, refreshKey(hash), attempt, error);
     }
     return null;
   },

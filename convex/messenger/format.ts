@@ -15,8 +15,9 @@ export type Paragraph = readonly Span[];
 export const PART_LIMIT = 3_900;
 
 /**
- * Stands above what the default bot brings to a chat that somebody has named and not shown to be theirs: the bot is trusted
- * by whoever started it, and anybody can make up a `userId` and name their chat.
+ * Stands above what the default bot brings to a chat that somebody has named and not shown to be theirs (the bot is trusted
+ * by whoever started it, and anybody can make up a `userId` and name their chat), or to the service's own chat for a user
+ * who has none.
  */
 const MARKS = {
   /** The words are the caller's. */
@@ -24,6 +25,8 @@ const MARKS = {
     "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:",
   /** The words are the service's. */
   card: "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.",
+  /** In the service's own chat, whose readers did not ask. */
+  lodger: "✉️ A user without a chat of their own has ordered this card.",
 };
 
 /** The first part of a card with its mark. */

@@ -2,12 +2,9 @@ import { v } from "convex/values";
 import type { Id } from "../_generated/dataModel";
 import { internalQuery, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
-import { enqueueCard, type Card } from "./model";
+import { enqueueCard, NOBODY, type Card } from "./model";
 
 /** Cards that are no user's own: signals, whale alerts, recaps. And how a card has fared. */
-
-/** Nobody's id, for users' ids are never empty: no settings apply but the default bot and chat. */
-const NOBODY = "";
 
 /**
  * Puts a card for the service's own chat into the outbox.

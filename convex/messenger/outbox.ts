@@ -14,7 +14,7 @@ import { MINUTE } from "../lib/time";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { afterFailedProbe, afterPart, beginTry, type Change } from "./delivery";
 import { marked, plainText } from "./format";
-import { configOf, linkedChat, scheduleDelivery } from "./model";
+import { configOf, linkedChat, NOBODY, scheduleDelivery } from "./model";
 import { NOTIFICATION } from "./notifications";
 import { botTokenSeal } from "./seals";
 
@@ -196,14 +196,21 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
   // An answer goes to the chat that asked, and a user's own bot speaks for that user alone.
   const isOwn = row.bot === "default" || config?.sealedBotToken !== undefined;
   const isNamed = chatId !== null && chatId !== linked && !isOwn;
-  if (isNamed && isFirstTry(row) && !(await chatHasLeft(ctx, "namedChat", chatId))) {
-    await apply(ctx, row, { state: "skipped", error: "This chat gets too many cards of those who named it" });
+  // Nobody's cards are the service's own: all others in its chat are of users who have none.
+  const isLodger = chatId === null && row.userId !== NOBODY && !isOwn;
+  if ((isNamed || isLodger) && isFirstTry(row) && !(await chatHasLeft(ctx, "namedChat", chatId ?? ""))) {
+    const error = isNamed
+      ? "This chat gets too many cards of those who named it"
+      : "The service's own chat gets too many cards of users without one";
+    await apply(ctx, row, { state: "skipped", error });
     return null;
   }
+  const words = row.kind === NOTIFICATION ? "words" : "card";
+  const mark = isNamed ? words : isLodger ? "lodger" : null;
   return {
     claim: row.claim,
     userId: row.userId,
-    part: isNamed && row.partsSent === 0 ? marked(part, row.kind === NOTIFICATION ? "words" : "card") : part,
+    part: mark !== null && row.partsSent === 0 ? marked(part, mark) : part,
     plain: row.plain ?? false,
     doubtful: row.doubts > 0,
     sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),

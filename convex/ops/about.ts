@@ -9,6 +9,7 @@ export const about = {
       "`userId` is a bearer secret: it is all that identifies its owner here, so whoever knows it controls the wallet. Choose a long random one, keep it like a password, and never put it where others can read it. Once it belongs to a signed-in user of the web application, moving its funds also needs that user's token.",
       "Amounts of tokens are strings of digits in the token's smallest unit (wei for ETH). Prices and values are numbers in USD, changes are percent, `Bps` are hundredths of a percent. Moments are ISO 8601 in UTC, or epoch milliseconds (ms) where the field says so.",
       'A failure is `{"error": "what was wrong"}` with the status that fits. An unknown path is 404; another method is 405, with the allowed ones in `Allow`. Every answer comes within 28 seconds and has its own `X-Request-Id`: tell it when something went wrong.',
+      "What costs the service something is counted against a quota of the caller's address and one of the user. Such an answer says in `RateLimit-Policy` how much may be asked for (`q`) and in how many seconds a used-up quota fills again (`w`), and in `RateLimit` what is left (`r`) and in how many seconds it is whole again (`t`); 429 names what is used up, and `Retry-After` when to come back. What the providers may cost the service in a day is bounded too: callers who are not signed in are refused first.",
     ].join("\n\n"),
     license: { name: "All rights reserved", identifier: "LicenseRef-UNLICENSED" },
   },

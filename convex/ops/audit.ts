@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalQuery } from "../_generated/server";
+import { OPERATOR } from "../lib/audit";
 import { pseudonym } from "../lib/crypto";
 import { optional, required } from "../lib/env";
 import { iso } from "../lib/time";
@@ -32,7 +33,7 @@ export const page = internalQuery({
     return {
       lines: found.page.map(({ at, actor, action, subject, detail }) => ({
         at: iso(at),
-        actor: actor === "operator" ? actor : pseudonym(actor, key),
+        actor: actor === OPERATOR ? "operator" : pseudonym(actor, key),
         action,
         subject,
         ...(detail === undefined ? {} : { detail }),

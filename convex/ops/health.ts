@@ -1,5 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
+import { spentToday } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { callsOfLastHour } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
@@ -23,17 +24,30 @@ const vChecks = v.object({
     v.string(),
     v.object({ calls: v.number(), failures: v.number(), errorRate: v.number() }),
   ),
+  budget: v.object({
+    resetsAt: v.number(),
+    providers: v.record(
+      v.string(),
+      v.object({
+        limitUsd: v.number(),
+        spentUsd: v.number(),
+        leftUsd: v.number(),
+        by: v.record(v.string(), v.number()),
+      }),
+    ),
+  }),
 });
 type Checks = Infer<typeof vChecks>;
 
 /**
- * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 20 crons, 100
- * cards, 20 rows of each kind of work, 800 counts of providers' calls. Usually fewer than 100 documents in all.
+ * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 25 crons,
+ * 100 cards, 20 rows of each kind of work, 800 counts of providers' calls, 120 sums of what they cost. Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
   returns: v.object({ reasons: v.array(v.string()), checks: vChecks }),
   handler: async (ctx, { now }) => {
+    const spent = await spentToday(ctx, now);
     const checks: Checks = {
       crons: await cronAges(ctx, now),
       outbox: await backlog(ctx, now),
@@ -44,6 +58,7 @@ export const read = internalQuery({
           { calls, failures, errorRate: Math.round((failures / calls) * 1_000) / 1_000 },
         ]),
       ),
+      budget: { resetsAt: spent.resetsAt, providers: spent.providers },
     };
     return { reasons: reasonsOf(checks), checks };
   },

@@ -41,6 +41,17 @@ const health: MountedEndpoint = endpoint({
         outbox: { waiting: 1, oldestSeconds: 2 },
         pending: { shiftCollections: null, transactions: 14 },
         providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
+        budget: {
+          resetsAt: "2026-01-06T00:00:00.000Z",
+          providers: {
+            llm: {
+              limitUsd: 25,
+              spentUsd: 1.84,
+              leftUsd: 23.16,
+              by: { service: 0.31, signedIn: 0.9, anonymous: 0.63, shift: 0.22 },
+            },
+          },
+        },
       },
     },
   },
@@ -77,6 +88,24 @@ const health: MountedEndpoint = endpoint({
           }),
         )
         .describe("Outside services asked in the last hour"),
+      budget: z
+        .object({
+          resetsAt: z.iso.datetime(),
+          providers: z.record(
+            z.string(),
+            z.object({
+              limitUsd: z.number().describe("The day's budget"),
+              spentUsd: z.number().describe("Calls and what they cost; a shift counts whole when it starts"),
+              leftUsd: z.number(),
+              by: z
+                .record(z.string(), z.number())
+                .describe(
+                  "USD by whose money it was: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `shift`: what begun shifts really cost",
+                ),
+            }),
+          ),
+        })
+        .describe("What the providers that bill have cost on this UTC day, and what is left"),
     }),
   }),
   handler: async (ctx, _input, { caller }) => {
@@ -92,7 +121,11 @@ const health: MountedEndpoint = endpoint({
       time: iso(now),
       reasons,
       caller: { address: caller.address ?? "unknown" },
-      checks: { configured, ...checks },
+      checks: {
+        configured,
+        ...checks,
+        budget: { ...checks.budget, resetsAt: iso(checks.budget.resetsAt) },
+      },
     };
   },
 });

@@ -162,6 +162,16 @@ const EVERY_ANSWER: Record<string, Header> = {
     required: true,
     schema: { type: "string", format: "uuid" },
   },
+  "Cache-Control": {
+    description: "no-store, unless the answer may be kept",
+    required: true,
+    schema: { type: "string" },
+  },
+  "X-Content-Type-Options": {
+    description: "The content is what its type says",
+    required: true,
+    schema: { const: "nosniff" },
+  },
   "Access-Control-Allow-Origin": { description: "Any origin", required: true, schema: { const: "*" } },
 };
 
@@ -171,12 +181,32 @@ const RETRY_AFTER: Header = {
   schema: { type: "string", pattern: "^[1-9][0-9]*$" },
 };
 
+/** What is left of a quota, on every answer that was counted against one. */
+const QUOTAS: Record<string, Header> = {
+  RateLimit: {
+    description: "What is left of each quota, and the seconds until it is whole again",
+    required: false,
+    schema: { type: "string" },
+    example: '"chat-address";r=479;t=1, "chat-user";r=59;t=2',
+  },
+  "RateLimit-Policy": {
+    description: "Each quota, and the seconds in which a used-up one fills again",
+    required: false,
+    schema: { type: "string" },
+    example: '"chat-address";q=480;w=120, "chat-user";q=60;w=120',
+  },
+};
+
 function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<string, Header> {
   const named = Object.entries(further).map(([name, description]): [string, Header] => [
     name,
     { description, schema: { type: "string" } },
   ]);
   return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
+}
+
+function isLimited({ limit, errors }: MountedEndpoint): boolean {
+  return limit !== undefined || errors?.rate_limited !== undefined;
 }
 
 function success(one: MountedEndpoint, name: string): Answer {
@@ -188,7 +218,7 @@ function success(one: MountedEndpoint, name: string): Answer {
     : { schema: { type: "string" } };
   return {
     description: isJson(one) ? "Done." : "The page.",
-    headers: answerHeaders(one.answerHeaders),
+    headers: { ...answerHeaders(one.answerHeaders), ...(isLimited(one) ? QUOTAS : {}) },
     content: { [one.media ?? JSON_TYPE]: media },
   };
 }
@@ -241,7 +271,7 @@ function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
   }: Failure = typeof failure === "string" ? { when: failure } : failure;
   const retry: Record<string, Header> =
     code === "rate_limited"
-      ? { "Retry-After": RETRY_AFTER }
+      ? { "Retry-After": RETRY_AFTER, ...QUOTAS }
       : code === "overloaded"
         ? { "Retry-After": { ...RETRY_AFTER, required: false } }
         : {};

@@ -11,7 +11,7 @@ export type Parameter = {
   example?: unknown;
 };
 
-export type Header = { description: string; schema: JsonSchema; required?: boolean };
+export type Header = { description: string; schema: JsonSchema; required?: boolean; example?: string };
 
 export type Media = { schema: JsonSchema; example?: unknown };
 

@@ -75,17 +75,35 @@ function isAbsence({ enum: values, pattern }: JsonSchema): boolean {
   return values?.includes("") === true || pattern === String.raw`^\s*$`;
 }
 
+const WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  integer: "whole number",
+  boolean: "true or false",
+  null: "nothing (null)",
+};
+const wordOf = (type: string): string => WORDS[type] ?? type;
+
+/** A type in the words of who fills it in, not of who checks it. */
 function plainType(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   if (schema.enum !== undefined) return schema.enum.join(", ");
-  if (Array.isArray(schema.type)) return schema.type.join(" or ");
-  const { type, items, minimum, maximum, maxLength } = schema;
+  if (Array.isArray(schema.type)) return schema.type.map(wordOf).join(" or ");
+  const { type = "anything", items, format, minLength, maxLength } = schema;
   if (type === "array" && typeof items === "object" && !Array.isArray(items)) {
     return items.properties === undefined ? `list of ${typeOf(items)}` : "list";
   }
-  if (type === "string" && schema.format === "date-time") return "string, ISO 8601";
-  if (type === "string" && maxLength !== undefined) return `string, at most ${maxLength}`;
-  if (minimum !== undefined && maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER)
-    return `${type}, ${minimum} to ${maximum}`;
-  return type ?? "any";
+  if (type === "string" && format === "date-time") return "time, as in 2026-01-05T09:00:00Z";
+  if (type === "string" && maxLength !== undefined) {
+    const least = minLength === undefined || minLength < 2 ? "up to" : `${minLength} to`;
+    return `text, ${least} ${maxLength.toLocaleString("en-US")} characters`;
+  }
+  return `${wordOf(type)}${rangeOf(schema)}`;
+}
+
+function rangeOf({ minimum, maximum = Infinity }: JsonSchema): string {
+  if (minimum === undefined) return "";
+  // Whole numbers have the language's own bounds where nobody has set others.
+  const isBounded = maximum < Number.MAX_SAFE_INTEGER;
+  if (isBounded) return ` from ${minimum} to ${maximum.toLocaleString("en-US")}`;
+  return minimum > Number.MIN_SAFE_INTEGER ? `, ${minimum} or more` : "";
 }

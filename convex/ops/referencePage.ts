@@ -41,13 +41,14 @@ export function page(document: OpenApi): { html: string; headers: Record<string,
 <link rel="icon" href="${ICON}">
 <style>${STYLE}</style>
 </head>
-<body>
+<body id="top">
 <a class="skip" href="#content">Skip to the content</a>
-<nav aria-label="Endpoints"><details><summary>Contents</summary><p class="group"><a href="#start">Getting started</a></p>${links.join("")}</details></nav>
+<nav aria-label="Endpoints" tabindex="0"><details><summary>Contents</summary><p class="group"><a href="#start">Getting started</a></p>${links.join("")}</details></nav>
 <main id="content">
 ${intro(document, shared)}
 ${sections.join("\n")}
 <footer><p>Version ${escaped(document.info.version)}. The same for programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p></footer>
+<a class="up" href="#top">Back to the top</a>
 </main>
 </body>
 </html>

@@ -4,7 +4,7 @@ export const STYLE = `
   color-scheme: light dark;
   --paper: #fbfaf7; --raised: #ffffff; --ink: #1f2430; --soft: #5a6272; --line: #e4e1da;
   --accent: #0a6a5f; --accent-soft: #e3f1ee; --post: #6a4310; --post-soft: #f7ecd9;
-  --code: #f3f1ec; --need: #a3312a;
+  --code: #f3f1ec; --need: #a3312a; --shade: #c9c3b6;
   --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
 }
@@ -12,7 +12,7 @@ export const STYLE = `
   :root {
     --paper: #12151a; --raised: #181c23; --ink: #e6e8ec; --soft: #a3abb8; --line: #2a303a;
     --accent: #6fd0bf; --accent-soft: #15302d; --post: #eec07c; --post-soft: #34281a;
-    --code: #1b2028; --need: #ff9d92;
+    --code: #1b2028; --need: #ff9d92; --shade: #4a5363;
   }
 }
 * { box-sizing: border-box; }
@@ -59,15 +59,33 @@ td.name code, .route code { background: none; padding: 0; font-weight: 600; font
 .need { display: block; font-size: 0.76rem; color: var(--need); }
 caption { text-align: left; color: var(--soft); padding: 0.6rem 0; font-size: 0.92rem; }
 .status { width: 4rem; font-family: var(--mono); font-weight: 600; }
-pre { margin: 0; padding: 1rem; background: var(--code); border-radius: 8px; overflow-x: auto; line-height: 1.5; tab-size: 2; font-size: 0.8rem; }
-pre.tall { max-height: 26rem; overflow-y: auto; }
+pre { margin: 0; padding: 1rem; border-radius: 8px; overflow: auto; line-height: 1.5; tab-size: 2; font-size: 0.8rem; scrollbar-width: thin; scrollbar-color: var(--soft) transparent;
+  background:
+    linear-gradient(to right, var(--code) 30%, transparent) left / 2.5rem 100% no-repeat local,
+    linear-gradient(to left, var(--code) 30%, transparent) right / 2.5rem 100% no-repeat local,
+    linear-gradient(to right, var(--shade), transparent) left / 0.8rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--shade), transparent) right / 0.8rem 100% no-repeat scroll,
+    var(--code); }
+pre.tall { max-height: 26rem;
+  background:
+    linear-gradient(var(--code) 30%, transparent) top / 100% 2.5rem no-repeat local,
+    linear-gradient(transparent, var(--code) 70%) bottom / 100% 2.5rem no-repeat local,
+    linear-gradient(var(--shade), transparent) top / 100% 0.8rem no-repeat scroll,
+    linear-gradient(transparent, var(--shade)) bottom / 100% 0.8rem no-repeat scroll,
+    var(--code); }
 .intro ol { padding-left: 1.2rem; max-width: 68ch; } .intro li { margin: 1.25rem 0; } .intro li pre { margin-top: 0.6rem; }
+.up { position: fixed; right: 1rem; bottom: 1rem; padding: 0.45rem 0.8rem; border: 1px solid var(--line); border-radius: 99px; background: var(--raised); font-size: 0.85rem; text-decoration: none; }
 .note { border: 1px solid var(--line); background: var(--raised); border-radius: 8px; padding: 0.25rem 1.1rem; margin: 1.5rem 0; max-width: 72ch; }
 footer { margin-top: 5rem; padding-top: 1.5rem; border-top: 1px solid var(--line); color: var(--soft); font-size: 0.9rem; }
 @media (min-width: 60rem) {
   body { display: grid; grid-template-columns: 15.5rem minmax(0, 1fr); }
   nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; border-bottom: 0; border-right: 1px solid var(--line); padding: 2rem 1.5rem; }
   main { padding: 3rem 3rem 6rem; max-width: 84rem; }
+}
+/* Where the browser knows which part is being read, the list says so. */
+@supports (scroll-target-group: auto) {
+  nav details { scroll-target-group: auto; }
+  nav a:target-current { color: var(--accent); font-weight: 650; }
 }
 @supports selector(details::details-content) {
   @media (min-width: 60rem) {
@@ -88,5 +106,5 @@ footer { margin-top: 5rem; padding-top: 1.5rem; border-top: 1px solid var(--line
   .name, .type, .status { width: auto; }
   .need { display: inline; margin-left: 0.5rem; }
 }
-@media print { nav { display: none; } body { display: block; } pre.tall { max-height: none; } }
+@media print { nav, .up { display: none; } body { display: block; } pre.tall { max-height: none; } }
 `;

@@ -1,8 +1,12 @@
 import type { NamedTableInfo, OrderedQuery } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
 import type { DatabaseReader, MutationCtx, QueryCtx } from "../_generated/server";
+import { dayOf } from "../lib/budget";
 import { DAY } from "../lib/time";
 import { NEVER } from "../payments/depositPhases";
+import { hasLedger } from "../credits/model";
+import { eraseShift } from "../research/model";
+import { ownerOf } from "../users/model";
 
 /**
  * How long the rows of every table live. A table that is not here does not compile. What ends with its own work (an
@@ -15,6 +19,13 @@ const BATCH = 200;
 const DAYS_KEPT_MS = 90 * DAY;
 const EVIDENCE_KEPT_MS = 30 * DAY;
 const CARDS_KEPT_MS = 30 * DAY;
+const SPENDING_KEPT_MS = 35 * DAY;
+const STRANGERS_KEPT_MS = 180 * DAY;
+
+/** Whether a `userId` is nobody's login, and has never held credits. */
+async function isStrangers(ctx: QueryCtx, userId: string): Promise<boolean> {
+  return (await ownerOf(ctx, userId)) === null && !(await hasLedger(ctx, userId));
+}
 
 /** One range of a table's rows that goes. */
 export type Sweep = {
@@ -35,7 +46,7 @@ const kept = (why: string): Retention => ({ kept: why });
 
 function goes<Table extends TableNames>(table: Table, ...ranges: Range<Table>[]): Retention {
   return {
-    sweeps: ranges.map(({ keptMs, why, aged, ended, rows = BATCH }) => ({
+    sweeps: ranges.map(({ keptMs, why, aged, ended, erase, rows = BATCH }) => ({
       keptMs,
       why,
       batch: async (ctx, before, cursor) => {
@@ -43,7 +54,8 @@ function goes<Table extends TableNames>(table: Table, ...ranges: Range<Table>[])
         let deleted = 0;
         for (const row of found.page) {
           if (ended !== undefined && !(await ended(ctx, row, before))) continue;
-          await ctx.db.delete(table, row._id);
+          if (erase !== undefined) await erase(ctx, row);
+          else await ctx.db.delete(table, row._id);
           deleted++;
         }
         return { deleted, cursor: found.isDone ? null : found.continueCursor };
@@ -61,6 +73,8 @@ type Range<Table extends TableNames> = {
   ended?: (ctx: QueryCtx, row: Doc<Table>, before: number) => boolean | Promise<boolean>;
   /** How many are looked at per transaction, where they are larger than most. */
   rows?: number;
+  /** Deletes the row with what belongs to it; left out where it is all. */
+  erase?: (ctx: MutationCtx, row: Doc<Table>) => Promise<void>;
 };
 
 const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages"> => ({
@@ -83,6 +97,18 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     keptMs: 2 * DAY,
     why: "health looks at the last hour",
     aged: (db, before) => db.query("providerCalls").withIndex("by_bucket", (q) => q.lt("bucket", before)),
+  }),
+  spending: goes("spending", {
+    keptMs: SPENDING_KEPT_MS,
+    why: "the operator compares a month with the provider's bill",
+    aged: (db, before) => db.query("spending").withIndex("by_day", (q) => q.lt("day", dayOf(before))),
+  }),
+  crowdPlaces: kept("thirty rows at most, each taken over when its holder was lost"),
+  laneJobs: kept("a row goes with its work"),
+  budgetWarnings: goes("budgetWarnings", {
+    keptMs: SPENDING_KEPT_MS,
+    why: "as the day's spending",
+    aged: (db, before) => db.query("budgetWarnings").withIndex("by_day", (q) => q.lt("day", dayOf(before))),
   }),
   refusedFormats: kept("one row per gateway that was ever set"),
   auditEvents: kept("the record of what was done with keys and money; to be exported, never shortened"),
@@ -111,7 +137,15 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
   quoteBoards: kept("one row"),
   priceAlerts: kept("the user's history, until they delete their data"),
 
-  shifts: kept("the user's history, until they delete their data"),
+  shifts: goes("shifts", {
+    keptMs: STRANGERS_KEPT_MS,
+    why: "strangers could fill the disk with what nobody has asked for since; a signed-in user's are their history",
+    aged: (db, before) =>
+      db.query("shifts").withIndex("by_signedIn", (q) => q.eq("signedIn", false).lt("_creationTime", before)),
+    // The user may have signed in since, or brought money.
+    ended: async (ctx, { userId, status }) => status !== "active" && (await isStrangers(ctx, userId)),
+    erase: (ctx, { _id }) => eraseShift(ctx, _id),
+  }),
   dataPoints: goes("dataPoints", {
     keptMs: EVIDENCE_KEPT_MS,
     why: "the evidence of reports, which are kept",
@@ -146,7 +180,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
       return state !== "writing" && waiting === null;
     },
   }),
-  reports: kept("the user's history, until they delete their data"),
+  reports: kept("as long as their shift, or until the user deletes their data"),
   researchResults: goes("researchResults", {
     keptMs: 7 * DAY,
     why: "a cache of 15 minutes, which stands in for slowness",

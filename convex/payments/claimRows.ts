@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
+import { enter } from "../lib/lanes";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import type { Order } from "./paidTables";
 import { REASONS, type Reason, type Refusal, ALREADY_USED } from "./terms";
@@ -19,7 +20,9 @@ export const REPLAY_MS = HOUR;
 const COPYABLE_REPLAY_MS = 5 * MINUTE;
 const SETTLING_LEASE_MS = 90 * SECOND;
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
-const GENERATING_LEASE_MS = 5 * MINUTE;
+export const GENERATING_LEASE_MS = 5 * MINUTE;
+/** How long it may wait for its place before that: waiting is not being lost. */
+const GENERATING_QUEUE_MS = 15 * MINUTE;
 
 const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
 export const vRefusal = v.object({ kind: v.literal("refused"), reason: vReason, error: v.string() });
@@ -76,9 +79,10 @@ export async function startSettling(ctx: MutationCtx, row: Doc<"paymentClaims">)
 /** Has the report of a paid claim written. */
 export async function startGenerating(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
   const work = { claimId: row._id, attempt: row.attempt + 1 };
-  const leaseUntil = Date.now() + GENERATING_LEASE_MS;
+  const leaseUntil = Date.now() + GENERATING_QUEUE_MS;
   await ctx.db.patch("paymentClaims", row._id, { state: "generating", attempt: work.attempt, leaseUntil });
-  await ctx.scheduler.runAfter(0, internal.payments.reports.generate, work);
+  const place = { lane: "paid" as const, owner: row._id, request: false };
+  await enter(ctx, place, internal.payments.reports.generate, work);
   return { kind: "claim", ...work };
 }
 

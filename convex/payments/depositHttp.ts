@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { waitingAs } from "../lib/crowd";
 import { deadlines } from "../lib/deadlines";
 import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -62,7 +63,12 @@ const deposit: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, hints, { caller }) => {
     await ctx.runMutation(internal.payments.deposits.receive, { hints: byTransaction(hints), caller });
-    const { credited, pending, ignored } = await awaitAnswer(ctx, hints);
+    const { credited, pending, ignored } = await waitingAs(
+      ctx,
+      caller,
+      () => awaitAnswer(ctx, hints, deadlines.deposit),
+      () => awaitAnswer(ctx, hints, 0),
+    );
     return { success: true, credited, pending, ignored };
   },
 });
@@ -75,8 +81,12 @@ function requireSignature({ header }: RequestHead, body: string): void {
 }
 
 /** Waits as long as a provider may be kept waiting; what is not settled by then is settled behind. */
-async function awaitAnswer(ctx: ActionCtx, hints: readonly DepositHint[]): Promise<DepositAnswer> {
-  const deadline = AbortSignal.timeout(deadlines.deposit);
+async function awaitAnswer(
+  ctx: ActionCtx,
+  hints: readonly DepositHint[],
+  patienceMs: number,
+): Promise<DepositAnswer> {
+  const deadline = AbortSignal.timeout(patienceMs);
   const named = hints.map(({ txHash, logIndex }) => ({
     txHash,
     ...(logIndex === undefined ? {} : { logIndex }),
@@ -84,7 +94,7 @@ async function awaitAnswer(ctx: ActionCtx, hints: readonly DepositHint[]): Promi
   const look = () => ctx.runQuery(internal.payments.depositAnswers.stand, { hints: named });
   const pause = createPauses(ROW_PAUSE_MS);
   let answer = await look();
-  while (answer.unsettled && !deadline.aborted) {
+  while (answer.unsettled && patienceMs > 0 && !deadline.aborted) {
     await pause();
     answer = await look();
   }

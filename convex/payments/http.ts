@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { sha256Hex } from "../lib/crypto";
 import { required } from "../lib/env";
+import { refuseCrowd, waitingAs } from "../lib/crowd";
 import { AppError } from "../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, optionalToken, userId } from "../lib/input";
@@ -72,7 +73,10 @@ const report: MountedEndpoint = endpoint({
     const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
     if (proof.kind === "hash") await refuseGuessing(ctx, "unknownHash", caller);
     const { redeem } = await import("./redemption");
-    const redeemed = await redeem(ctx, proof, order);
+    const redeeming = () => redeem(ctx, proof, order);
+    // Hashes cost nothing to make up; signed payments are nobody's to make up.
+    const redeemed =
+      proof.kind === "hash" ? await waitingAs(ctx, caller, redeeming, refuseCrowd) : await redeeming();
     if (redeemed.kind === "refused") {
       if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);
       throw paymentRequired(redeemed);

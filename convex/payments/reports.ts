@@ -4,11 +4,11 @@ import { internalMutation } from "../_generated/server";
 import { AppError, failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { shareObservation } from "../research/observations";
+import { claimObservation, collectNow, vShared } from "../research/observations";
 import { isShort } from "../research/result";
 import { writeSnapshot } from "../research/snapshot";
 import { vResult, vSourceStates } from "../research/tables";
-import { claimById, REPLAY_MS } from "./claimRows";
+import { claimById, GENERATING_LEASE_MS, REPLAY_MS } from "./claimRows";
 
 /** Writing the report of a paid claim: once, of its own, never the cached on-demand result. */
 
@@ -23,8 +23,14 @@ export const generate = providerAction({
       const begun = await ctx.runMutation(internal.payments.reports.begin, work);
       if (begun === null) return null;
       // A caller who gives up comes back with the same proof: what is paid for is worth the wait.
-      const task = { ...begun, occasion: "Paid research report", wanted: "whole" as const };
-      const { result, model, sources } = await writeSnapshot(ctx, task);
+      const { focus, shared } = begun;
+      const { observationId } = shared;
+      const occasion = "Paid research report";
+      const task = { focus, observationId, occasion, wanted: "whole" as const, payer: "paid" as const };
+      const [{ result, model, sources }] = await Promise.all([
+        writeSnapshot(ctx, task),
+        collectNow(ctx, shared),
+      ]);
       if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
       await ctx.runMutation(internal.payments.reports.deliver, { ...work, result, model, sources });
     } catch (error) {
@@ -43,12 +49,13 @@ export const generate = providerAction({
 /** The evidence to write from, shared with whoever else researches this focus; `null` when the attempt was overtaken. */
 export const begin = internalMutation({
   args: vWork,
-  returns: v.union(v.object({ focus: v.string(), observationId: v.id("observations") }), v.null()),
+  returns: v.union(v.object({ focus: v.string(), shared: vShared }), v.null()),
   handler: async (ctx, { claimId, attempt }) => {
     const row = await claimById(ctx, claimId);
     if (row.state !== "generating" || row.attempt !== attempt) return null;
+    await ctx.db.patch("paymentClaims", claimId, { leaseUntil: Date.now() + GENERATING_LEASE_MS });
     const { focus } = row.order;
-    return { focus, observationId: await shareObservation(ctx, focus, { urgent: true }) };
+    return { focus, shared: await claimObservation(ctx, focus, "paid") };
   },
 });
 

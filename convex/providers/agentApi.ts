@@ -1,4 +1,6 @@
 import * as z from "zod";
+import type { Purse } from "../lib/budget";
+import { agentPromptCost } from "../lib/costs";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -50,8 +52,12 @@ export type Job =
  * @throws AppError `upstream`; after a refusal for too many requests with `retryAfterMs`. After a time-out or a broken
  * connection the job may exist all the same.
  */
-export async function sendPrompt(prompt: string, now: number): Promise<string> {
-  const body = succeeded(await ask("/agent/prompt", { prompt }), now);
+export async function sendPrompt(purse: Purse, prompt: string, now: number): Promise<string> {
+  const hold = await purse.hold("agentApi", agentPromptCost());
+  const answer = await ask("/agent/prompt", { prompt });
+  const refused = answer.kind === "answer" && (answer.status < 200 || answer.status > 299);
+  await hold.settle(refused ? 0 : agentPromptCost());
+  const body = succeeded(answer, now);
   const parsed = acceptedShape.safeParse(body);
   if (!parsed.success) throw unusableFailure(UPSTREAM);
   return parsed.data.jobId;

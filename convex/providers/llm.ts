@@ -1,5 +1,7 @@
 import OpenAI, { APIConnectionError, APIError, APIUserAbortError } from "openai";
 import * as z from "zod";
+import type { Purse } from "../lib/budget";
+import { completionCost, dearestCompletion, type Usage } from "../lib/costs";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { noteCall } from "../lib/providerCalls";
@@ -27,6 +29,8 @@ export type Prompt = {
   timeoutMs: number;
   /** How often a transient failure may be tried in all; 1 where a caller waits. */
   attempts: number;
+  /** Who pays. */
+  purse: Purse;
 };
 
 export type Completion = {
@@ -36,6 +40,8 @@ export type Completion = {
   /** Prompt and answer together. */
   tokensUsed: number;
 };
+
+const count = z.number().int().nonnegative();
 
 /** What the service reads of a chat completion; anything else in it is ignored. */
 const completionShape = z.object({
@@ -48,7 +54,13 @@ const completionShape = z.object({
       }),
     )
     .min(1),
-  usage: z.object({ total_tokens: z.number().int().nonnegative() }).nullish(),
+  usage: z
+    .object({
+      total_tokens: count,
+      prompt_tokens: count.nullish(),
+      completion_tokens: count.nullish(),
+    })
+    .nullish(),
 });
 
 /** The gateway took offence at the schema that stood beside the prompt: without it, the prompt may be answered. */
@@ -85,7 +97,7 @@ const MORE_ROOM = 2;
  * @throws AppError `upstream`; `FormatRefused` where the format is to blame.
  */
 export async function ask(
-  prompt: Pick<Prompt, "messages" | "maxTokens" | "attempts">,
+  prompt: Omit<Prompt, "timeoutMs">,
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
 ): Promise<Completion> {
@@ -109,26 +121,39 @@ export class UnusableAnswer extends AppError {
 type Answer = Completion & {
   /** It ends where the limit was, not where the model would have ended. */
   isCut: boolean;
+  /** `null` where the gateway did not tell it. */
+  usage: Usage | null;
 };
 
 async function request(
-  prompt: Pick<Prompt, "messages" | "maxTokens" | "attempts">,
+  prompt: Omit<Prompt, "timeoutMs">,
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
 ): Promise<Answer> {
+  const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
+  const dearest = dearestCompletion(chars, prompt.maxTokens);
   for (let attempt = 1; ; attempt++) {
+    const hold = await prompt.purse.hold("llm", dearest);
     try {
       const completion = await requestOnce(prompt, format, signal);
+      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage));
       noteCall("llm", false);
       return completion;
     } catch (error) {
       const { failure, retryAfterMs } = classify(error, signal);
+      await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
       // Without a key nobody was asked; who names the part that is not understood is in health.
       if (failure.data.code === "upstream") noteCall("llm", !(failure instanceof FormatRefused));
       if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
       await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
     }
   }
+}
+
+/** Refused, or never asked. Whoever was asked and not heard in time may have answered. */
+function isUnbilled(error: unknown, failure: AppError): boolean {
+  if (failure instanceof FormatRefused || failure.data.code !== "upstream") return true;
+  return error instanceof APIError && typeof error.status === "number";
 }
 
 async function requestOnce(
@@ -170,7 +195,18 @@ async function answerTo(
     model,
     tokensUsed: usage?.total_tokens ?? 0,
     isCut: choice?.finish_reason === "length",
+    usage: usage == null ? null : usageOf(usage),
   };
+}
+
+/** A sum without its parts is taken for output, the dearer kind. */
+function usageOf(told: {
+  total_tokens: number;
+  prompt_tokens?: number | null | undefined;
+  completion_tokens?: number | null | undefined;
+}): Usage {
+  const input = told.prompt_tokens ?? 0;
+  return { input, output: told.completion_tokens ?? Math.max(0, told.total_tokens - input) };
 }
 
 /** Deadlines and retries are ours (`signal`, `attempts`), so the client's own are put out of the way. */

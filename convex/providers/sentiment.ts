@@ -1,4 +1,6 @@
 import * as z from "zod";
+import type { Purse } from "../lib/budget";
+import { sentimentCost, usualSentiment } from "../lib/costs";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -10,6 +12,7 @@ import {
   timeoutFailure,
   unreachableFailure,
   unusableFailure,
+  type Exchange,
 } from "./call";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
@@ -28,13 +31,22 @@ const MAX_CITATIONS = 20;
 
 const citation = z.union([z.url(), z.object({ url: z.url() }).transform(({ url }) => url)]);
 
+const count = z.number().int().nonnegative();
+
 const responseShape = z.object({
   model: z.string().min(1),
   status: z.string().nullish(),
   incomplete_details: z.object({ reason: z.string().nullish() }).nullish(),
   output: z.array(z.object({ type: z.string(), content: z.array(partShape).nullish() })),
   citations: z.array(z.unknown()).nullish(),
-  usage: z.object({ total_tokens: z.number().int().nonnegative() }).nullish(),
+  usage: z
+    .object({
+      total_tokens: count,
+      input_tokens: count.nullish(),
+      output_tokens: count.nullish(),
+      num_sources_used: count.nullish(),
+    })
+    .nullish(),
 });
 
 export type SentimentAnswer = {
@@ -53,7 +65,12 @@ export type SentimentAnswer = {
  * @param now Epoch ms; the search covers the day before.
  * @throws AppError `upstream` for every failure of the model.
  */
-export async function askSentiment(system: string, question: string, now: number): Promise<SentimentAnswer> {
+export async function askSentiment(
+  purse: Purse,
+  system: string,
+  question: string,
+  now: number,
+): Promise<SentimentAnswer> {
   const key = required("SENTIMENT_API_KEY");
   const day = (moment: number) => iso(moment).slice(0, "2026-01-01".length);
   const body = {
@@ -69,7 +86,9 @@ export async function askSentiment(system: string, question: string, now: number
   };
   const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
+  const hold = await purse.hold("sentiment", usualSentiment());
   const result = await askProvider("sentiment", url, postJson(body, headers), deadlines.sentiment);
+  await hold.settle(costOf(result));
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   if (result.status < 200 || result.status > 299) throw statusFailure(UPSTREAM, result.status);
@@ -89,6 +108,17 @@ export async function askSentiment(system: string, question: string, now: number
   const cited = cites([...(citations ?? []), ...parts.flatMap(({ annotations }) => annotations ?? [])]);
   const degraded = !searched && cited.length === 0;
   return { text, model, tokensUsed: usage?.total_tokens ?? 0, degraded, citations: cited };
+}
+
+/** A refusal costs nothing; of an answer that cannot be read, or did not come in time, nobody knows. */
+function costOf(result: Exchange): number {
+  if (result.kind !== "answer") return usualSentiment();
+  if (result.status < 200 || result.status > 299) return 0;
+  const usage = responseShape.safeParse(result.body).data?.usage;
+  if (usage == null) return usualSentiment();
+  const input = usage.input_tokens ?? 0;
+  const output = usage.output_tokens ?? Math.max(0, usage.total_tokens - input);
+  return sentimentCost({ input, output }, usage.num_sources_used ?? 0);
 }
 
 function cites(given: readonly unknown[]): string[] {

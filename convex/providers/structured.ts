@@ -2,6 +2,7 @@ import type OpenAI from "openai";
 import type * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { purseOf, type Payer, type Purse } from "../lib/budget";
 import { readAnswer } from "../lib/answers/reading";
 import { wireSchema } from "../lib/answers/schema";
 import { formOf } from "../lib/answers/template";
@@ -47,7 +48,7 @@ const QUOTED = 20_000;
 export async function completeStructured<Shape extends z.ZodType>(
   ctx: ActionCtx,
   question: Question<Shape>,
-  patience: Patience,
+  { payer, ...patience }: Patience & { payer: Payer },
 ): Promise<Structured<z.output<Shape>>> {
   const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}` };
   const memory = {
@@ -55,14 +56,19 @@ export async function completeStructured<Shape extends z.ZodType>(
     noteRefusal: async () => {
       await ctx.runMutation(internal.lib.gatewayFormats.remember, gateway);
     },
+    purse: purseOf(ctx, payer),
   };
   return askStructured(memory, question, patience);
 }
 
-/** What is known of the gateway from earlier calls. */
-export type GatewayMemory = { refusesSchemas: () => Promise<boolean>; noteRefusal: () => Promise<void> };
+/** What is known of the gateway from earlier calls, and who pays for this one. */
+export type GatewayMemory = {
+  refusesSchemas: () => Promise<boolean>;
+  noteRefusal: () => Promise<void>;
+  purse: Purse;
+};
 
-/** `completeStructured`, whoever remembers. */
+/** `completeStructured`, whoever remembers and pays. */
 export async function askStructured<Shape extends z.ZodType>(
   memory: GatewayMemory,
   question: Question<Shape>,
@@ -78,7 +84,7 @@ export async function askStructured<Shape extends z.ZodType>(
 
   const turn = async (messages: Message[]): Promise<Completion> => {
     const signal = AbortSignal.timeout(turnMs);
-    const prompt = { messages, maxTokens, attempts };
+    const prompt = { messages, maxTokens, attempts, purse: memory.purse };
     try {
       return await ask(prompt, format, signal);
     } catch (error) {
@@ -125,7 +131,8 @@ type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
 
 /** `value` beside a `problem`: the shape was right and only the demands were not met. */
 function check<Shape extends z.ZodType>(question: Question<Shape>, text: string): Checked<z.output<Shape>> {
-  const read = readAnswer(question.shape, text);
+  const known = question.messages.map(({ content }) => content).join("\n");
+  const read = readAnswer(question.shape, text, known);
   if ("problem" in read) return read;
   return { problem: question.demands?.(read.value) ?? null, value: read.value };
 }

@@ -117,6 +117,7 @@ const snapshot: MountedEndpoint = endpoint({
     const focus = token ?? "";
     const stored = await readThrough(ctx, {
       freshMs: CACHE_MS,
+      caller,
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
       begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),
     });
@@ -172,6 +173,7 @@ const start: MountedEndpoint = endpoint({
     const key = call.idempotencyKey ?? idempotencyKey;
     const started = await ctx.runMutation(internal.research.shifts.start, {
       userId,
+      signedIn: call.caller.signedIn === true,
       ...(token === undefined ? {} : { token }),
       ...(messengerChatId === undefined ? {} : { messengerChatId }),
       ...(key === undefined ? {} : { idempotencyKey: key }),

@@ -1,8 +1,27 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { completionCost, usualSentiment } from "../lib/costs";
+import type { Lane } from "../lib/lanes";
 import { iso } from "../lib/time";
+import { COLLECTION_INTERVAL_MS, dueAfterMs, SHIFT_MS } from "./checkpoints";
 
 const RECENT_REPORTS = 3;
+
+/** What a shift's calls come to, in millionths of a USD: usual answers of usual models, 16 times three and three reports. */
+export function shiftCosts(): { llm: number; sentiment: number } {
+  const collections = SHIFT_MS / COLLECTION_INTERVAL_MS;
+  const answer = completionCost({ input: 2_000, output: 1_500 });
+  const report = completionCost({ input: 8_000, output: 1_500 });
+  return {
+    llm: collections * 2 * answer + Object.keys(dueAfterMs).length * report,
+    sentiment: collections * usualSentiment(),
+  };
+}
+
+/** Where the work of a shift waits, which may have gone meanwhile. */
+export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: string } {
+  return { lane: shift?.signedIn === true ? "signedIn" : "anonymous", owner: shift?.userId ?? "nobody" };
+}
 
 /** What a shift's cards belong to. */
 export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
@@ -103,6 +122,19 @@ export async function hasActiveShift(ctx: QueryCtx, userId: string): Promise<boo
     .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
     .first();
   return shift !== null;
+}
+
+/** Takes away what a shift that has ended left behind, and the shift. It writes three reports at most. */
+export async function eraseShift(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
+  const reports = await ctx.db
+    .query("reports")
+    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
+    .take(Object.keys(dueAfterMs).length);
+  for (const { _id, runId } of reports) {
+    if ((await ctx.db.get("agentRuns", runId)) !== null) await ctx.db.delete("agentRuns", runId);
+    await ctx.db.delete("reports", _id);
+  }
+  await ctx.db.delete("shifts", shiftId);
 }
 
 /**

@@ -1,10 +1,18 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { researchPool } from "../lib/pools";
+import {
+  internalMutation,
+  internalQuery,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
+import type { Payer } from "../lib/budget";
+import { enter, type Place } from "../lib/lanes";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
+import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import { anyOk, isSettled, withSettled } from "./evidence";
 import { collectSource } from "./sources";
@@ -16,48 +24,85 @@ const SHARED_FOR_MS = 5 * MINUTE;
 const FAILED_SHARED_FOR_MS = MINUTE;
 /** How long an attempt may take once it has begun: longer than the slowest source with its retries. */
 const LEASE_MS = 5 * MINUTE;
-/** How long it may wait in the pool before that: waiting is not being lost. */
+/** How long it may wait for a place before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 2;
 
 const SOURCES = ["market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
 
+/** An observation, and the attempt that whoever asked for it is to collect, where nobody does so yet. */
+export const vShared = v.object({
+  observationId: v.id("observations"),
+  collects: v.union(v.number(), v.null()),
+});
+type Shared = Infer<typeof vShared>;
+
 /**
- * The observation of a focus that serves now: a young one, the one being collected, or a new one.
- * @param urgent A caller is waiting: collect at once instead of queueing in the pool.
+ * The observation of a focus that serves a shift now: a young one, the one being collected, or a new one, which then waits
+ * for its place.
+ * @returns Whether it is shared with another shift: this one's collections cost nothing while that one goes on.
  */
 export async function shareObservation(
   ctx: MutationCtx,
   focus: string,
-  { urgent }: { urgent: boolean },
-): Promise<Id<"observations">> {
+  place: Omit<Place, "request">,
+): Promise<{ observationId: Id<"observations">; isShared: boolean }> {
   const now = Date.now();
-  const latest = await ctx.db
+  const latest = await latestOf(ctx, focus);
+  if (latest !== null && serves(latest, now))
+    return { observationId: latest._id, isShared: latest.payer === "shift" };
+  const lease = { leaseUntil: now + QUEUE_MS, lane: place.lane };
+  const observationId = await open(ctx, focus, now, { ...lease, payer: "shift" });
+  await queue(ctx, { observationId, attempt: 1 }, place);
+  return { observationId, isShared: false };
+}
+
+/** The observation of a focus for work that has its place already and collects by itself what nobody collects. */
+export async function claimObservation(ctx: MutationCtx, focus: string, payer: Payer): Promise<Shared> {
+  const now = Date.now();
+  const latest = await latestOf(ctx, focus);
+  if (latest === null || !serves(latest, now)) {
+    const observationId = await open(ctx, focus, now, { leaseUntil: now + LEASE_MS, payer });
+    return { observationId, collects: 1 };
+  }
+  // One that still waits for a place is taken out of turn; its place then comes to nothing.
+  const waits = latest.state === "collecting" && latest.leaseUntil > now + LEASE_MS;
+  if (!waits) return { observationId: latest._id, collects: null };
+  const attempt = latest.attempt + 1;
+  await ctx.db.patch("observations", latest._id, { attempt });
+  return { observationId: latest._id, collects: attempt };
+}
+
+async function open(
+  ctx: MutationCtx,
+  focus: string,
+  requestedAt: number,
+  fields: Pick<Doc<"observations">, "leaseUntil" | "payer" | "lane">,
+): Promise<Id<"observations">> {
+  return ctx.db.insert("observations", {
+    focus,
+    state: "collecting",
+    requestedAt,
+    attempt: 1,
+    sources: { market: { state: "pending" }, sentiment: { state: "pending" }, onchain: { state: "pending" } },
+    ...fields,
+  });
+}
+
+async function queue(
+  ctx: MutationCtx,
+  work: { observationId: Id<"observations">; attempt: number },
+  place: Omit<Place, "request">,
+): Promise<void> {
+  await enter(ctx, { ...place, request: false }, internal.research.observations.collect, work);
+}
+
+async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
+  return ctx.db
     .query("observations")
     .withIndex("by_focus", (q) => q.eq("focus", focus))
     .order("desc")
     .first();
-  if (latest !== null && serves(latest, now)) {
-    // One that still waits in the pool is taken out of turn; its place in the queue then comes to nothing.
-    if (urgent && latest.state === "collecting" && latest.leaseUntil > now + LEASE_MS) {
-      const work = { observationId: latest._id, attempt: latest.attempt + 1 };
-      await ctx.db.patch("observations", latest._id, { attempt: work.attempt });
-      await ctx.scheduler.runAfter(0, internal.research.observations.collect, work);
-    }
-    return latest._id;
-  }
-  const observationId = await ctx.db.insert("observations", {
-    focus,
-    state: "collecting",
-    requestedAt: now,
-    leaseUntil: now + QUEUE_MS,
-    attempt: 1,
-    sources: { market: { state: "pending" }, sentiment: { state: "pending" }, onchain: { state: "pending" } },
-  });
-  const work = { observationId, attempt: 1 };
-  if (urgent) await ctx.scheduler.runAfter(0, internal.research.observations.collect, work);
-  else await researchPool.enqueueAction(ctx, internal.research.observations.collect, work, { retry: false });
-  return observationId;
 }
 
 function serves(observation: Doc<"observations">, now: number): boolean {
@@ -66,38 +111,44 @@ function serves(observation: Doc<"observations">, now: number): boolean {
   return age <= (anyOk(observation.sources) ? SHARED_FOR_MS : FAILED_SHARED_FOR_MS);
 }
 
-/** Asks the sources that have not answered yet, all at once; each is stored the moment it answers. */
 export const collect = providerAction({
   args: { observationId: v.id("observations"), attempt: v.number() },
   returns: v.null(),
   handler: async (ctx, { observationId, attempt }) => {
-    const work = await ctx.runMutation(internal.research.observations.beginAttempt, {
-      observationId,
-      attempt,
-    });
-    if (work === null) return null;
-    await Promise.all(
-      SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
-        const settled = await collectSource(ctx, source, work.focus);
-        if (settled.reading.state === "failed") {
-          log.warn("research.source failed", { observationId, source, error: settled.reading.error });
-        }
-        await ctx.runMutation(internal.research.observations.settle, { observationId, attempt, settled });
-      }),
-    );
+    await collectNow(ctx, { observationId, collects: attempt });
     return null;
   },
 });
 
+/** Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions. */
+export async function collectNow(
+  ctx: ActionCtx,
+  { observationId, collects: attempt }: Shared,
+): Promise<void> {
+  if (attempt === null) return;
+  const begun = { observationId, attempt };
+  const work = await ctx.runMutation(internal.research.observations.beginAttempt, begun);
+  if (work === null) return;
+  await Promise.all(
+    SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
+      const settled = await collectSource(ctx, source, work);
+      if (settled.reading.state === "failed") {
+        log.warn("research.source failed", { observationId, source, error: settled.reading.error });
+      }
+      await ctx.runMutation(internal.research.observations.settle, { observationId, attempt, settled });
+    }),
+  );
+}
+
 /** Begins an attempt's lease; returns what it has to collect, `null` when it was overtaken or all is settled. */
 export const beginAttempt = internalMutation({
   args: { observationId: v.id("observations"), attempt: v.number() },
-  returns: v.union(v.object({ focus: v.string(), sources: vSources }), v.null()),
+  returns: v.union(v.object({ focus: v.string(), payer: vPayer, sources: vSources }), v.null()),
   handler: async (ctx, { observationId, attempt }) => {
     const row = await ctx.db.get("observations", observationId);
     if (row === null || row.state !== "collecting" || row.attempt !== attempt) return null;
     await ctx.db.patch("observations", observationId, { leaseUntil: Date.now() + LEASE_MS });
-    return { focus: row.focus, sources: row.sources };
+    return { focus: row.focus, payer: row.payer ?? "shift", sources: row.sources };
   },
 });
 
@@ -160,7 +211,7 @@ export async function resumeLostCollections(ctx: MutationCtx): Promise<void> {
     }
     const work = { observationId: row._id, attempt: row.attempt + 1 };
     await ctx.db.patch("observations", row._id, { attempt: work.attempt, leaseUntil: now + QUEUE_MS });
-    await researchPool.enqueueAction(ctx, internal.research.observations.collect, work, { retry: false });
+    await queue(ctx, work, { lane: row.lane ?? "anonymous", owner: row.focus });
   }
 }
 

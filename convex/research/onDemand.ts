@@ -1,12 +1,23 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { messageOf } from "../lib/errors";
+import type { Id } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { refuseBeyond, type Payer } from "../lib/budget";
+import { enter, placeOf } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import { beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import {
+  beginRefresh,
+  failRefresh,
+  finishRefresh,
+  QUEUE_MS,
+  takeRefresh,
+  vTicket,
+  type Ticket,
+} from "../lib/refreshes";
+import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
-import { shareObservation } from "./observations";
+import { claimObservation, collectNow, vShared } from "./observations";
 import { writeSnapshot } from "./snapshot";
 import { vResult, vSourceStates } from "./tables";
 
@@ -25,43 +36,64 @@ export const current = internalQuery({
   },
 });
 
-/** Starts the research of a focus, or joins the one under way. */
+/**
+ * Starts the research of a focus, or joins the one under way.
+ * @throws AppError `rate_limited`, also when too much is being asked for or the day's budget is used up.
+ */
 export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { focus, caller }): Promise<Ticket> =>
-    beginRefresh(ctx, { key: refreshKey(focus), leaseMs: LEASE_MS, caller }, async (attempt) => {
-      const observationId = await shareObservation(ctx, focus, { urgent: true });
-      const work = { focus, attempt, observationId };
-      await ctx.scheduler.runAfter(0, internal.research.onDemand.write, work);
+    beginRefresh(ctx, { key: refreshKey(focus), leaseMs: QUEUE_MS, caller }, async (attempt) => {
+      const place = placeOf(caller);
+      const payer = place.lane;
+      await refuseBeyond(ctx, payer, "llm");
+      await enter(ctx, place, internal.research.onDemand.write, { focus, attempt, payer });
     }),
 });
 
-/** Writes the result and stores it, or why there is none. */
+/** Begins the work once it has its place; `null` when nobody wants it any more. */
+export const take = internalMutation({
+  args: { focus: v.string(), attempt: v.number(), payer: vPayer },
+  returns: v.union(vShared, v.null()),
+  handler: async (ctx, { focus, attempt, payer }) => {
+    const wanted = await takeRefresh(ctx, { key: refreshKey(focus), attempt }, LEASE_MS);
+    return wanted ? claimObservation(ctx, focus, payer) : null;
+  },
+});
+
+/** Writes the result and stores it, or why there is none. A source that is slower is collected to its end behind it. */
 export const write = providerAction({
-  args: { focus: v.string(), attempt: v.number(), observationId: v.id("observations") },
+  args: { focus: v.string(), attempt: v.number(), payer: vPayer },
   returns: v.null(),
-  handler: async (ctx, { focus, attempt, observationId }) => {
-    try {
-      const occasion = "On-demand research snapshot";
-      const { result, model, sources } = await writeSnapshot(ctx, {
-        focus,
-        observationId,
-        occasion,
-        wanted: "soon",
-      });
-      const stored = { focus, attempt, model, result, sources };
-      await ctx.runMutation(internal.research.onDemand.store, stored);
-    } catch (error) {
-      await ctx.runMutation(internal.lib.refreshes.fail, {
-        key: refreshKey(focus),
-        attempt,
-        failure: messageOf(error),
-      });
-    }
+  handler: async (ctx, work) => {
+    const shared = await ctx.runMutation(internal.research.onDemand.take, work);
+    if (shared === null) return null;
+    await Promise.all([collectNow(ctx, shared), writeFrom(ctx, shared.observationId, work)]);
     return null;
   },
 });
+
+async function writeFrom(
+  ctx: ActionCtx,
+  observationId: Id<"observations">,
+  { focus, attempt, payer }: { focus: string; attempt: number; payer: Payer },
+): Promise<void> {
+  try {
+    const occasion = "On-demand research snapshot";
+    const { result, model, sources } = await writeSnapshot(ctx, {
+      focus,
+      observationId,
+      occasion,
+      wanted: "soon",
+      payer,
+    });
+    const stored = { focus, attempt, model, result, sources };
+    await ctx.runMutation(internal.research.onDemand.store, stored);
+  } catch (error) {
+    await failRefresh(ctx, refreshKey(focus), attempt, error);
+  }
+}
 
 export const store = internalMutation({
   args: {

@@ -2,14 +2,24 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { payerOf, prepay } from "../lib/budget";
 import { recordCronRun } from "../lib/cronRuns";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
+import { quotaHeaders } from "../lib/quotas";
 import { MINUTE } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
 import { startCard } from "./cards";
 import { FIRST_CHECKPOINT, NEVER, nextCollection, SHIFT_MS } from "./checkpoints";
-import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftTopic } from "./model";
+import {
+  activeShiftsOf,
+  lastCollectionOf,
+  MAX_ACTIVE,
+  placeOfShift,
+  researchOf,
+  shiftCosts,
+  shiftTopic,
+} from "./model";
 import { resumeLostCollections, shareObservation } from "./observations";
 import { vOutlook } from "./tables";
 
@@ -20,7 +30,7 @@ const SOON_MS = MINUTE;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
- * @throws AppError `rate_limited` when the user already runs 10.
+ * @throws AppError `rate_limited` when the user already runs 10, or the day's budget is used up.
  */
 export const start = internalMutation({
   args: {
@@ -28,9 +38,10 @@ export const start = internalMutation({
     token: v.optional(v.string()),
     messengerChatId: v.optional(v.string()),
     idempotencyKey: v.optional(v.string()),
+    signedIn: v.boolean(),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
-  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }) => {
+  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey, signedIn }) => {
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) {
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
@@ -39,8 +50,13 @@ export const start = internalMutation({
     const active = await activeShiftsOf(ctx, userId);
     if (active.length >= MAX_ACTIVE) {
       const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
+      const againMs = Math.max(0, freeAt - now);
+      const unit = "concurrent-requests";
       throw new AppError("rate_limited", `At most ${MAX_ACTIVE} research shifts can be active at once`, {
-        retryAfterMs: Math.max(0, freeAt - now),
+        retryAfterMs: againMs,
+        headers: quotaHeaders([
+          { name: "active-shifts", most: MAX_ACTIVE, unit, windowMs: SHIFT_MS, left: 0, againMs },
+        ]),
       });
     }
     const jobId = await ctx.db.insert("shifts", {
@@ -59,9 +75,12 @@ export const start = internalMutation({
       nextReportAt: now + FIRST_CHECKPOINT.afterMs,
       interimReportsCount: 0,
       finalReportSent: false,
+      signedIn,
     });
     const shift = await ctx.db.get("shifts", jobId);
-    if (shift !== null) await addDataPoint(ctx, shift, now);
+    const isShared = shift !== null && (await addDataPoint(ctx, shift, now));
+    // Paid for as a whole: a shift that has begun is never stopped by a budget that others use up.
+    if (!isShared) await prepay(ctx, payerOf({ signedIn, address: null }), shiftCosts());
     await enqueueCard(ctx, {
       userId,
       chatId: messengerChatId,
@@ -201,13 +220,16 @@ export const status = internalQuery({
   },
 });
 
-/** One more data point for a shift, and when the next is due. Behind the shift's end there are none. */
-async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
+/**
+ * One more data point for a shift, and when the next is due. Behind the shift's end there are none.
+ * @returns Whether it is shared with another shift.
+ */
+async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
   if (now >= shift.stopsAt) {
     await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
-    return;
+    return false;
   }
-  const observationId = await shareObservation(ctx, shift.focus, { urgent: false });
+  const { observationId, isShared } = await shareObservation(ctx, shift.focus, placeOfShift(shift));
   const sequence = shift.collectionsCount + 1;
   await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
   await ctx.db.patch("shifts", shift._id, {
@@ -215,6 +237,7 @@ async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number)
     evidence: sha256Hex(`${shift.evidence}:${observationId}`),
     nextCollectionAt: nextCollection(shift.startedAt, now),
   });
+  return isShared;
 }
 
 /** The data point of a collection still in flight goes: its late result is not the stopped shift's. */

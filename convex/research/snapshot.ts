@@ -1,6 +1,7 @@
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
+import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { HOUR, iso, sleep } from "../lib/time";
@@ -24,6 +25,7 @@ export type SnapshotTask = {
    * data nothing is written.
    */
   wanted: "soon" | "whole";
+  payer: Payer;
 };
 
 /**
@@ -32,7 +34,7 @@ export type SnapshotTask = {
  */
 export async function writeSnapshot(
   ctx: ActionCtx,
-  { focus, observationId, occasion, wanted }: SnapshotTask,
+  { focus, observationId, occasion, wanted, payer }: SnapshotTask,
 ): Promise<{ result: Result; model: string; sources: SourceStates }> {
   await awaitSources(ctx, observationId, wanted);
   const readings = await ctx.runQuery(internal.research.observations.readings, { observationId });
@@ -41,7 +43,7 @@ export async function writeSnapshot(
   if (failure !== null) throw new AppError("upstream", failure);
   const evidence = describeEvidence(gatherEvidence([sources]));
   const task = { occasion, focus, nowIso: iso(Date.now()), evidence };
-  const { result, model } = await writeResult(ctx, task, deadlines.llmScheduled);
+  const { result, model } = await writeResult(ctx, task, { turnMs: deadlines.llmScheduled, payer });
   return { result, model, sources: states };
 }
 

@@ -1,4 +1,5 @@
 import type { ActionCtx } from "../_generated/server";
+import { purseOf, type Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { iso } from "../lib/time";
 import { readAnswer } from "../lib/answers/reading";
@@ -15,14 +16,18 @@ import type { MarketOutput, Settled, Sources } from "./tables";
 const RAW_LIMIT = 60_000;
 const STORED_MOVERS = 10;
 
-export function collectSource(ctx: ActionCtx, source: keyof Sources, focus: string): Promise<Settled> {
+export function collectSource(
+  ctx: ActionCtx,
+  source: keyof Sources,
+  { focus, payer }: { focus: string; payer: Payer },
+): Promise<Settled> {
   switch (source) {
     case "market":
-      return settle("market", () => collectMarket(ctx, focus));
+      return settle("market", () => collectMarket(ctx, focus, payer));
     case "sentiment":
-      return settle("sentiment", () => collectSentiment(focus));
+      return settle("sentiment", () => collectSentiment(ctx, focus, payer));
     case "onchain":
-      return settle("onchain", () => collectOnchain(ctx, focus));
+      return settle("onchain", () => collectOnchain(ctx, focus, payer));
   }
 }
 
@@ -42,8 +47,8 @@ async function settle<Source extends keyof Sources>(
 
 type Failed<Source> = { source: Source; reading: { state: "failed"; at: number; error: string } };
 
-async function collectMarket(ctx: ActionCtx, focus: string): Promise<Good<"market">> {
-  const asked = await askForMarket(ctx, focus);
+async function collectMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<Good<"market">> {
+  const asked = await askForMarket(ctx, focus, payer);
   return { model: asked.model, tokensUsed: asked.tokensUsed, output: marketOutput(asked) };
 }
 
@@ -62,10 +67,11 @@ function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
   };
 }
 
-async function collectSentiment(focus: string): Promise<Good<"sentiment">> {
+async function collectSentiment(ctx: ActionCtx, focus: string, payer: Payer): Promise<Good<"sentiment">> {
   const now = Date.now();
-  const answer = await askSentiment(SENTIMENT_SYSTEM, sentimentQuestion(focus, iso(now)), now);
-  const read = readAnswer(sentimentShape, answer.text);
+  const purse = purseOf(ctx, payer);
+  const answer = await askSentiment(purse, SENTIMENT_SYSTEM, sentimentQuestion(focus, iso(now)), now);
+  const read = readAnswer(sentimentShape, answer.text, answer.citations.join("\n"));
   if ("problem" in read) {
     throw new AppError("upstream", `The sentiment model sent an unusable answer: ${read.problem}`);
   }
@@ -76,8 +82,8 @@ async function collectSentiment(focus: string): Promise<Good<"sentiment">> {
   };
 }
 
-async function collectOnchain(ctx: ActionCtx, focus: string): Promise<Good<"onchain">> {
-  const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+async function collectOnchain(ctx: ActionCtx, focus: string, payer: Payer): Promise<Good<"onchain">> {
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const answer = await completeStructured(ctx, onchainQuestion(focus, iso(Date.now())), patience);
   return { model: answer.model, tokensUsed: answer.tokensUsed, output: answer.value };
 }

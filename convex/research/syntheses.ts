@@ -5,12 +5,13 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
+import { enterLater } from "../lib/lanes";
 import { log } from "../lib/log";
-import { researchPool } from "../lib/pools";
 import { providerAction } from "../lib/providerCalls";
 import { iso, MINUTE } from "../lib/time";
 import { dueReport } from "./checkpoints";
 import { describeEvidence, gatherEvidence, isEmpty } from "./evidence";
+import { placeOfShift } from "./model";
 import { vReportKind, vResult, vSources, type ReportKind } from "./tables";
 import { writeResult } from "./writing";
 
@@ -18,7 +19,7 @@ import { writeResult } from "./writing";
 const BATCH = 100;
 /** How long an attempt may take once it has begun: longer than two calls of a minute with their retries. */
 const LEASE_MS = 3 * MINUTE;
-/** How long it may wait in the pool before that: waiting is not being lost. */
+/** How long it may wait for a place before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 4;
 /** A shift whose report is being written is looked at again after this long, in case the writing was lost. */
@@ -91,7 +92,7 @@ async function ensureSynthesis(
       startedAt: now,
       leaseUntil: now + QUEUE_MS,
     });
-    await enqueue(ctx, synthesisId, 1);
+    await enqueue(ctx, synthesisId, shift, 1);
     return synthesisId;
   }
   if (row.state !== "writing") {
@@ -111,15 +112,18 @@ async function nextAttempt(ctx: MutationCtx, row: Doc<"syntheses">, error: strin
   }
   const attempt = row.attempt + 1;
   await ctx.db.patch("syntheses", row._id, { attempt, error, leaseUntil: Date.now() + delayMs + QUEUE_MS });
-  await enqueue(ctx, row._id, attempt, delayMs);
+  await enqueue(ctx, row._id, await ctx.db.get("shifts", row.shiftId), attempt, delayMs);
 }
 
-async function enqueue(ctx: MutationCtx, synthesisId: Id<"syntheses">, attempt: number, delayMs = 0) {
-  const work = { synthesisId, attempt };
-  await researchPool.enqueueAction(ctx, internal.research.syntheses.write, work, {
-    retry: false,
-    runAfter: delayMs,
-  });
+async function enqueue(
+  ctx: MutationCtx,
+  synthesisId: Id<"syntheses">,
+  shift: Doc<"shifts"> | null,
+  attempt: number,
+  delayMs = 0,
+) {
+  const place = placeOfShift(shift);
+  await enterLater(ctx, place, internal.research.syntheses.write, { synthesisId, attempt }, delayMs);
 }
 
 /** Writes the report from its evidence. */
@@ -138,7 +142,10 @@ export const write = providerAction({
         nowIso: iso(Date.now()),
         evidence: describeEvidence(evidence),
       };
-      const written = await writeResult(ctx, report, deadlines.llmScheduled);
+      const written = await writeResult(ctx, report, {
+        turnMs: deadlines.llmScheduled,
+        payer: "shift",
+      });
       await ctx.runMutation(internal.research.syntheses.store, { synthesisId, attempt, ...written });
     } catch (error) {
       const reason = messageOf(error);

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { vLane, vPayer } from "../lib/tables";
 import { vCoin, vMarketSource } from "../market/tables";
 
 export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
@@ -107,7 +108,7 @@ export type OnchainOutput = Infer<typeof vOnchainOutput>;
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts` and, where a report
-   * moves one on, by `research/publishing`. Kept as the user's history.
+   * moves one on, by `research/publishing`. Kept as the user's history; a stranger's dies half a year after.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -133,12 +134,15 @@ export const researchTables = {
     interimReportsCount: v.number(),
     finalReportSent: v.boolean(),
     error: v.optional(v.string()),
+    /** Whether its user was signed in, whose work then waits apart from strangers'. */
+    signedIn: v.optional(v.boolean()),
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
     .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
     .index("by_userId_and_status", ["userId", "status", "startedAt"])
     .index("by_userId_and_startedAt", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
+    .index("by_signedIn", ["signedIn"])
     .index("by_synthesisId", ["synthesisId"]),
 
   /**
@@ -152,10 +156,13 @@ export const researchTables = {
     requestedAt: v.number(),
     /** When it settled. */
     collectedAt: v.optional(v.number()),
-    /** While collecting: after this moment the attempt, or its wait in the pool, counts as lost. */
+    /** While collecting: after this moment the attempt, or its wait for a place, counts as lost. */
     leaseUntil: v.number(),
     attempt: v.number(),
     sources: vSources,
+    /** Who pays for it, and where it waits. */
+    payer: v.optional(vPayer),
+    lane: v.optional(vLane),
   })
     .index("by_focus", ["focus", "requestedAt"])
     .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
@@ -188,7 +195,7 @@ export const researchTables = {
     state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
     attempt: v.number(),
     startedAt: v.number(),
-    /** While writing: after this moment the attempt, or its wait in the pool, counts as lost. */
+    /** While writing: after this moment the attempt, or its wait for a place, counts as lost. */
     leaseUntil: v.number(),
     result: v.optional(vResult),
     model: v.optional(v.string()),
@@ -196,7 +203,7 @@ export const researchTables = {
     error: v.optional(v.string()),
   }).index("by_key", ["key"]),
 
-  /** Reports of shifts (the spec's ResearchReport). Written by `research/publishing`. Kept as the user's history. */
+  /** Reports of shifts (the spec's ResearchReport). Written by `research/publishing`. They live as long as their shift. */
   reports: defineTable({
     jobId: v.id("shifts"),
     userId: v.string(),

@@ -1,3 +1,4 @@
+import type { Payer } from "../lib/budget";
 import { log } from "../lib/log";
 import type { ActionCtx } from "../_generated/server";
 import { completeStructured } from "../providers/structured";
@@ -7,15 +8,15 @@ import type { Result } from "./tables";
 
 /**
  * Has the gateway write a ResearchResult that keeps the contract: one repair turn, then the mechanical fixes.
- * @param turnMs For each of the two turns, in ms of real time.
+ * `turnMs`: for each of the two turns, in ms of real time.
  * @throws AppError `upstream`
  */
 export async function writeResult(
   ctx: ActionCtx,
   task: SynthesisTask,
-  turnMs: number,
+  { turnMs, payer }: { turnMs: number; payer: Payer },
 ): Promise<{ result: Result; model: string; tokensUsed: number }> {
-  const patience = { turnMs, attempts: 2 };
+  const patience = { turnMs, attempts: 2, payer };
   const { value, model, tokensUsed } = await completeStructured(ctx, synthesisQuestion(task), patience);
   if (isShort(value)) log.warn("research.short analysis", { words: countWords(value.fullAnalysis), model });
   return { result: value, model, tokensUsed };

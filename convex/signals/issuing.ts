@@ -7,7 +7,7 @@ import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { researchPool } from "../lib/pools";
+import { enterLater } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
@@ -96,7 +96,7 @@ export const write = providerAction({
       const question = signalQuestion(context, (proposal) =>
         problemsOf(proposal, { priceUsd: price.priceUsd, costBps }),
       );
-      const patience = { turnMs: deadlines.llmScheduled, attempts: 2 };
+      const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
       const { value: proposal, model } = await completeStructured(ctx, question, patience);
       const { priceUsd, source, observedAt } = await priceNow(ctx, token);
       const problem = problemsOf(proposal, { priceUsd, costBps });
@@ -267,10 +267,6 @@ async function running(ctx: QueryCtx, runId: Id<"signalRuns">, attempt: number) 
 }
 
 async function enqueue(ctx: MutationCtx, runId: Id<"signalRuns">, attempt: number, delayMs = 0) {
-  await researchPool.enqueueAction(
-    ctx,
-    internal.signals.issuing.write,
-    { runId, attempt },
-    { retry: false, runAfter: delayMs },
-  );
+  const place = { lane: "service" as const, owner: "signals" };
+  await enterLater(ctx, place, internal.signals.issuing.write, { runId, attempt }, delayMs);
 }

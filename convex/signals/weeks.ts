@@ -6,7 +6,7 @@ import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { researchPool } from "../lib/pools";
+import { enterLater } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
@@ -83,6 +83,7 @@ export const write = providerAction({
       const { value, model } = await completeStructured(ctx, weekReviewQuestion(task.week, task.figures), {
         turnMs: deadlines.llmScheduled,
         attempts: 2,
+        payer: "service",
       });
       const written = { review: value.review, model };
       await ctx.runMutation(internal.signals.weeks.store, { recapId, attempt, written });
@@ -218,10 +219,6 @@ async function writing(ctx: QueryCtx, recapId: Id<"weeklyRecaps">, attempt: numb
 }
 
 async function enqueue(ctx: MutationCtx, recapId: Id<"weeklyRecaps">, attempt: number, delayMs = 0) {
-  await researchPool.enqueueAction(
-    ctx,
-    internal.signals.weeks.write,
-    { recapId, attempt },
-    { retry: false, runAfter: delayMs },
-  );
+  const place = { lane: "service" as const, owner: "weekly recaps" };
+  await enterLater(ctx, place, internal.signals.weeks.write, { recapId, attempt }, delayMs);
 }

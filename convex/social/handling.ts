@@ -59,7 +59,7 @@ function outcomeOf(code: ErrorCode | undefined): Infer<typeof vOutcome> {
 }
 
 async function readIntent(ctx: ActionCtx, text: string): Promise<Intent> {
-  const patience = { turnMs: deadlines.llmInteractive, attempts: 1 };
+  const patience = { turnMs: deadlines.llmInteractive, attempts: 1, payer: "signedIn" as const };
   const { value } = await completeStructured(ctx, intentQuestion(text), patience);
   return value;
 }

@@ -3,6 +3,7 @@ import { isAddress, isHex, verifyMessage } from "viem";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits";
 
 /**
  * Links the address of the caller's open challenge.
@@ -14,6 +15,8 @@ export const linkAddress = action({
   args: { signature: v.string() },
   returns: v.object({ address: v.string() }),
   handler: async (ctx, { signature }): Promise<{ address: string }> => {
+    const userId = await ctx.runQuery(internal.users.access.mine, {});
+    await charge(ctx, "settings", { userId, address: null });
     const challenge = await ctx.runQuery(internal.users.addresses.openChallenge, {});
     if (challenge === null) throw new AppError("invalid_request", "Ask for a challenge first");
     if (!(await isSignedBy(challenge.address, challenge.message, signature))) {

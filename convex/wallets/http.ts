@@ -4,11 +4,12 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
-import { guessableWarning, userId } from "../lib/input";
-import { charge } from "../lib/limits";
+import { guessableWarning } from "../lib/ids";
+import { userId } from "../lib/input";
+import { charge, chargeOverall } from "../lib/limits";
 import { iso } from "../lib/time";
 import { NO_WALLET, type WalletKind } from "./model";
-import { ensureWallet } from "./wallets";
+import { ensureWallet } from "./ensuring";
 
 const NETWORK = "base";
 
@@ -60,6 +61,7 @@ const balance: MountedEndpoint = endpoint({
     eth: z.string().describe("Exact decimal, in ETH"),
     usdc: z.string().describe("Exact decimal, in USDC"),
     network,
+    warning,
   }),
   handler: async (ctx, { userId }) => {
     const find = (kind: WalletKind) => ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
@@ -67,7 +69,7 @@ const balance: MountedEndpoint = endpoint({
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
     const { address } = wallet;
     const { balanceOf } = await import("./accounts");
-    return { address, ...(await balanceOf(ctx, address)), network: NETWORK };
+    return { address, ...(await balanceOf(ctx, address)), network: NETWORK, ...warned(userId) };
   },
 });
 
@@ -143,12 +145,13 @@ const portfolio: MountedEndpoint = endpoint({
     ),
     totalValueUsd: z.number().describe("USD; tokens without a price are left out"),
     pricedAt: z.iso.datetime(),
+    warning,
   }),
   handler: async (ctx, { userId }, { caller }) => {
     const { address } = await own(ctx, userId, "custody", caller);
     const { portfolioOf } = await import("./accounts");
     const { balances, totalValueUsd, pricedAt } = await portfolioOf(ctx, address);
-    return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt) };
+    return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(userId) };
   },
 });
 
@@ -159,7 +162,10 @@ function warned(userId: string): { warning?: string } {
 
 /** The wallet of a kind; making one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
-  return ensureWallet(ctx, { userId, kind }, () => charge(ctx, "settings", caller));
+  return ensureWallet(ctx, { userId, kind }, async () => {
+    await charge(ctx, "wallet", caller);
+    if (caller.signedIn !== true) await chargeOverall(ctx, "wallet");
+  });
 }
 
 export const walletEndpoints: MountedEndpoint[] = [create, balance, connect, portfolio];

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { recordAudit } from "../lib/audit";
+import { OPERATOR, recordAudit } from "../lib/audit";
 import { DRIVER_LEASE_MS, isOpen, nextCheck } from "./machine";
 import { actorOf, byId, byWalletId, project, vView, walletById, type View } from "./rows";
 import { vReplacement, type TransactionRequest } from "./tables";
@@ -174,7 +174,7 @@ export const accept = internalMutation({
     const nextNonce = Math.max(mined, wallet.nextNonce ?? 0);
     if (nextNonce !== wallet.nextNonce) await ctx.db.patch("wallets", wallet._id, { nextNonce });
     const detail = `next nonce ${nextNonce}, ${mined} mined`;
-    await recordAudit(ctx, { actor: "operator", action: "nonces repaired", subject: walletId, detail });
+    await recordAudit(ctx, { actor: OPERATOR, action: "nonces repaired", subject: walletId, detail });
     return nextNonce;
   },
 });

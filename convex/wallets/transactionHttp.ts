@@ -262,7 +262,7 @@ async function valueForLimits(
   userId: string,
   idempotencyKey: string | undefined,
 ): Promise<string | null> {
-  if (!limitsApply()) return null;
+  if (!limitsApply(userId)) return null;
   // A repeat moves nothing new, and its outcome must not depend on a price.
   if (idempotencyKey !== undefined) {
     const isRepeat = internal.wallets.transactions.isRepeat;

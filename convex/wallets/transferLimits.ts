@@ -1,16 +1,35 @@
-import type { MutationCtx } from "../_generated/server";
-import { optional } from "../lib/env";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { optional, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { isGuessable } from "../lib/ids";
 import { microUsd } from "../lib/money";
 import { iso } from "../lib/time";
+import { ownerOf } from "../users/model";
 
 /** What one transaction and one UTC day of a user may move, as the operator configured it. */
 
 export type Reservation = { day: string; microUsd: string };
 
-/** Whether a transfer's value has to be known at all. */
-export function limitsApply(): boolean {
-  return optional("MAX_TRANSFER_USD") !== undefined || optional("DAILY_TRANSFER_LIMIT_USD") !== undefined;
+/** Whether the value of a user's transfer has to be known at all. */
+export function limitsApply(userId: string): boolean {
+  const configured =
+    optional("MAX_TRANSFER_USD") !== undefined || optional("DAILY_TRANSFER_LIMIT_USD") !== undefined;
+  return configured || weakLimit(userId) !== null;
+}
+
+/** What a `userId` that could be guessed may move in a day, in USD; `null` for a long one, or where the operator set 0. */
+function weakLimit(userId: string): string | null {
+  const limit = setting("WEAK_ID_DAILY_USD");
+  return isGuessable(userId) && Number(limit) > 0 ? limit : null;
+}
+
+/** What a user may move in a day, in USD: the lower of the operator's limit and the one of an id that guards too little. */
+async function perDayOf(ctx: QueryCtx, userId: string): Promise<string | undefined> {
+  const configured = optional("DAILY_TRANSFER_LIMIT_USD");
+  const weak = weakLimit(userId);
+  // A signed-in user's is guarded by their token.
+  if (weak === null || (await ownerOf(ctx, userId)) !== null) return configured;
+  return configured === undefined || Number(weak) < Number(configured) ? weak : configured;
 }
 
 /**
@@ -23,23 +42,24 @@ export async function reserve(
   userId: string,
   value: bigint | null,
 ): Promise<Reservation | null> {
-  if (!limitsApply()) return null;
+  const perTransfer = optional("MAX_TRANSFER_USD");
+  const perDay = await perDayOf(ctx, userId);
+  if (perTransfer === undefined && perDay === undefined) return null;
   if (value === null) {
     throw new AppError(
       "upstream",
       "No live price says what this transfer is worth, and transfers are limited by value",
     );
   }
-  const perTransfer = optional("MAX_TRANSFER_USD");
   if (perTransfer !== undefined && value > microUsd(perTransfer)) {
     throw new AppError("invalid_request", `A transfer may be worth at most ${perTransfer} USD`);
   }
   const day = iso(Date.now()).slice(0, "2026-01-01".length);
   const row = await dayOf(ctx, userId, day);
   const moved = BigInt(row?.microUsd ?? "0") + value;
-  const perDay = optional("DAILY_TRANSFER_LIMIT_USD");
   if (perDay !== undefined && moved > microUsd(perDay)) {
-    throw new AppError("invalid_request", `This transfer would pass the daily limit of ${perDay} USD`);
+    const why = perDay === weakLimit(userId) ? " of a userId that is short enough to be guessed" : "";
+    throw new AppError("invalid_request", `This transfer would pass the daily limit of ${perDay} USD${why}`);
   }
   if (row === null) await ctx.db.insert("transferDays", { userId, day, microUsd: moved.toString() });
   else await ctx.db.patch("transferDays", row._id, { microUsd: moved.toString() });

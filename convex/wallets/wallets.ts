@@ -1,11 +1,10 @@
-import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
 import { keepKey } from "./custody/model";
 import { OPEN_STATES } from "./machine";
-import { walletOf, type WalletKind } from "./model";
+import { walletOf } from "./model";
 import { vSymbol, vWalletKind } from "./tables";
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
@@ -39,22 +38,6 @@ export const byAddress = internalQuery({
     return { walletId: wallet.walletId, address: wallet.address };
   },
 });
-
-/**
- * The user's wallet of a kind; made when there is none, and however many calls come at once, one key is kept. For actions.
- * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY where one has to be made.
- */
-export async function ensureWallet(
-  ctx: ActionCtx,
-  owned: { userId: string; kind: WalletKind },
-  beforeMaking: () => Promise<void> = () => Promise.resolve(),
-): Promise<Infer<typeof vOwnWallet>> {
-  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
-  if (present !== null) return { ...present, existing: true };
-  await beforeMaking();
-  const { createWallet } = await import("./custody/signing");
-  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
-}
 
 /** Keeps a new wallet, unless the user has one of this kind already: then the new key is forgotten unused. */
 export const adopt = internalMutation({

@@ -4,7 +4,7 @@ import { EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId } from "../lib/input";
 import { charge } from "../lib/limits";
-import { HOUR } from "../lib/time";
+import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { hours } from "./inputs";
 
@@ -66,7 +66,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
       ),
   }),
   handler: async (ctx, { hours, userId }, { caller }) => {
-    const since = Date.now() - hours * HOUR;
+    const since = wholeMinute(Date.now()) - hours * HOUR;
     if (userId !== undefined) await charge(ctx, "card", caller);
     const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
     const answer = { hours, count: alerts.length, alerts };

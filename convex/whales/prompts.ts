@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { extractJson } from "../lib/json";
+import { inOwnWords } from "../lib/prose";
 import { readValue } from "../lib/answers/reading";
 import { line, symbol, usd } from "../lib/shapes";
 import type { Reported } from "./tables";
@@ -57,7 +58,8 @@ export function readAnswer(response: string): ReadAnswer {
   if (!list.success) return { alerts: [], dropped: 0, note: "The agent's answer held no list of alerts" };
   const usable = list.data
     .flatMap((item) => {
-      const read = readValue(alertShape, withTextHash(item));
+      const named = withTextHash(item);
+      const read = readValue(alertShape, inOwnWords(named, hashIn(named)));
       return "value" in read ? [read.value] : [];
     })
     .toSorted((a, b) => b.amount - a.amount)
@@ -67,6 +69,12 @@ export function readAnswer(response: string): ReadAnswer {
     return hash === undefined ? alert : { ...alert, txHash: hash };
   });
   return { alerts, dropped: list.data.length - alerts.length, note: null };
+}
+
+/** The hash that an alert names, which is looked for on the chain. */
+function hashIn(item: unknown): string {
+  if (typeof item !== "object" || item === null || !("txHash" in item)) return "";
+  return typeof item.txHash === "string" ? item.txHash : "";
 }
 
 /** An alert does not fall with a hash that is no text. */

@@ -3,6 +3,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { purseOf } from "../lib/budget";
 import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { failureOf, messageOf } from "../lib/errors";
@@ -76,7 +77,7 @@ export const prompt = providerAction({
     if (!(await ctx.runMutation(internal.whales.watches.takePrompt, { watchId }))) return null;
     const now = Date.now();
     try {
-      const jobId = await sendPrompt(PROMPT, now);
+      const jobId = await sendPrompt(purseOf(ctx, "service"), PROMPT, now);
       await ctx.runMutation(internal.whales.watches.accepted, { watchId, jobId });
     } catch (error) {
       const wait = failureOf(error)?.retryAfterMs;

@@ -130,7 +130,7 @@ async function play(world: World, { shifts, foci, overMinutes, watched }: Case):
   const at = (ms: number, work: () => Promise<unknown>) =>
     clock.after(ms, () => void work().catch((error: unknown) => failures.push(error)));
   for (let i = 0; i < shifts; i++) {
-    const shift = { userId: `user-${i}`, token: focusName(i % foci) };
+    const shift = { userId: `user-${i}`, token: focusName(i % foci), signedIn: false };
     at(Math.floor(chance.between(0, overMinutes) * MINUTE), () =>
       t.mutation(internal.research.shifts.start, shift),
     );

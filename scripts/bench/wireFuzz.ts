@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { wireSchema, type ObjectSchema, type WireSchema } from "../../convex/lib/answers/schema";
+import { UNCOUNTED } from "../../convex/lib/budget";
 import { AppError } from "../../convex/lib/errors";
 import { askStructured, type Question } from "../../convex/providers/structured";
 import { createStandins, type Fault } from "../stack/standins/index";
@@ -92,7 +93,11 @@ async function call<Shape extends z.ZodType>(
   standins: Standins,
   question: Question<Shape>,
 ): Promise<{ value: unknown } | { error: string }> {
-  const memory = { refusesSchemas: () => Promise.resolve(false), noteRefusal: () => Promise.resolve() };
+  const memory = {
+    refusesSchemas: () => Promise.resolve(false),
+    noteRefusal: () => Promise.resolve(),
+    purse: UNCOUNTED,
+  };
   const fetchBefore = globalThis.fetch;
   globalThis.fetch = (input, init) => standins.handle(new Request(input, init));
   try {

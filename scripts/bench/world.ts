@@ -56,6 +56,8 @@ export async function createWorld(
   const restoreLogs = captureLogs(() => {}, clock.now);
   const restoreVariables = applyVariables({
     ...standins.env(PROVIDERS),
+    // A crowd's day, which is not what is measured here.
+    DAILY_BUDGET_USD: "100000",
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
     // Malformed where there is no chain, so that none is asked: viem loads modules on the way to saying so.
     CHAIN_RPC_URL: chain?.url ?? "none",

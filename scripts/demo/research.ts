@@ -11,7 +11,13 @@ import { bold, createStatusLine, dim, framedCard, progressBar } from "../termina
 /** 8 hours in 40 seconds, plus the time the stand-ins take to answer. */
 const SPEED = 720;
 const SHIFT_MINUTES = 480;
-const USER = "demo-user-1";
+const USER = "demo-user-4f8Kq2Zt7Xw9";
+/** A bot of the user's own, so that the cards come as its user would get them. */
+const OWN_BOT = {
+  userId: USER,
+  messengerBotToken: "654321:AAdemoDemoDemoDemoDemoDemoDemoDemoD",
+  messengerChatId: "1001",
+};
 const TOKEN = "SOL";
 /** A shift that takes longer than this in real time has failed. */
 const GIVE_UP_MS = 115_000;
@@ -38,6 +44,7 @@ try {
   const startedAt = performance.now();
   console.log(bold(`An 8-hour research shift on ${TOKEN}, ${SPEED} times faster than real time`));
   console.log(dim("The outside providers are simulated; everything else is the service itself.\n"));
+  await post(stack, "/user/messenger", OWN_BOT);
   await post(stack, "/mcp/research/start", { userId: USER, token: TOKEN });
   await watch(stack, startedAt);
 

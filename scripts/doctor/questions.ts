@@ -4,6 +4,7 @@ import { failureOf } from "../../convex/lib/errors";
 import { readJob } from "../../convex/providers/agentApi";
 import { complete, UnusableAnswer } from "../../convex/providers/llm";
 import { botUsername } from "../../convex/providers/messenger";
+import { UNCOUNTED } from "../../convex/lib/budget";
 import { askSentiment } from "../../convex/providers/sentiment";
 import { requestQuote } from "../../convex/providers/swap";
 import { askStructured } from "../../convex/providers/structured";
@@ -53,7 +54,7 @@ export const QUESTIONS: readonly Question[] = [
     costUsd: 0.5,
     ask: async (_key, now) => {
       const question = "Search once, read at most five posts: what is said of Bitcoin today? One sentence.";
-      const { model, degraded } = await askSentiment("You report what posts say.", question, now);
+      const { model, degraded } = await askSentiment(UNCOUNTED, "You report what posts say.", question, now);
       if (!degraded) return good("sentiment model", `searches and answers as ${model}`);
       return warning(
         "sentiment model",
@@ -114,6 +115,7 @@ async function askGateway(): Promise<Finding> {
     maxTokens: 600,
     timeoutMs: PATIENCE_MS,
     attempts: 1,
+    purse: UNCOUNTED,
   };
   const shape = z.object({ answer: z.enum(["yes", "no"]), confidence: z.number(), reason: z.string() });
   let refusesSchemas = false;
@@ -123,6 +125,7 @@ async function askGateway(): Promise<Finding> {
       refusesSchemas = true;
       return Promise.resolve();
     },
+    purse: UNCOUNTED,
   };
   try {
     const question = { messages: prompt.messages, maxTokens: prompt.maxTokens, name: "doctor", shape };

@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { operations, type Check } from "built:operations";
+import { LEAST_ID_CHARS } from "../../convex/lib/ids";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { withProgress, type Listener } from "./progress";
 import { INVALID_PARAMS, RpcError } from "./rpc";
@@ -85,9 +86,6 @@ function notATextIn({ endpoint }: Tool, texts: readonly string[], input: Input):
   const wrong = texts.find((name) => isGiven(input[name]) && typeof input[name] !== "string");
   return wrong === undefined ? null : `${wrong} must be a string`;
 }
-
-/** So many random letters and digits hold as much as a UUID. */
-const LEAST_ID_CHARS = 22;
 
 function weakIdIn({ opensWallet }: Tool, { userId }: Input): string | null {
   if (!opensWallet || typeof userId !== "string") return null;

@@ -7,6 +7,7 @@ import type { Application, Caller, FunctionArgs, FunctionKind } from "./applicat
 import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
 import { addressOf, bodyOf, sendJson, type Handler } from "./listener";
+import { foreignness } from "./sameMachine";
 
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
 /** The status Convex's clients expect for a function that failed. */
@@ -22,6 +23,11 @@ const callShape = z.object({
 /** Serves Convex's function API over HTTP, for public functions, so that its own HTTP client works. */
 export function functionApiHandler(ready: Promise<Application>, issuer: Issuer): Handler {
   return async (request, response) => {
+    const foreign = foreignness(request.headers);
+    if (foreign !== null) {
+      sendJson(response, 403, { code: "Foreign", message: foreign });
+      return;
+    }
     response.setHeader("access-control-allow-origin", "*");
     const kind = kindAt(request.url);
     if (request.method === "OPTIONS") {

@@ -96,8 +96,8 @@ The service is up after ${Math.round(ms)} ms. This host is a stand-in for develo
 
 Try:
   curl -s ${siteUrl}/mcp/market
-  curl -s ${siteUrl}/mcp/research/start -d '{"userId":"local-user-1","token":"BTC"}'
-  curl -s '${siteUrl}/mcp/research/status?userId=local-user-1'
+  curl -s ${siteUrl}/mcp/research/start -d '{"userId":"local-user-4f8Kq2Zt7Xw9","token":"BTC"}'
+  curl -s '${siteUrl}/mcp/research/status?userId=local-user-4f8Kq2Zt7Xw9'
 
 Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C ends it.
 `;

@@ -104,7 +104,8 @@ describe("GET /signals/history and /signals/winrate", () => {
     expect(ofToken((await app.get("/signals/history")).body)).toEqual(
       expect.arrayContaining(["BTC", "ETH", "BTC", "ETH", "BTC", "ETH"]),
     );
-    // The window begins that long ago, to the moment: what is a little older is out.
+    // The window begins that long ago, to the minute: what is a minute older is out.
+    await app.advance(60_000);
     expect(ofToken((await app.get("/signals/history?token=BTC&days=2")).body)).toHaveLength(2);
     expect((await app.get("/signals/winrate?token=BTC&days=2")).body).toMatchObject({ total: 1, wins: 0 });
   });
@@ -132,6 +133,7 @@ describe("GET /signals/history and /signals/winrate", () => {
         }
       }
     });
+    await app.advance(60_000);
     expect((await app.get("/signals/winrate?days=365")).body).toMatchObject({ total: 728, wins: 728 });
     expect((await app.get("/signals/winrate?days=365&token=ETH")).body).toMatchObject({ total: 364 });
   });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { createFuzzedApp, SECRETS, type FuzzedApp, type Outcome } from "./fuzzed";
+import "./meta";
 import { attempts, type Attempt } from "./requests";
 
 /** Generated requests in any number, and what must hold of any request at all. */
@@ -113,6 +114,10 @@ export function flood({ seed, batches, each, chain }: Flood): void {
   const batch = (index: number, count: number) => fc.sample(attempts, { seed: seed + index, numRuns: count });
 
   describe(`requests of seed ${seed}`, () => {
+    beforeEach(({ task }) => {
+      task.meta.tries = each;
+    });
+
     test.each(Array.from({ length: batches }, (_, index) => index))(
       "batch %i, all well outside",
       async (index) => {

@@ -33,6 +33,10 @@ export type FuzzedApp = App & {
 /** Takes every request: what the limits refuse would be all that is tested. */
 const unlimited = {
   rateLimit: mutationGeneric({ args: v.any(), handler: () => ({ ok: true }) }),
+  getValue: queryGeneric({
+    args: v.any(),
+    handler: (_ctx, { config }: { config: object }) => ({ value: 1, ts: Date.now(), shard: 0, config }),
+  }),
   checkRateLimit: queryGeneric({ args: v.any(), handler: () => ({ ok: true }) }),
 };
 

@@ -33,8 +33,9 @@ test("64 slow requests at once take no more than a place each, and leave /health
     }
     return inner(input, init);
   });
+  // Signed in all of them: strangers would hold 30 places at most.
   const chats = Array.from({ length: PLACES }, (_, i) =>
-    app.post("/mcp/chat", { question: "How slow is this?" }, { ip: `10.0.0.${i}` }),
+    app.post("/mcp/chat", { question: "How slow is this?" }, { ip: `10.0.0.${i}`, as: `user-${i}` }),
   );
   // With a second place for an action of its own, none of them would get as far.
   await all.promise;

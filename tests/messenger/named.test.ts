@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { enqueueServiceCard } from "../../convex/messenger/notices";
 import { confirm, linkedUser } from "../bot/support";
 import { closeApp, createApp } from "../support/app";
 
@@ -58,10 +59,43 @@ describe("a card for a chat that somebody named", () => {
       const order = { userId: `one-of-many-strangers-${n}`, token: "BTC", messengerChatId: VICTIM };
       expect((await app.post("/mcp/research/start", order)).status).toBe(200);
     }
-    await app.settle(40);
+    await app.settle(400);
     expect(app.cards().filter(({ chatId }) => chatId === VICTIM)).toHaveLength(60);
     const skipped = (await app.rows("messages")).filter(({ state }) => state === "skipped");
     expect(skipped).toHaveLength(10);
     expect(skipped[0]?.error).toContain("too many cards");
+  });
+});
+
+describe("a card of a user without a chat, in the service's own", () => {
+  const LODGER = /^✉️ A user without a chat of their own has ordered this card\./;
+  const SERVICE = "424242";
+
+  test("says so; the service's own cards say nothing of the kind", async () => {
+    const app = createApp();
+    await app.post("/mcp/research/start", { userId: "a-user-who-has-no-chat", token: "BTC" });
+    await app.t.run((ctx) => enqueueServiceCard(ctx, { kind: "whales", paragraphs: [["All is quiet."]] }));
+    await app.settle();
+    const told = app.cards().map(({ chatId, text }) => [chatId, LODGER.test(text)]);
+    expect(told.toSorted()).toEqual([
+      [SERVICE, false],
+      [SERVICE, true],
+    ]);
+  });
+
+  test("is one of 60 an hour there, and takes the place of none of the service's own", async () => {
+    const app = createApp();
+    for (let n = 0; n < 70; n++) {
+      const order = { userId: `one-of-many-without-a-chat-${n}`, token: "BTC" };
+      expect((await app.post("/mcp/research/start", order)).status).toBe(200);
+    }
+    await app.settle(400);
+    await app.t.run((ctx) => enqueueServiceCard(ctx, { kind: "whales", paragraphs: [["All is quiet."]] }));
+    await app.settle(400);
+    expect(app.cards().filter(({ text }) => LODGER.test(text))).toHaveLength(60);
+    expect(app.cards().at(-1)?.text).toBe("All is quiet.");
+    const skipped = (await app.rows("messages")).filter(({ state }) => state === "skipped");
+    expect(skipped).toHaveLength(10);
+    expect(skipped[0]?.error).toContain("too many cards of users without one");
   });
 });

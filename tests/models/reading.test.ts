@@ -25,7 +25,8 @@ const right = {
   note: null,
 };
 
-const read = (value: unknown) => readAnswer(shape, typeof value === "string" ? value : JSON.stringify(value));
+const read = (value: unknown) =>
+  readAnswer(shape, typeof value === "string" ? value : JSON.stringify(value), "");
 
 describe("what a model is told", () => {
   test("is a schema of nothing but types, names and descriptions", () => {

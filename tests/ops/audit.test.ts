@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { recordAudit } from "../../convex/lib/audit";
+import { OPERATOR, recordAudit } from "../../convex/lib/audit";
 import { closeApp, createApp } from "../support/app";
 
 afterEach(closeApp);
@@ -12,7 +12,7 @@ test("pages through the whole trail in order, once each, and names users by pseu
   expect(created.status).toBe(200);
   await app.t.run(async (ctx) => {
     for (let index = 0; index < 1_100; index++) {
-      await recordAudit(ctx, { actor: "operator", action: "key rotated", subject: `wallet-${index}` });
+      await recordAudit(ctx, { actor: OPERATOR, action: "key rotated", subject: `wallet-${index}` });
     }
   });
 

@@ -5,6 +5,8 @@ const COMMON = {
   "content-type": "application/json",
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "X-Request-Id",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
   "x-request-id": "5f785860-76ba-42f3-a1ab-56ae85180260",
 };
 
@@ -66,6 +68,11 @@ describe("the check of every answer fails", () => {
       "an undocumented header",
       check("POST /mcp/research/stop", 200, stopped, { "set-cookie": "a=b" }),
       "set-cookie is not documented",
+    ],
+    [
+      "an answer that may be kept",
+      check("POST /mcp/research/stop", 200, stopped, { "cache-control": null }),
+      "Cache-Control is missing",
     ],
     ["a limit without Retry-After", check("POST /mcp/chat", 429, { error: "no" }), "Retry-After is missing"],
     [

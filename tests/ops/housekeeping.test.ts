@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { creditDeposit } from "../../convex/credits/model";
 import type { TableNames } from "../../convex/_generated/dataModel";
 import { RETENTION } from "../../convex/ops/retention";
 import schema from "../../convex/schema";
@@ -22,9 +23,10 @@ async function counts(app: App): Promise<Partial<Record<string, number>>> {
 }
 
 /** A whole shift, the market, a token's question, on-demand research and a wallet. */
-async function liveADay(app: App): Promise<void> {
+async function liveADay(app: App, as?: string): Promise<void> {
   const userId = "a-user-who-lives-a-day";
-  await app.post("/mcp/research/start", { userId, token: "BTC", messengerChatId: "42" });
+  const order = { userId, token: "BTC", messengerChatId: "42" };
+  await app.post("/mcp/research/start", order, as === undefined ? {} : { as });
   await app.get("/mcp/market");
   await app.post("/mcp/token", { question: "SOL" });
   await app.post("/mcp/research", { token: "ETH" });
@@ -47,7 +49,7 @@ describe("the list of retentions", () => {
       ...(["creditTransactions", "creditBalances", "creditReversals", "creditReservations"] as const),
       ...(["spentTransfers", "paymentClaims", "deposits", "transactions", "trades"] as const),
       ...(["wallets", "walletKeys", "users", "linkedAddresses"] as const),
-      ...(["signals", "signalEvents", "signalTotals", "auditEvents", "reports", "shifts"] as const),
+      ...(["signals", "signalEvents", "signalTotals", "auditEvents", "reports"] as const),
     ];
     for (const table of forGood) expect([table, "kept" in RETENTION[table]]).toEqual([table, true]);
   });
@@ -56,7 +58,7 @@ describe("the list of retentions", () => {
 describe("housekeeping", () => {
   test("leaves what is young, and what is not to go however old it is", { timeout: 120_000 }, async () => {
     const app = createApp();
-    await liveADay(app);
+    await liveADay(app, "alice");
     const young = await counts(app);
     expect(young).toMatchObject({ shifts: 1, reports: 3, observations: expect.any(Number) });
     await keepHouse(app);
@@ -75,6 +77,7 @@ describe("housekeeping", () => {
       "providerCalls",
       "refreshes",
       "researchResults",
+      "spending",
       "syntheses",
       "tokenAnswers",
     ]);
@@ -84,6 +87,24 @@ describe("housekeeping", () => {
     await keepHouse(app);
     expect(await counts(app)).toEqual(old);
     expect((await app.get("/mcp/research/report?token=BTC")).status).toBe(200);
+  });
+
+  test("takes a stranger's shifts with their reports after half a year, unless they have come in or paid since", async () => {
+    const app = createApp();
+    await liveADay(app);
+    const shift = { userId: "a-stranger-who-pays-later", token: "BTC" };
+    await app.post("/mcp/research/start", shift);
+    await app.pass(8.5 * 60 * 60_000);
+    await app.t.run((ctx) =>
+      creditDeposit(ctx, { userId: shift.userId, amount: 5, key: "later", source: "usdc" }),
+    );
+    later(179);
+    await keepHouse(app);
+    expect(await counts(app)).toMatchObject({ shifts: 2, reports: 6, agentRuns: 6 });
+    later(2);
+    await keepHouse(app);
+    expect(await counts(app)).toMatchObject({ shifts: 1, reports: 3, agentRuns: 3, wallets: 1 });
+    expect(new Set((await app.rows("reports")).map(({ userId }) => userId))).toEqual(new Set([shift.userId]));
   });
 
   test("keeps an observation while a data point refers to it, and the evidence of a running shift", async () => {
@@ -135,7 +156,7 @@ describe("housekeeping", () => {
     const app = createApp();
     await app.get("/mcp/market");
     await app.settle();
-    later(30);
+    later(40);
     await Promise.all([keepHouse(app), keepHouse(app)]);
     expect(await counts(app)).toEqual({ cronRuns: 1, quoteBoards: 1 });
   });

@@ -35,7 +35,7 @@ async function settleUntil(app: App, isThere: () => boolean | Promise<boolean>):
 
 /** Started together. */
 export async function shareEverything(count: number): Promise<void> {
-  const app = createApp();
+  const app = createApp({ env: { DAILY_BUDGET_USD: "1000" } });
   const started = await startAll(app, count);
   expect(started.every(({ status }) => status === 200)).toBe(true);
   await settleUntil(app, () => collectionCalls(app) >= 9);
@@ -59,7 +59,7 @@ export async function shareEverything(count: number): Promise<void> {
 
 /** One every half minute. @returns The upstream calls of each half hour. */
 export async function shareWhatIsFresh(count: number): Promise<number[]> {
-  const app = createApp();
+  const app = createApp({ env: { DAILY_BUDGET_USD: "1000" } });
   const windows: number[] = [];
   let before = 0;
   for (let i = 0; i < count; i++) {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { closeApp, createApp, START } from "../support/app";
+import { unmarked } from "../support/marks";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -232,7 +233,7 @@ describe("a research shift", () => {
     const app = createApp();
     await app.post("/mcp/research/start", { userId: ALICE, token: "" });
     await app.pass(2.6 * HOUR);
-    expect(app.cards().map(({ text }) => text.split("\n")[0])).toEqual([
+    expect(app.cards().map(({ text }) => unmarked(text).split("\n")[0])).toEqual([
       "<b>🔬 Research shift started</b>",
       "<b>📊 Interim report 1 of 2 · Market</b>",
     ]);

@@ -64,6 +64,6 @@ test("a wallet under an id that could be guessed comes with a warning", async ()
   const app = createApp();
   const short = await app.post("/mcp/wallet/create", { userId: "5" });
   expect(short.body).toMatchObject({ warning: expect.stringContaining("short enough to be guessed") });
-  const long = await app.post("/mcp/wallet/create", { userId: "5f2c9a7d1e3b8c4f" });
+  const long = await app.post("/mcp/wallet/create", { userId: "5f2c9a7d1e3b8c4f6a0d27" });
   expect(long.body).toEqual({ address: expect.any(String), existing: false });
 });

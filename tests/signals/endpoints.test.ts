@@ -284,7 +284,9 @@ describe("/mcp/signals/recap", () => {
   test("answers the figures to a caller who has used up refreshes", async () => {
     const app = createApp({ now: EIGHT });
     await decided(app);
-    await app.t.run((ctx) => charge(ctx, "refresh", { userId: ALICE, address: null }, 60));
+    await app.t.run(async (ctx) => {
+      for (let n = 0; n < 60; n++) await charge(ctx, "refresh", { userId: ALICE, address: "198.51.100.7" });
+    });
     const { status, body } = await app.get(`/mcp/signals/recap?userId=${ALICE}`);
     expect([status, body.wins, body.review]).toEqual([200, 1, null]);
     expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));

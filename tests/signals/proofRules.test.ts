@@ -9,10 +9,13 @@ import { rechained } from "./record";
 
 type Told = { issued: IssuedContent; closed?: ClosedContent };
 
-const circumstances = {
+const circumstances: Pick<
+  IssuedContent,
+  "token" | "day" | "model" | "promptVersion" | "refusedDays" | "gapMinutes"
+> = {
   ...{ token: "BTC", day: "2026-01-05", model: "m", promptVersion: "signal-2" },
   ...{ refusedDays: 0, gapMinutes: 0 },
-} as const;
+};
 
 const issued: IssuedContent = {
   ...circumstances,

@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createStandins, type Standins } from "../../scripts/stack/standins/index";
 import { serveStandins, type ServedStandins } from "../../scripts/stack/standins/server";
@@ -46,4 +47,25 @@ test("hang ends when the caller gives up", async () => {
 test("a busy port is a clear error", async () => {
   const port = Number(new URL(served.url).port);
   await expect(serveStandins(standins, { host: HOST, port })).rejects.toThrow(/port is in use/);
+});
+
+test("no web page from elsewhere is answered, nor a name of its own that leads to this machine", async () => {
+  const { host, port } = new URL(served.url);
+  const control = (headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const init = { host: HOST, port, path: "/_control", method: "POST", headers };
+      request(init, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on("error", reject)
+        .end('{"clear":true}');
+    });
+  expect(await control({ host })).toBe(200);
+  expect(await control({ host, origin: "http://localhost:5173" })).toBe(200);
+  expect(await control({ host: `localhost:${port}` })).toBe(200);
+  for (const origin of ["https://evil.example", "null", "http://127.0.0.1.evil.example"]) {
+    expect(await control({ host, origin })).toBe(403);
+  }
+  expect(await control({ host: `rebound.example:${port}` })).toBe(403);
 });

@@ -108,7 +108,7 @@ function shortenPauses(): void {
 }
 
 /** Blocks come when there is something for them, unless the test has paused the miner. */
-function mineWhatIsSent(chain: Chain): void {
+export function mineWhatIsSent(chain: Chain): void {
   const inner = globalThis.fetch;
   vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
     const response = await inner(input, init);

@@ -58,6 +58,8 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   const variables = {
     ...standins.env(PROVIDERS),
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
+    // People of tests have short names.
+    WEAK_ID_DAILY_USD: "0",
     CONVEX_SITE_URL: "https://some.convex.site",
     ...(chainUrl === undefined ? {} : { CHAIN_RPC_URL: chainUrl() }),
     ...env,

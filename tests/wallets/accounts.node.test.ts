@@ -44,17 +44,20 @@ describe("POST /mcp/wallet/create", () => {
 describe("GET /mcp/wallet/balance", () => {
   test("tells exact decimals of the basic wallet, else of the custody wallet", async () => {
     const app = createWalletApp(chain);
-    const custody = await app.fundedWallet("alice", { ETH: 1_500_000_000_000_000_001n, USDC: 25_500_001n });
-    const first = await app.get("/mcp/wallet/balance?userId=alice");
+    const custody = await app.fundedWallet("alice-with-a-long-and-random-id", {
+      ETH: 1_500_000_000_000_000_001n,
+      USDC: 25_500_001n,
+    });
+    const first = await app.get("/mcp/wallet/balance?userId=alice-with-a-long-and-random-id");
     expect(first.body).toEqual({
       address: custody,
       eth: "1.500000000000000001",
       usdc: "25.500001",
       network: "base",
     });
-    const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
+    const { body } = await app.post("/mcp/wallet/create", { userId: "alice-with-a-long-and-random-id" });
     expect(body.address).not.toBe(custody);
-    const second = await app.get("/mcp/wallet/balance?userId=alice");
+    const second = await app.get("/mcp/wallet/balance?userId=alice-with-a-long-and-random-id");
     expect(second.body).toEqual({ address: body.address, eth: "0", usdc: "0", network: "base" });
   });
 
@@ -68,14 +71,14 @@ describe("GET /mcp/wallet/balance", () => {
 describe("/mcp/defi/connect", () => {
   test("answers GET and POST with one and the same wallet", async () => {
     const app = createWalletApp(chain);
-    const posted = await app.post("/mcp/defi/connect", { userId: "alice-with-a-long-id" });
+    const posted = await app.post("/mcp/defi/connect", { userId: "alice-with-a-long-and-random-id" });
     expect(posted.body).toEqual({
       address: expect.stringMatching(ADDRESS),
       walletId: expect.stringMatching(/^wal_[0-9a-f]{32}$/),
       existing: false,
       network: "base",
     });
-    const got = await app.get("/mcp/defi/connect?userId=alice-with-a-long-id");
+    const got = await app.get("/mcp/defi/connect?userId=alice-with-a-long-and-random-id");
     expect(got.body).toEqual({ ...posted.body, existing: true });
   });
 });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { OPERATOR } from "../../convex/lib/audit";
 import schema from "../../convex/schema";
 import { closeApp, createApp } from "../support/app";
 
@@ -53,7 +54,8 @@ describe("custody", () => {
   test("rotates every key to the current master key, resumes, and runs twice without effect", async () => {
     const app = createApp();
     const users = Array.from({ length: 120 }, (_, i) => `user-${i}`);
-    for (const userId of users) await app.post("/mcp/wallet/create", { userId });
+    for (const [i, userId] of users.entries())
+      await app.post("/mcp/wallet/create", { userId }, { ip: `198.51.100.${i}` });
     const before = await app.rows("walletKeys");
     const oldId = before[0]?.keyId;
 
@@ -72,9 +74,9 @@ describe("custody", () => {
     expect(new Set(after.map(({ keyId }) => keyId)).size).toBe(1);
     expect(after[0]?.keyId).not.toBe(oldId);
     const audit = await app.rows("auditEvents");
-    expect(
-      audit.filter(({ action, actor }) => action === "key rotated" && actor === "operator"),
-    ).toHaveLength(120);
+    expect(audit.filter(({ action, actor }) => action === "key rotated" && actor === OPERATOR)).toHaveLength(
+      120,
+    );
 
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     const { open } = await import("../../convex/lib/sealing");

@@ -2,6 +2,7 @@ import { parseTransaction } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
+import { OPERATOR } from "../../convex/lib/audit";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Chain } from "../../scripts/stack/chain";
 import { clientOf, until } from "../chain/support";
@@ -121,7 +122,7 @@ describe("a block that is dropped behind a confirmed send", () => {
     chain.miner.resume();
     await until(() => isMined(txHash));
     expect((await app.rows("auditEvents")).at(-1)).toMatchObject({
-      actor: "operator",
+      actor: OPERATOR,
       action: "nonces repaired",
     });
   });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
+import { OPERATOR } from "../../convex/lib/audit";
 import { linkedUser } from "../bot/support";
 import { closeApp, createApp, type App } from "../support/app";
 import { identityOf } from "../support/world";
@@ -77,8 +78,8 @@ describe("an operator's change of a lost login", () => {
         .map(({ text }) => text),
     ).toEqual([expect.stringContaining("has another login"), expect.stringContaining("has another login")]);
     expect(await rebinds(app)).toMatchObject([
-      { actor: "operator", action: "rebind opened", detail: expect.stringContaining("ticket 7") },
-      { actor: "operator", action: "rebind done" },
+      { actor: OPERATOR, action: "rebind opened", detail: expect.stringContaining("ticket 7") },
+      { actor: OPERATOR, action: "rebind done" },
     ]);
   });
 
@@ -100,10 +101,10 @@ describe("an operator's change of a lost login", () => {
       false,
     ]);
     expect((await rebinds(app)).map(({ actor, action }) => [actor, action])).toEqual([
-      ["operator", "rebind opened"],
+      [OPERATOR, "rebind opened"],
       [userId, "rebind refused"],
-      ["operator", "rebind opened"],
-      ["operator", "rebind withdrawn"],
+      [OPERATOR, "rebind opened"],
+      [OPERATOR, "rebind withdrawn"],
     ]);
   });
 

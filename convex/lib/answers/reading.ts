@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { extractJson } from "../json";
+import { inOwnWords } from "../prose";
 import { wireSchema, type ObjectSchema, type WireSchema } from "./schema";
 
 /**
@@ -9,11 +10,19 @@ import { wireSchema, type ObjectSchema, type WireSchema } from "./schema";
 
 export type Reading<Value> = { value: Value } | { problem: string };
 
-/** Reads the JSON value in a text. `problem` names everything that is wrong, each path once. */
-export function readAnswer<Shape extends z.ZodType>(shape: Shape, text: string): Reading<z.output<Shape>> {
+/**
+ * Reads the JSON value in a text, without links and addresses that are not in `known`. `problem` names everything that is
+ * wrong, each path once.
+ * @param known What the model was told, and what its sources cite.
+ */
+export function readAnswer<Shape extends z.ZodType>(
+  shape: Shape,
+  text: string,
+  known: string,
+): Reading<z.output<Shape>> {
   const json = extractJson(text);
   if (json === undefined) return { problem: "it holds no complete JSON value" };
-  return readValue(shape, json);
+  return readValue(shape, inOwnWords(json, known));
 }
 
 /** The same for a value that is JSON already. */

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../../_generated/server";
-import { recordAudit } from "../../lib/audit";
+import { OPERATOR, recordAudit } from "../../lib/audit";
 import { AppError, messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { currentKeyId, keyIdOf, reseal } from "../../lib/sealing";
@@ -85,7 +85,7 @@ export const replace = internalMutation({
       if (row === null || row.sealedKey !== from) continue;
       await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
       await recordAudit(ctx, {
-        actor: "operator",
+        actor: OPERATOR,
         action: "key rotated",
         subject: walletId,
         detail: keyIdOf(to),

@@ -86,7 +86,7 @@ export function pathOf(address: Address, componentPath: string): FunctionPath {
     return { componentPath: component, udfPath };
   }
   if (address.name !== undefined) return { componentPath, udfPath: address.name };
-  // As in `_reference/childComponent/researchPool/path/to/module/name`.
+  // As in `_reference/childComponent/deliveryPool/path/to/module/name`.
   const [, , child = "", ...rest] = (address.reference ?? "").split("/");
   const name = rest.pop() ?? "";
   return {

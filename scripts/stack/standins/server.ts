@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Standins } from "./index";
+import { foreignness } from "../sameMachine";
 import { ConnectionLost, json } from "./http";
 
 export type ServedStandins = { url: string; close(): Promise<void> };
@@ -54,6 +55,11 @@ async function exchange(
     caller.abort();
   });
   try {
+    const foreign = foreignness(incoming.headers);
+    if (foreign !== null) {
+      await send(json({ error: foreign }, 403), outgoing);
+      return;
+    }
     const request = await requestOf(incoming, origin, caller.signal);
     const answer = await standins.handle(request);
     await send(answer, outgoing);

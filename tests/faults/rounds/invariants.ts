@@ -1,6 +1,7 @@
 import { erc20Abi, encodeFunctionData, type Hex } from "viem";
 import * as z from "zod";
 import { TOKENS } from "../../../scripts/stack/chain/addresses";
+import { unmarked } from "../../support/marks";
 import type { Host, Rows } from "./host";
 import type { Workload } from "./workload";
 
@@ -168,9 +169,6 @@ function wrongShifts(rows: Rows, { shifts, asked }: Workload): string[] {
   return found;
 }
 
-/** Above what is sent to a chat that was merely named. */
-const MARK = /^✉️ Somebody who named this chat as theirs [^\n]+\n\n/;
-
 /** Exactly once each; a card that a death left between sending and marking may have come a second time. */
 function wrongCards(host: Host, rows: Rows): string[] {
   const count = (texts: readonly string[]) => {
@@ -189,7 +187,7 @@ function wrongCards(host: Host, rows: Rows): string[] {
     host.standins
       .sent("messenger")
       .filter(({ method }) => method === "sendMessage")
-      .map(({ text }) => text.replace(MARK, "")),
+      .map(({ text }) => unmarked(text)),
   );
   const found: string[] = [];
   for (const [text, most] of known) {

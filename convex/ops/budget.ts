@@ -1,0 +1,53 @@
+import { internalMutation } from "../_generated/server";
+import { v } from "convex/values";
+import { dayOf, spentToday, type Billed } from "../lib/budget";
+import { recordCronRun } from "../lib/cronRuns";
+import { log } from "../lib/log";
+import { dateTime } from "../lib/time";
+import { enqueueServiceCard } from "../messenger/notices";
+
+/** Telling the operator in time that the day's budget comes to its end. */
+
+/** Of a provider's budget, or of a class of callers' share in it. */
+const NEARLY = 0.8;
+
+const NAMES: Record<Billed, string> = {
+  llm: "LLM gateway",
+  sentiment: "Sentiment model",
+  agentApi: "Agent API",
+};
+
+/** One card a day, once four fifths of a share or of a whole budget are spent. For the cron. */
+export const watch = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "watch the budget");
+    const now = Date.now();
+    const { fullest, providers, resetsAt } = await spentToday(ctx, now);
+    if (fullest < NEARLY) return null;
+    const day = dayOf(now);
+    const told = await ctx.db
+      .query("budgetWarnings")
+      .withIndex("by_day", (q) => q.eq("day", day))
+      .unique();
+    if (told !== null) return null;
+    await ctx.db.insert("budgetWarnings", { day });
+    log.warn("budget.nearly used up", { day, part: Math.round(fullest * 100) / 100 });
+    const lines = (["llm", "sentiment", "agentApi"] as const).map(
+      (name) =>
+        `${NAMES[name]}: ${providers[name].spentUsd.toFixed(2)} of ${providers[name].limitUsd.toFixed(2)} USD`,
+    );
+    await enqueueServiceCard(ctx, {
+      kind: "budget",
+      paragraphs: [
+        [{ bold: "Today's budget is nearly used up" }],
+        [lines.join("\n")],
+        [
+          `Callers whose share is spent are refused until ${dateTime(resetsAt)}. Signals, alerts, begun shifts and paid reports go on. DAILY_BUDGET_USD sets the amount.`,
+        ],
+      ],
+    });
+    return null;
+  },
+});

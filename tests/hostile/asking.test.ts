@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { closeApp, createApp } from "../support/app";
+import { identityOf } from "../support/world";
+
+/** Who is asking: what strangers use up in somebody's name, and what they are told of what is left. */
+
+afterEach(closeApp);
+
+describe("a signed-in user's limits", () => {
+  test("are not what strangers use up in their name, from whatever address", async () => {
+    const app = createApp();
+    const { userId } = await app.t.withIdentity(identityOf("alice")).mutation(api.users.profile.signIn, {});
+    const settings = { userId, messengerChatId: "42" };
+    const statuses = new Set<number>();
+    for (let i = 0; i < 150; i++) {
+      statuses.add((await app.post("/user/messenger", settings, { ip: `198.51.100.${i}` })).status);
+    }
+    expect(statuses).toEqual(new Set([401, 429]));
+    for (let i = 0; i < 10; i++) {
+      const own = await app.post("/user/messenger", settings, { as: "alice", ip: "192.0.2.1" });
+      expect(own.status).toBe(200);
+    }
+  });
+
+  test("are theirs whatever they name", async () => {
+    const app = createApp();
+    await app.t.withIdentity(identityOf("mallory")).mutation(api.users.profile.signIn, {});
+    const statuses: number[] = [];
+    for (let i = 0; i < 80; i++) {
+      const body = { userId: `somebody-${i}`, messengerChatId: "42" };
+      statuses.push(
+        (await app.post("/user/messenger", body, { as: "mallory", ip: `198.51.100.${i}` })).status,
+      );
+    }
+    expect(statuses.slice(0, 60)).toEqual(Array.from({ length: 60 }, () => 200));
+    expect(statuses).toContain(429);
+  });
+});
+
+describe("what is left", () => {
+  test("is told on every answer that was counted, and on a refusal", async () => {
+    const app = createApp();
+    const ask = (userId?: string) =>
+      app.post(
+        "/mcp/chat",
+        { question: "And now?", ...(userId === undefined ? {} : { userId }) },
+        { ip: "192.0.2.9" },
+      );
+    const first = await ask("a-user-of-quotas-long-enough");
+    expect(first.headers.get("ratelimit-policy")).toBe('"chat-address";q=480;w=120, "chat-user";q=60;w=120');
+    expect(first.headers.get("ratelimit")).toMatch(/^"chat-address";r=4\d\d;t=\d+, "chat-user";r=59;t=2$/);
+    expect(first.headers.get("access-control-expose-headers")).toContain("RateLimit-Policy");
+    let refused = first;
+    for (let i = 0; i < 80 && refused.status === 200; i++)
+      refused = await ask("a-user-of-quotas-long-enough");
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("ratelimit-policy")).toBe('"chat-user";q=60;w=120');
+    expect(refused.headers.get("ratelimit")).toBe(`"chat-user";r=0;t=${refused.headers.get("retry-after")}`);
+  });
+
+  test("is told where a refresh was begun, and not where a stored answer served", async () => {
+    const app = createApp();
+    const begun = await app.get("/mcp/market", { ip: "192.0.2.9" });
+    expect(begun.headers.get("ratelimit-policy")).toBe('"refresh-address";q=240;w=120');
+    const cached = await app.get("/mcp/market", { ip: "192.0.2.9" });
+    expect([cached.status, cached.headers.get("ratelimit")]).toEqual([200, null]);
+  });
+});
+
+test("no answer is kept by anybody on the way, or taken for what it is not", async () => {
+  const app = createApp();
+  for (const { headers } of [
+    await app.get("/mcp/research/status?userId=somebody-with-a-long-id"),
+    await app.get("/mcp/research/status"),
+    await app.get("/nowhere"),
+  ]) {
+    expect([headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
+      "no-store",
+      "nosniff",
+    ]);
+  }
+});
+
+test("more strangers than can be kept waiting get the last answer or are told to come back, and ask nobody", async () => {
+  const app = createApp();
+  app.standins.fail("llm", { mode: "slow", ms: 20_000 });
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, () => app.get("/mcp/market", { ip: "198.51.100.1" })),
+  );
+  const served = answers.filter(({ status }) => status === 200).length;
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 502]));
+  expect(served).toBe(30);
+  expect(app.standins.sent("llm")).toHaveLength(1);
+});
