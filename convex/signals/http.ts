@@ -3,12 +3,13 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { EXAMPLE_USER } from "../lib/examples";
+import { EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
+import { anchorShape } from "./anchorText";
 import { spokenDay } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
 import { eventExample, signalExample, statsExample } from "./examples";
@@ -230,4 +231,51 @@ const proof: MountedEndpoint = endpoint({
   },
 });
 
-export const signalEndpoints: MountedEndpoint[] = [latest, history, recap, proof];
+const anchors: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/anchors",
+  summary:
+    "Where the signal record was anchored: transactions on Base that hold the chain's head, once a day. `npm run verify-signals -- URL --rpc …` checks them.",
+  description:
+    "Each transaction's data are the text `signal record SEQUENCE HASH`. By nonce, all that the account has signed from a nonce on; an account sends nothing else. Empty where the operator anchors nothing.",
+  needs: [],
+  example: {
+    input: { from: 0, limit: 1 },
+    output: {
+      addresses: ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"],
+      address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      anchors: [
+        {
+          ...{ nonce: 0, sequence: 12, hash: "9c".repeat(32), status: "confirmed" },
+          txHashes: [EXAMPLE_TX],
+          signedAt: "2026-01-05T15:00:00.000Z",
+        },
+      ],
+      count: 1,
+    },
+  },
+  input: z.object({
+    address: absentWhenEmpty(z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits")).describe(
+      "Of the accounts in `addresses`, the first when left out",
+    ),
+    from: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
+      .transform((from) => from ?? 0)
+      .describe("Only from this nonce on, default 0"),
+    limit: absentWhenEmpty(wholeNumber(1, 500))
+      .transform((limit) => limit ?? 100)
+      .describe("1 to 500, default 100"),
+  }),
+  returns: z.object({
+    addresses: z.array(z.string()).describe("Every account that was ever the anchor's, oldest first"),
+    address: z.string().nullable().describe("The account told of; null: there is none"),
+    anchors: z.array(anchorShape),
+    count: z.number().describe("How many transactions this answer holds"),
+  }),
+  handler: async (ctx, { address, from, limit }) => {
+    const page = await ctx.runQuery(internal.signals.anchors.page, { address: address ?? null, from, limit });
+    const told = page.anchors.map(({ state, signedAt, ...one }) => ({ ...one, status: state, signedAt: iso(signedAt) }));
+    return { ...page, anchors: told, count: told.length };
+  },
+});
+
+export const signalEndpoints: MountedEndpoint[] = [latest, history, recap, proof, anchors];
