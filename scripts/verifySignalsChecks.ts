@@ -13,6 +13,7 @@ import { coinFlip, mirrored } from "../convex/signals/controls";
 import { LIFETIME_MS, pnlPercent, positionOf, problemsOf, type Levels } from "../convex/signals/rules";
 import { signalStats } from "../convex/signals/statisticsShapes";
 import { controlsView, publicSignal, type PublicSignal } from "../convex/signals/views";
+import { anchorsShape } from "./verifySignalsAnchors";
 import { recordProblems, tradeOf, type Told } from "./verifySignalsStatistics";
 
 /** What `npm run verify-signals` checks. Pure. */
@@ -24,6 +25,8 @@ export const recordShape = z.object({
   signals: z.array(publicSignal),
   /** The statistics the deployment claims. */
   stats: z.object({ BTC: signalStats, ETH: signalStats, ALL: signalStats }).optional(),
+  /** Where the deployment says it has anchored the record. */
+  anchors: z.array(anchorsShape).optional(),
 });
 export type SignalRecord = z.output<typeof recordShape>;
 

@@ -189,10 +189,12 @@ describe("verification", () => {
     );
     if (shown !== undefined) shown.reasoning = "I knew it.";
     Object.assign(rewritten, rechained(rewritten.events));
-    expect(problemsOfRecord(rewritten)).toEqual([]);
-    expect(problemsOfRecord(rewritten, published)).toEqual([
+    // Whoever rewrites has to flip the coins behind it anew, and change how the control arms ended.
+    const others = problemsOfRecord(rewritten).filter((problem) => !problem.includes("its coin is told as"));
+    expect(others).toEqual([]);
+    expect(problemsOfRecord(rewritten, published)).toContain(
       `The published head ${published} is no link of this chain: what it stood for was rewritten`,
-    ]);
+    );
   });
 
   test("finds an outcome that its own levels rule out, however well it is hashed", () => {

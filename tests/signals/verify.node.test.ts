@@ -57,9 +57,11 @@ const server = createServer((request, response) => {
   const page = signals.filter(({ generatedAt }) => generatedAt < before).slice(0, limit);
   const after = Number(url.searchParams.get("after"));
   const body =
-    url.pathname === "/signals/proof"
-      ? { events: events.slice(after, after + limit), head }
-      : { signals: url.searchParams.get("token") === "ETH" ? [] : page, stats };
+    url.pathname === "/signals/anchors"
+      ? { addresses: [], anchors: [] }
+      : url.pathname === "/signals/proof"
+        ? { events: events.slice(after, after + limit), head }
+        : { signals: url.searchParams.get("token") === "ETH" ? [] : page, stats };
   response.setHeader("Content-Type", "application/json").end(JSON.stringify(body));
 });
 let url: string;
