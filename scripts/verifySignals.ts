@@ -60,7 +60,9 @@ async function findingsOnChain(record: SignalRecord, rpc: string): Promise<Ancho
   try {
     return await anchorFindings(record.events, record.anchors ?? [], await chainReader(rpc));
   } catch (error) {
-    throw new Unreadable(`The anchors could not be checked: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Unreadable(
+      `The anchors could not be checked: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 
@@ -68,12 +70,15 @@ async function findingsOnChain(record: SignalRecord, rpc: string): Promise<Ancho
 function anchorLines({ events, anchors = [] }: SignalRecord, found: AnchorFindings | null): string[] {
   const signed = anchors.reduce((sum, account) => sum + account.anchors.length, 0);
   if (found === null) {
-    return signed === 0 ? [] : [`Anchored on Base in ${signed} transactions: give an RPC (--rpc) to check them.`];
+    return signed === 0
+      ? []
+      : [`Anchored on Base in ${signed} transactions: give an RPC (--rpc) to check them.`];
   }
   const lines = found.notes.map((note) => `Note: ${note}.`);
   const [first] = found.fixed;
   const last = found.fixed.at(-1);
-  if (first === undefined || last === undefined) return [...lines, "No anchor is on the chain: nothing says since when this record is so."];
+  if (first === undefined || last === undefined)
+    return [...lines, "No anchor is on the chain: nothing says since when this record is so."];
   return [
     ...lines,
     `Events 1 to ${first.sequence} cannot have been rewritten since ${first.since.toISOString()},`,
@@ -131,7 +136,13 @@ async function fromDeployment(base: string): Promise<SignalRecord> {
     const after = await read(base, "/signals/proof?limit=1", proofShape);
     if (after.head?.hash !== head?.hash) continue;
     const stats = { BTC: btc.stats, ETH: eth.stats, ALL: all.stats };
-    return { events, head, signals: [...btc.signals, ...eth.signals], stats, anchors: await readAnchors(base) };
+    return {
+      events,
+      head,
+      signals: [...btc.signals, ...eth.signals],
+      stats,
+      anchors: await readAnchors(base),
+    };
   }
   throw new Unreadable(`The record changed during each of ${READINGS} readings: try again`);
 }

@@ -77,7 +77,8 @@ async function accountFindings(
   const nonces = new Set(anchors.map(({ nonce }) => nonce));
   const first = Math.min(...nonces);
   for (let nonce = first; nonce < count; nonce++) {
-    if (!nonces.has(nonce)) problems.push(`${address} has sent a transaction with nonce ${nonce} that is not shown`);
+    if (!nonces.has(nonce))
+      problems.push(`${address} has sent a transaction with nonce ${nonce} that is not shown`);
   }
   if (Number.isFinite(first) && first > 0) {
     notes.push(`${address} had sent ${first} transactions before the first that is shown`);

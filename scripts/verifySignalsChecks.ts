@@ -103,20 +103,26 @@ function storyProblems(events: readonly SignalEvent[]): string[] {
     told.add(`${event.kind} ${key}`);
     if (event.kind === "refused") refused.set(token, (refused.get(token) ?? 0) + 1);
     if (refusedDays !== (refused.get(token) ?? 0)) {
-      problems.push(`${nameOf(event)}: it tells of ${refusedDays} refused days, the events of ${refused.get(token) ?? 0}`);
+      problems.push(
+        `${nameOf(event)}: it tells of ${refusedDays} refused days, the events of ${refused.get(token) ?? 0}`,
+      );
     }
     if (event.kind === "issued") {
       const at = Date.parse(event.content.generatedAt);
       if (at < latest) problems.push(`${nameOf(event)} is older than an event before it`);
       latest = Math.max(latest, at);
-      problems.push(...issueProblems(event.content, previousHash).map((problem) => `${nameOf(event)}: ${problem}`));
+      problems.push(
+        ...issueProblems(event.content, previousHash).map((problem) => `${nameOf(event)}: ${problem}`),
+      );
       issued.set(key, event.content);
     } else if (event.kind === "refused") {
       if (signal !== undefined) problems.push(`${nameOf(event)}: on this day a signal was issued`);
     } else if (signal === undefined) {
       problems.push(`${nameOf(event)}: this signal had not been issued before`);
     } else {
-      problems.push(...(event.kind === "closed" ? outcomeProblems(event, signal) : controlProblems(event, signal)));
+      problems.push(
+        ...(event.kind === "closed" ? outcomeProblems(event, signal) : controlProblems(event, signal)),
+      );
     }
     previousHash = event.hash;
   }
@@ -125,14 +131,21 @@ function storyProblems(events: readonly SignalEvent[]): string[] {
 
 /** What the rules forbid to issue. */
 function issueProblems(signal: IssuedContent, previousHash: string): string[] {
-  const { token, day, generatedAt, expiresAt, entry, costBps, priceSource, priceObservedAt, coin, momentum } = signal;
+  const { token, day, generatedAt, expiresAt, entry, costBps, priceSource, priceObservedAt, coin, momentum } =
+    signal;
   const problems: string[] = [];
   const forbidden = problemsOf(signal, { priceUsd: entry, costBps });
   if (forbidden !== null) problems.push(forbidden);
-  if (signal.signal === "HOLD" && [signal.tp1, signal.tp2, signal.sl, coin, momentum].some((one) => one !== null)) {
+  if (
+    signal.signal === "HOLD" &&
+    [signal.tp1, signal.tp2, signal.sl, coin, momentum].some((one) => one !== null)
+  ) {
     problems.push("a HOLD has no levels and no controls");
   }
-  if (signal.signal !== "HOLD" && coin !== coinFlip(previousHash === "" ? GENESIS : previousHash, token, day)) {
+  if (
+    signal.signal !== "HOLD" &&
+    coin !== coinFlip(previousHash === "" ? GENESIS : previousHash, token, day)
+  ) {
     problems.push(`its coin is told as ${coin}, the hash before it says otherwise`);
   }
   if (priceSource === "llm") problems.push("its price is the model's own word");
@@ -152,12 +165,14 @@ function outcomeProblems(event: SignalEvent & { kind: "closed" }, signal: Issued
   const problems = endProblems(signal, status, exitPrice).map((problem) => `${name}: ${problem}`);
   const due = exitPrice === null ? null : pnlPercent(signal.signal, signal.entry, exitPrice);
   if (told !== due) problems.push(`${name}: its PnL is ${due} %, not ${told} %`);
-  if (closedAt < signal.generatedAt) problems.push(`${name}: it was closed at ${closedAt}, before it was issued`);
+  if (closedAt < signal.generatedAt)
+    problems.push(`${name}: it was closed at ${closedAt}, before it was issued`);
   if (closedAt > signal.expiresAt) problems.push(`${name}: it was closed at ${closedAt}, after its expiry`);
   if (status === "EXPIRED" && closedAt !== signal.expiresAt) {
     problems.push(`${name}: it expires at ${signal.expiresAt}, not at ${closedAt}`);
   }
-  if ((decidedBy === null) !== (exitPrice === null)) problems.push(`${name}: what decided it does not fit its price`);
+  if ((decidedBy === null) !== (exitPrice === null))
+    problems.push(`${name}: what decided it does not fit its price`);
   return problems;
 }
 
@@ -220,7 +235,8 @@ function signalProblems(events: readonly SignalEvent[], signals: readonly Public
 
 /** The signal as its events describe it; `null` for what they do not hold. */
 function expectedView(issued: IssuedContent, closed: ClosedContent | undefined): Record<string, unknown> {
-  const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } = issued;
+  const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } =
+    issued;
   const { generatedAt, expiresAt, model, promptVersion, costBps } = issued;
   return {
     ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },

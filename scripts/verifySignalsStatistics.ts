@@ -1,5 +1,10 @@
 import { addDayOfTrades, type DayTrade } from "../convex/signals/arms";
-import type { ClosedContent, ComparedContent, IssuedContent, SignalEvent } from "../convex/signals/eventChain";
+import type {
+  ClosedContent,
+  ComparedContent,
+  IssuedContent,
+  SignalEvent,
+} from "../convex/signals/eventChain";
 import { positionOf, TOKENS } from "../convex/signals/rules";
 import { statisticsOf } from "../convex/signals/statistics";
 import type { SignalStats } from "../convex/signals/statisticsShapes";
@@ -81,7 +86,8 @@ function totalsOf(events: readonly SignalEvent[]): Scopes {
         const of = day[one];
         return of === undefined || of === "none" ? [] : (tradeOf(of) ?? []);
       });
-      if (trades.length > 0) totals[scope] = { ...totals[scope], arms: addDayOfTrades(totals[scope].arms, trades) };
+      if (trades.length > 0)
+        totals[scope] = { ...totals[scope], arms: addDayOfTrades(totals[scope].arms, trades) };
     }
   }
   return totals;

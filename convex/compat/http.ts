@@ -110,7 +110,17 @@ const winrates: MountedEndpoint = endpoint({
   needs: [],
   example: {
     input: { token: "BTC", days: 30 },
-    output: { n: 24, excess: 1.8, total: 24, wins: 13, losses: 8, winrate: 61.9, avgPnl: 0.31, bestPnl: 1.4, worstPnl: -1.02 },
+    output: {
+      n: 24,
+      excess: 1.8,
+      total: 24,
+      wins: 13,
+      losses: 8,
+      winrate: 61.9,
+      avgPnl: 0.31,
+      bestPnl: 1.4,
+      worstPnl: -1.02,
+    },
   },
   input: z.object({ token: signalToken, days }),
   returns: trackRecord,

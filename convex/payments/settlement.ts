@@ -22,7 +22,7 @@ import { signedAuthorization, tryAuthorization, type Feasible } from "./authoriz
 import { paidResource, requirementOne } from "./challenge";
 import type { Authorization } from "./proofs";
 import type { SettlementTask } from "./settlements";
-import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
+import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 import type { Transfer } from "./transfers";
 
 /** Carrying out signed payments. Every step is safe to repeat: the same bytes, and the same authorization, pay once. */
@@ -122,7 +122,8 @@ async function signAndHandOut(
   for (let turn = 0; turn < MAX_NONCES; turn++) {
     const signed = await signNext(ctx, {
       ...{ walletId, address: relayer, preparation, gas, call },
-      unlikely: "The chain RPC tells of transactions that the payment relayer has not made: nothing was moved",
+      unlikely:
+        "The chain RPC tells of transactions that the payment relayer has not made: nothing was moved",
     });
     const stored = await ctx.runMutation(internal.payments.settlements.store, { ...work, relayer, signed });
     if (stored.kind === "stored") {

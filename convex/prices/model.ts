@@ -81,7 +81,12 @@ export async function samplesBetween(
 ): Promise<Price[]> {
   const rows = await ctx.db
     .query("priceSamples")
-    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).gte("takenAt", from).lte("takenAt", to + HOUR))
+    .withIndex("by_token_and_takenAt", (q) =>
+      q
+        .eq("token", token)
+        .gte("takenAt", from)
+        .lte("takenAt", to + HOUR),
+    )
     .take(400);
   return rows
     .filter(({ source, observedAt }) => source !== "llm" && observedAt >= from && observedAt <= to)

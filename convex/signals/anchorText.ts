@@ -26,7 +26,9 @@ export const anchorShape = z.object({
   /** The event whose hash it holds; `null` for one that only keeps the account's nonces together. */
   sequence: z.int().positive().nullable(),
   hash: z.string().nullable().describe("The hash of that event"),
-  txHashes: z.array(hex).describe("Where its fees had to be raised there are several, of which one at most is mined."),
+  txHashes: z
+    .array(hex)
+    .describe("Where its fees had to be raised there are several, of which one at most is mined."),
   status: z.enum(["pending", "confirmed", "failed"]),
   signedAt: z.iso.datetime(),
 });

@@ -89,7 +89,11 @@ async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null
 
 /** Stores an anchor's bytes and takes their nonce; `null` when another was faster. */
 export const store = internalMutation({
-  args: { address: v.string(), head: v.object({ sequence: v.number(), hash: v.string() }), signed: vSignedBytes },
+  args: {
+    address: v.string(),
+    head: v.object({ sequence: v.number(), hash: v.string() }),
+    signed: vSignedBytes,
+  },
   returns: v.union(v.id("transactions"), v.null()),
   handler: async (ctx: MutationCtx, { address, head, signed }) => {
     if ((await headDue(ctx, address)) === null) return null;
@@ -116,7 +120,8 @@ export const page = internalQuery({
   }),
   handler: async (ctx, { address, from, limit }) => {
     const addresses = await addressesOf(ctx, "anchor");
-    const asked = addresses.find((one) => address === null || one.toLowerCase() === address.toLowerCase()) ?? null;
+    const asked =
+      addresses.find((one) => address === null || one.toLowerCase() === address.toLowerCase()) ?? null;
     if (asked === null) return { addresses, address: null, anchors: [] };
     const rows = await sentBy(ctx, { role: "anchor", address: asked, from, limit });
     return { addresses, address: asked, anchors: rows.flatMap(anchorOf) };

@@ -19,7 +19,10 @@ export type Outcomes = { stated: number[]; won: number[] };
 export const PERCENTS = 101;
 
 export function noOutcomes(): Outcomes {
-  return { stated: Array.from({ length: PERCENTS }, () => 0), won: Array.from({ length: PERCENTS }, () => 0) };
+  return {
+    stated: Array.from({ length: PERCENTS }, () => 0),
+    won: Array.from({ length: PERCENTS }, () => 0),
+  };
 }
 
 /** @param confidence Whole percent. */

@@ -113,7 +113,8 @@ function ending({
 function standingLines(standing: Standing): Span[] {
   const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
   const open = pending === 0 ? "" : ` · open ${pending}`;
-  const excess = trades === 0 ? "" : ` · ${points(standing.excessPoints / trades)} points over chance a trade`;
+  const excess =
+    trades === 0 ? "" : ` · ${points(standing.excessPoints / trades)} points over chance a trade`;
   return [
     `Wins ${wins} · losses ${losses} · expired ${expired}${open}\nTotal PnL `,
     { bold: percent(totalPnlPercent) },

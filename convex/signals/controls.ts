@@ -61,7 +61,10 @@ export function comparisonOf(
   const told = { seen, since: generatedAt, earlierGaps: 0, now };
   const other = mirrored(signal.position);
   const mirror = outcomeOf({ ...other, tp2: other.tp1, ...life }, told);
-  const held = outcomeOf({ signal: "HOLD", entry: other.entry, tp1: null, tp2: null, sl: null, ...life }, told);
+  const held = outcomeOf(
+    { signal: "HOLD", entry: other.entry, tp1: null, tp2: null, sl: null, ...life },
+    told,
+  );
   if (mirror === null || held === null) return null;
   return {
     mirrorStatus: mirror.status,

@@ -22,7 +22,10 @@ export function chanceOf({ entry, tp1, sl }: Position): number {
  * Score minus chance, -1 to 1; 0 for a trade that ended without a price. Where the path has gaps, a result better than
  * chance counts as chance: what nobody has seen is no ground for a claim.
  */
-export function excessOf(position: Position, { exitPrice, gapMinutes }: Pick<Outcome, "exitPrice" | "gapMinutes">): number {
+export function excessOf(
+  position: Position,
+  { exitPrice, gapMinutes }: Pick<Outcome, "exitPrice" | "gapMinutes">,
+): number {
   if (exitPrice === null) return 0;
   const { tp1, sl } = position;
   const excess = (exitPrice - sl) / (tp1 - sl) - chanceOf(position);

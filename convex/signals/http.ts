@@ -116,7 +116,9 @@ const tokenRecord = z.object({
   totalAfterCostsPercent: z.number(),
   excessPoints: z
     .number()
-    .describe("Sum of score minus chance over the trades, in points; a day proves nothing, see /mcp/signals/history"),
+    .describe(
+      "Sum of score minus chance over the trades, in points; a day proves nothing, see /mcp/signals/history",
+    ),
   signal: publicSignal.nullable(),
 });
 
@@ -255,9 +257,9 @@ const anchors: MountedEndpoint = endpoint({
     },
   },
   input: z.object({
-    address: absentWhenEmpty(z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits")).describe(
-      "Of the accounts in `addresses`, the first when left out",
-    ),
+    address: absentWhenEmpty(
+      z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
+    ).describe("Of the accounts in `addresses`, the first when left out"),
     from: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
       .transform((from) => from ?? 0)
       .describe("Only from this nonce on, default 0"),
@@ -273,7 +275,11 @@ const anchors: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { address, from, limit }) => {
     const page = await ctx.runQuery(internal.signals.anchors.page, { address: address ?? null, from, limit });
-    const told = page.anchors.map(({ state, signedAt, ...one }) => ({ ...one, status: state, signedAt: iso(signedAt) }));
+    const told = page.anchors.map(({ state, signedAt, ...one }) => ({
+      ...one,
+      status: state,
+      signedAt: iso(signedAt),
+    }));
     return { ...page, anchors: told, count: told.length };
   },
 });

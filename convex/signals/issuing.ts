@@ -134,7 +134,11 @@ export const beginAttempt = internalMutation({
     v.object({
       token: vToken,
       closes: v.array(v.object({ hourEndsAt: v.number(), priceUsd: v.number(), source: vPriceSource })),
-      calibration: v.object({ n: v.number(), wins: v.number(), meanConfidence: v.union(v.number(), v.null()) }),
+      calibration: v.object({
+        n: v.number(),
+        wins: v.number(),
+        meanConfidence: v.union(v.number(), v.null()),
+      }),
       yesterday: v.array(vSignal),
     }),
     v.null(),

@@ -130,7 +130,11 @@ export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome
 }
 
 /** Keeps how the control arms of a signal ended, with an event. */
-export async function keepComparison(ctx: MutationCtx, row: Doc<"signals">, compared: Comparison): Promise<void> {
+export async function keepComparison(
+  ctx: MutationCtx,
+  row: Doc<"signals">,
+  compared: Comparison,
+): Promise<void> {
   await ctx.db.patch("signals", row._id, { compared, comparison: "done" });
   const { mirrorStatus, mirrorExitPrice, holdExitPrice, decidedBy, mirrorGapMinutes } = compared;
   await appendEvent(ctx, {
@@ -155,7 +159,12 @@ export async function keepRefusal(
 
 async function circumstancesOf(
   ctx: QueryCtx,
-  { token, day, model, promptVersion }: { token: Token; day: string; model: string | null; promptVersion: string },
+  {
+    token,
+    day,
+    model,
+    promptVersion,
+  }: { token: Token; day: string; model: string | null; promptVersion: string },
   gapMinutes: number,
 ) {
   const { totals } = await totalsRow(ctx, token);
@@ -163,7 +172,11 @@ async function circumstancesOf(
 }
 
 /** Changes the totals of a token and those of all. */
-async function changeTotals(ctx: MutationCtx, token: Token, change: (totals: Totals) => Totals): Promise<void> {
+async function changeTotals(
+  ctx: MutationCtx,
+  token: Token,
+  change: (totals: Totals) => Totals,
+): Promise<void> {
   for (const scope of [token, "ALL"] as const) await changeScope(ctx, scope, change);
 }
 

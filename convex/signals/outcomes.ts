@@ -149,7 +149,11 @@ export const settle = internalMutation({
 type Sight = { seen: readonly Stretch[]; now: number };
 type MutationContext = Parameters<typeof closeSignal>[0];
 
-async function settleOutcome(ctx: MutationContext, signal: Doc<"signals">, { seen, now }: Sight): Promise<void> {
+async function settleOutcome(
+  ctx: MutationContext,
+  signal: Doc<"signals">,
+  { seen, now }: Sight,
+): Promise<void> {
   const { walkedUntil: since, gapMinutes: earlierGaps } = signal;
   const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
   if (outcome !== null) return closeSignal(ctx, signal, outcome);

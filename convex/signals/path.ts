@@ -57,7 +57,12 @@ export function point(at: number, priceUsd: number, by: "sample" | "price"): Str
  */
 export function outcomeOf(
   signal: Levels & { generatedAt: number; expiresAt: number },
-  { seen, since, earlierGaps, now }: { seen: readonly Stretch[]; since: number; earlierGaps: number; now: number },
+  {
+    seen,
+    since,
+    earlierGaps,
+    now,
+  }: { seen: readonly Stretch[]; since: number; earlierGaps: number; now: number },
 ): Outcome | null {
   const { generatedAt, expiresAt } = signal;
   // What an earlier look has walked is over.
@@ -95,7 +100,10 @@ export function outcomeOf(
 }
 
 /** What of the stretches lies in the signal's life, in order. */
-function withinLife({ generatedAt, expiresAt }: { generatedAt: number; expiresAt: number }, seen: readonly Stretch[]) {
+function withinLife(
+  { generatedAt, expiresAt }: { generatedAt: number; expiresAt: number },
+  seen: readonly Stretch[],
+) {
   return seen
     .flatMap((one): Stretch[] => {
       if (one.to < generatedAt || one.from > expiresAt) return [];

@@ -58,14 +58,20 @@ export function problemsOf(proposal: Levels & { confidence: number }, market: Ma
     problems.push("confidence must be a whole number from 0 to 100");
   }
   if (!(Math.abs(entry - priceUsd) <= MAX_ENTRY_DISTANCE * priceUsd)) {
-    problems.push(`entry ${entry} must be within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${priceUsd}`);
+    problems.push(
+      `entry ${entry} must be within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${priceUsd}`,
+    );
   } else if (signal !== "HOLD") {
     problems.push(...levelProblems(entered(proposal, market), signal, market));
   }
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-function levelProblems({ entry, tp1, tp2, sl }: Levels, signal: "BUY" | "SELL", { costBps }: Market): string[] {
+function levelProblems(
+  { entry, tp1, tp2, sl }: Levels,
+  signal: "BUY" | "SELL",
+  { costBps }: Market,
+): string[] {
   if (tp1 === null || tp2 === null || sl === null) return [`a ${signal} must have tp1, tp2 and sl`];
   const order = signal === "BUY" ? "sl < entry < tp1 <= tp2" : "sl > entry > tp1 >= tp2";
   const side = signal === "BUY" ? 1 : -1;
@@ -79,7 +85,9 @@ function levelProblems({ entry, tp1, tp2, sl }: Levels, signal: "BUY" | "SELL", 
   const reward = Math.abs(tp1 - entry);
   const risk = Math.abs(entry - sl);
   if (!((reward / entry) * 10_000 > costBps + HAIR * 10_000)) {
-    problems.push(`tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`);
+    problems.push(
+      `tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`,
+    );
   }
   if (!(reward / risk >= MIN_REWARD_TO_RISK - HAIR)) {
     problems.push(

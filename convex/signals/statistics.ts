@@ -46,7 +46,8 @@ function edgeOf({ trades, blocks }: { trades: number; blocks: Blocks }): Edge {
     lowPoints: rounded(100 * low),
     highPoints: rounded(100 * high),
     eValue: rounded(Math.min(eValue, GREATEST_E)),
-    verdict: eValue >= DECISIVE ? "better than chance" : high < 0 ? "worse than chance" : "not told from chance",
+    verdict:
+      eValue >= DECISIVE ? "better than chance" : high < 0 ? "worse than chance" : "not told from chance",
   };
 }
 
@@ -103,7 +104,13 @@ function riskOf({ mean, drawdown, ...curve }: Curve, n: number): z.output<typeof
   };
 }
 
-function calibrationOf({ wins, losses, stated, won, calibratedSquares }: Totals): z.output<typeof calibration> {
+function calibrationOf({
+  wins,
+  losses,
+  stated,
+  won,
+  calibratedSquares,
+}: Totals): z.output<typeof calibration> {
   const decided = wins + losses;
   const squares = stated.reduce((sum, n, percent) => {
     const k = won[percent] ?? 0;
@@ -115,7 +122,8 @@ function calibrationOf({ wins, losses, stated, won, calibratedSquares }: Totals)
     calibratedBrier: ratio(calibratedSquares, decided),
     bins: Array.from({ length: BINS }, (_, bin) => {
       const percents = stated.map((_n, percent) => percent).filter((percent) => binOf(percent) === bin);
-      const sum = (of: (percent: number) => number) => percents.reduce((total, percent) => total + of(percent), 0);
+      const sum = (of: (percent: number) => number) =>
+        percents.reduce((total, percent) => total + of(percent), 0);
       const n = sum((percent) => stated[percent] ?? 0);
       return {
         from: (bin * 100) / BINS,

@@ -27,7 +27,9 @@ export const edge = z.object({
   eValue: z
     .number()
     .nonnegative()
-    .describe("What betting on an edge has made of 1: without an edge it ever reaches 20 with a probability of 5 % at most."),
+    .describe(
+      "What betting on an edge has made of 1: without an edge it ever reaches 20 with a probability of 5 % at most.",
+    ),
   verdict: z
     .enum(["better than chance", "worse than chance", "not told from chance"])
     .describe("better: the e-value is at least 20."),
@@ -71,11 +73,15 @@ export const risk = z
     sharpe: z
       .number()
       .nullable()
-      .describe("Per trade, not annualised, no risk-free rate: mean / sample standard deviation; null without deviation."),
+      .describe(
+        "Per trade, not annualised, no risk-free rate: mean / sample standard deviation; null without deviation.",
+      ),
     sortino: z
       .number()
       .nullable()
-      .describe("Per trade, target 0: mean / root mean square of the losing results over all trades; null without a losing one."),
+      .describe(
+        "Per trade, target 0: mean / root mean square of the losing results over all trades; null without a losing one.",
+      ),
     maxDrawdown: z
       .object({
         percent: z.number().nonnegative().describe("Percentage points of the cumulative PnL."),
@@ -94,7 +100,9 @@ export const calibration = z.object({
     .min(0)
     .max(1)
     .nullable()
-    .describe("Brier score of the stated confidence as the probability of a WIN: mean squared error, 0 perfect, 0.25 a coin toss."),
+    .describe(
+      "Brier score of the stated confidence as the probability of a WIN: mean squared error, 0 perfect, 0.25 a coin toss.",
+    ),
   calibratedBrier: z
     .number()
     .min(0)
@@ -111,7 +119,9 @@ export const calibration = z.object({
         winrate: share.nullable(),
       }),
     )
-    .describe("By stated confidence, from (included) to (excluded, but 100): where the two figures agree, it is right."),
+    .describe(
+      "By stated confidence, from (included) to (excluded, but 100): where the two figures agree, it is right.",
+    ),
 });
 
 export const signalStats = z.object({
@@ -132,7 +142,9 @@ export const signalStats = z.object({
   controls,
   winrate: share
     .nullable()
-    .describe("wins / (wins + losses), 0 to 100; null when there are none. Near targets and far stops raise it: see edge."),
+    .describe(
+      "wins / (wins + losses), 0 to 100; null when there are none. Near targets and far stops raise it: see edge.",
+    ),
   trades: count.describe("BUY and SELL signals with a PnL, expired ones included: the n of the results."),
   beforeCosts: result,
   afterCosts: result,

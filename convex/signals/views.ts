@@ -40,7 +40,9 @@ export const publicSignal = z.object({
     .enum(["candle", "sample", "price"])
     .nullable()
     .optional()
-    .describe("One-minute candles, stored 5-minute samples, or a look at the live price; null when nothing told"),
+    .describe(
+      "One-minute candles, stored 5-minute samples, or a look at the live price; null when nothing told",
+    ),
   gapMinutes: z.number().describe("Minutes of its path so far that no candle covers"),
   exitPrice: z
     .number()
@@ -62,7 +64,9 @@ export const publicSignal = z.object({
       buyAndHold: control,
     })
     .optional()
-    .describe("The same trade with other sides, and bought and held to the expiry; from its expiry on, not for HOLD"),
+    .describe(
+      "The same trade with other sides, and bought and held to the expiry; from its expiry on, not for HOLD",
+    ),
 });
 
 export type PublicSignal = z.output<typeof publicSignal>;

@@ -72,7 +72,7 @@ export function actorOf({ userId, address }: { userId: string; address: string }
 }
 
 /** The accounts that are the service's own. */
-export const SERVICE_ROLES = ["relayer", "anchor"] as const;
+const SERVICE_ROLES = ["relayer", "anchor"] as const;
 export type ServiceRole = (typeof SERVICE_ROLES)[number];
 
 /** @param address Checksummed; each key that was ever configured is an account of its own. */

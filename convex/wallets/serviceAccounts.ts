@@ -56,7 +56,9 @@ export async function sentBy(
 ): Promise<Doc<"transactions">[]> {
   return ctx.db
     .query("transactions")
-    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)).gte("nonce", from))
+    .withIndex("by_walletId_and_nonce", (q) =>
+      q.eq("walletId", serviceWalletId(role, address)).gte("nonce", from),
+    )
     .take(limit);
 }
 

@@ -42,7 +42,10 @@ export function recordTable({ BTC, ETH, all }: Records): string {
     ["  worst", of(({ beforeCosts }) => signed(beforeCosts.worstPnlPercent))],
     ["profit factor", of(({ afterCosts }) => figure(afterCosts.profitFactor))],
     ["", ""],
-    ["max drawdown", of(({ risk: { maxDrawdown: one } }) => (one === null ? NONE : `${one.percent.toFixed(2)} %`))],
+    [
+      "max drawdown",
+      of(({ risk: { maxDrawdown: one } }) => (one === null ? NONE : `${one.percent.toFixed(2)} %`)),
+    ],
     [
       "  from, to",
       of(({ risk: { maxDrawdown: one } }) =>

@@ -49,7 +49,17 @@ describe("GET /signals/latest", () => {
 });
 
 describe("GET /signals/history and /signals/winrate", () => {
-  const NOTHING = { n: 0, excess: 0, total: 0, wins: 0, losses: 0, winrate: 0, avgPnl: 0, bestPnl: 0, worstPnl: 0 };
+  const NOTHING = {
+    n: 0,
+    excess: 0,
+    total: 0,
+    wins: 0,
+    losses: 0,
+    winrate: 0,
+    avgPnl: 0,
+    bestPnl: 0,
+    worstPnl: 0,
+  };
 
   test("tell nothing in numbers before there is anything", async () => {
     const app = createApp({ now: EIGHT });
@@ -92,9 +102,29 @@ describe("GET /signals/history and /signals/winrate", () => {
       past({ signalType: "SELL", isWin: null, status: "EXPIRED", pnlPercent: 0.5 }),
       past({ isWin: true, status: "WIN", pnlPercent: 1 }),
     ]);
-    const btc = { n: 2, excess: 37.5, total: 2, wins: 1, losses: 0, winrate: 100, avgPnl: 0.75, bestPnl: 1, worstPnl: 0.5 };
+    const btc = {
+      n: 2,
+      excess: 37.5,
+      total: 2,
+      wins: 1,
+      losses: 0,
+      winrate: 100,
+      avgPnl: 0.75,
+      bestPnl: 1,
+      worstPnl: 0.5,
+    };
     expect((await app.get("/signals/winrate?token=BTC&days=7")).body).toEqual(btc);
-    const both = { n: 4, excess: 12.5, total: 4, wins: 1, losses: 1, winrate: 50, avgPnl: 0.25, bestPnl: 1, worstPnl: -1 };
+    const both = {
+      n: 4,
+      excess: 12.5,
+      total: 4,
+      wins: 1,
+      losses: 1,
+      winrate: 50,
+      avgPnl: 0.25,
+      bestPnl: 1,
+      worstPnl: -1,
+    };
     expect((await app.get("/signals/winrate?days=7")).body).toEqual(both);
     const ofToken = (body: Record<string, unknown>) =>
       z

@@ -24,9 +24,13 @@ test.each([
   [0.03, 0.2],
   [0.05, 0.7],
   [0.1, 0.99],
-])("an edge of %d is found within 730 signals with the power that is told", async (edge, power) => {
-  const { found, excess } = lookDaily({ ...rounds, histories: Math.ceil(rounds.histories / 5) }, edge);
-  console.log(`figures: edge ${edge}, found ${found} of ${rounds.histories / 5}, mean excess ${excess}`);
-  expect(Math.abs(excess - edge)).toBeLessThan(0.002);
-  expect(found / Math.ceil(rounds.histories / 5)).toBeGreaterThanOrEqual(power);
-}, 1_800_000);
+])(
+  "an edge of %d is found within 730 signals with the power that is told",
+  async (edge, power) => {
+    const { found, excess } = lookDaily({ ...rounds, histories: Math.ceil(rounds.histories / 5) }, edge);
+    console.log(`figures: edge ${edge}, found ${found} of ${rounds.histories / 5}, mean excess ${excess}`);
+    expect(Math.abs(excess - edge)).toBeLessThan(0.002);
+    expect(found / Math.ceil(rounds.histories / 5)).toBeGreaterThanOrEqual(power);
+  },
+  1_800_000,
+);

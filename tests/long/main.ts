@@ -66,7 +66,8 @@ const PARTS: Record<string, Part> = {
     command: () => ({ args: vitest("tests/long/payments.node.test.ts") }),
   },
   edge: {
-    about: "10,000 signal records without an edge, looked at daily; planted edges: --rounds (10000), --seed (1)",
+    about:
+      "10,000 signal records without an edge, looked at daily; planted edges: --rounds (10000), --seed (1)",
     seed: "1",
     command: ({ seed = "1", rounds = "10000" }) => ({
       args: vitest("tests/long/edge.test.ts"),

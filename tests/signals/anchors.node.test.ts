@@ -40,7 +40,10 @@ async function lengthen(app: WalletApp, events: number, first = "2026-01-05"): P
         kind: "refused" as const,
         content: { ...circumstances, day, at: `${day}T08:00:00.000Z`, refusedDays: sequence },
       };
-      const links = linksAfter(head === null ? null : { sequence: head.sequence, hash: head.hash }, statement);
+      const links = linksAfter(
+        head === null ? null : { sequence: head.sequence, hash: head.hash },
+        statement,
+      );
       const id = await db.insert("signalEvents", { ...links, ...statement });
       head = await db.get("signalEvents", id);
     }

@@ -8,7 +8,8 @@ const chance = fc.double({ min: 0.05, max: 5 / 9, noNaN: true });
 const learned = (forecasts: readonly Forecast[]): Outcomes =>
   forecasts.reduce((all, { confidence, isWin }) => addOutcome(all, confidence, isWin), noOutcomes());
 
-const told = (forecasts: readonly Forecast[], confidence: number) => calibrated(learned(forecasts), confidence, 0.5);
+const told = (forecasts: readonly Forecast[], confidence: number) =>
+  calibrated(learned(forecasts), confidence, 0.5);
 
 describe("a calibrated confidence", () => {
   test("without outcomes is the chance of the signal's geometry, and moves towards the share that won", () => {
@@ -26,10 +27,14 @@ describe("a calibrated confidence", () => {
 
   test("by Platt's scaling is where the likelihood is greatest, as a search over a grid finds it", () => {
     fc.assert(
-      fc.property(fc.array(forecast, { minLength: 30, maxLength: 200 }), fc.integer({ min: 0, max: 100 }), (all, asked) => {
-        const { confidence } = told(all, asked);
-        expect(Math.abs(confidence - 100 * searched(all, asked))).toBeLessThanOrEqual(0.06);
-      }),
+      fc.property(
+        fc.array(forecast, { minLength: 30, maxLength: 200 }),
+        fc.integer({ min: 0, max: 100 }),
+        (all, asked) => {
+          const { confidence } = told(all, asked);
+          expect(Math.abs(confidence - 100 * searched(all, asked))).toBeLessThanOrEqual(0.06);
+        },
+      ),
       { numRuns: 40 },
     );
   });
@@ -38,15 +43,23 @@ describe("a calibrated confidence", () => {
     fc.assert(
       fc.property(fc.array(forecast, { minLength: 500, maxLength: 900 }), (all) => {
         const outcomes = learned(all);
-        const curve = Array.from({ length: 101 }, (_, percent) => calibrated(outcomes, percent, 0.5).confidence);
+        const curve = Array.from(
+          { length: 101 },
+          (_, percent) => calibrated(outcomes, percent, 0.5).confidence,
+        );
         expect(curve.every((value, at) => at === 0 || value >= (curve[at - 1] ?? NaN) - 0.1)).toBe(true);
         for (const value of curve) expect(value > 0 && value < 100).toBe(true);
       }),
       { numRuns: 40 },
     );
-    const stepped = Array.from({ length: 1_000 }, (_, n) => ({ confidence: n % 2 === 0 ? 60 : 80, isWin: n % 20 < (n % 2 === 0 ? 8 : 15) }));
+    const stepped = Array.from({ length: 1_000 }, (_, n) => ({
+      confidence: n % 2 === 0 ? 60 : 80,
+      isWin: n % 20 < (n % 2 === 0 ? 8 : 15),
+    }));
     const outcomes = learned(stepped);
-    const [low, high] = [outcomes.won[60] ?? NaN, outcomes.won[80] ?? NaN].map((won) => (100 * (won + 1)) / 502);
+    const [low, high] = [outcomes.won[60] ?? NaN, outcomes.won[80] ?? NaN].map(
+      (won) => (100 * (won + 1)) / 502,
+    );
     expect(calibrated(outcomes, 60, 0.5).confidence).toBeCloseTo(low ?? NaN, 0);
     expect(calibrated(outcomes, 70, 0.5).confidence).toBeCloseTo(((low ?? NaN) + (high ?? NaN)) / 2, 0);
     expect(calibrated(outcomes, 95, 0.5).confidence).toBeCloseTo(high ?? NaN, 0);
@@ -54,10 +67,15 @@ describe("a calibrated confidence", () => {
 
   test("is a share of 100, whatever was stated and however it went", () => {
     fc.assert(
-      fc.property(fc.array(forecast, { maxLength: 700 }), fc.integer({ min: 0, max: 100 }), chance, (all, asked, c) => {
-        const { confidence, n } = calibrated(learned(all), asked, c);
-        expect([confidence >= 0 && confidence <= 100, n]).toEqual([true, all.length]);
-      }),
+      fc.property(
+        fc.array(forecast, { maxLength: 700 }),
+        fc.integer({ min: 0, max: 100 }),
+        chance,
+        (all, asked, c) => {
+          const { confidence, n } = calibrated(learned(all), asked, c);
+          expect([confidence >= 0 && confidence <= 100, n]).toEqual([true, all.length]);
+        },
+      ),
     );
   });
 
@@ -77,7 +95,9 @@ describe("a calibrated confidence", () => {
 });
 
 test("a forecaster that says 75 % and hits 55 % is 15 % better after 150 outcomes (500 of them: npm run test:long -- calibration)", () => {
-  const runs = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => brierAfter150(overconfident({ n: 730, spread: 20, seed })));
+  const runs = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) =>
+    brierAfter150(overconfident({ n: 730, spread: 20, seed })),
+  );
   const sum = (of: (one: (typeof runs)[number]) => number) => runs.reduce((total, one) => total + of(one), 0);
   expect(1 - sum((one) => one.calibrated) / sum((one) => one.stated)).toBeGreaterThanOrEqual(0.15);
 });
@@ -91,11 +111,14 @@ function searched(all: readonly Forecast[], asked: number): number {
   const wins = all.filter(({ isWin }) => isWin).length;
   const [high, low] = [(wins + 1) / (wins + 2), 1 / (all.length - wins + 2)];
   const cost = (a: number, b: number) =>
-    all.reduce((sum, { confidence, isWin }) => {
-      const z = a * x(confidence) + b;
-      const target = isWin ? high : low;
-      return sum + Math.log1p(Math.exp(-Math.abs(z))) + Math.max(z, 0) - target * z;
-    }, (0.5 * a * a) / 2);
+    all.reduce(
+      (sum, { confidence, isWin }) => {
+        const z = a * x(confidence) + b;
+        const target = isWin ? high : low;
+        return sum + Math.log1p(Math.exp(-Math.abs(z))) + Math.max(z, 0) - target * z;
+      },
+      (0.5 * a * a) / 2,
+    );
   let [a, b, width] = [0, 0, 4];
   for (; width > 1e-4; width /= 1.6) {
     let best = Infinity;

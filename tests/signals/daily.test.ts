@@ -49,8 +49,12 @@ describe("the daily job", () => {
       /Hourly closes, with range and volume where known:\\n2026-01-04T09:00:00\.000Z \$\S+ \(coinbase, low \$\S+, high \$\S+, volume /,
     );
     expect(prompt.match(/Z \$\S+ \(coinbase, low/g)).toHaveLength(48);
-    expect(prompt).toMatch(/Last 24 hours: from \$\S+, low \$\S+, high \$\S+, volume \S+ (BTC|ETH) \(coinbase\)/);
-    expect(prompt).toMatch(/Funding: -?[\d.e-]+ % an hour, paid by longs where positive; open interest \$\d+/);
+    expect(prompt).toMatch(
+      /Last 24 hours: from \$\S+, low \$\S+, high \$\S+, volume \S+ (BTC|ETH) \(coinbase\)/,
+    );
+    expect(prompt).toMatch(
+      /Funding: -?[\d.e-]+ % an hour, paid by longs where positive; open interest \$\d+/,
+    );
     expect(prompt).toMatch(
       /Your record on (BTC: of 1 decided signals 1 were won \(100\.0 %\)|ETH: of 1 decided signals 0 were won \(0\.0 %\)), at a mean confidence of 70 %/,
     );
@@ -125,7 +129,9 @@ describe("a proposal the rules refuse", () => {
     await issued(app, proposal);
     expect(await app.rows("signals")).toEqual([]);
     const events = await app.rows("signalEvents");
-    expect(events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays])).toEqual([
+    expect(
+      events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
+    ).toEqual([
       ["refused", expect.any(String), "2026-01-05", 1],
       ["refused", expect.any(String), "2026-01-05", 1],
     ]);
@@ -167,7 +173,9 @@ describe("a proposal the rules refuse", () => {
     expect(await app.rows("signals")).toEqual([]);
     const [run] = await app.rows("signalRuns");
     expect(run).toMatchObject({ state: "writing", attempt: 2 });
-    expect(run?.error).toMatch(/^The price moved while the model answered: entry \d+(\.\d+)? must be within 0\.5 %/);
+    expect(run?.error).toMatch(
+      /^The price moved while the model answered: entry \d+(\.\d+)? must be within 0\.5 %/,
+    );
   });
 
   test("is priced at what the operator says a trade costs", async () => {

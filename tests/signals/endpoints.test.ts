@@ -172,7 +172,10 @@ describe("/mcp/signals/history", () => {
       stats: { n: 6, wins: 3, losses: 3, winrate: 50, trades: 6, beforeCosts: { totalPnlPercent: 0 } },
     });
     const btc = (await app.post("/mcp/signals/history", { token: "BTC", limit: "2" })).body;
-    expect(btc).toMatchObject({ count: 2, stats: { wins: 3, losses: 0, afterCosts: { totalPnlPercent: 2.55 } } });
+    expect(btc).toMatchObject({
+      count: 2,
+      stats: { wins: 3, losses: 0, afterCosts: { totalPnlPercent: 2.55 } },
+    });
     const times = (answer: unknown) => JSON.stringify(answer).match(/(?<="generatedAt":")[^"]+/g) ?? [];
     expect(times(btc.signals).map((time) => time.slice(0, 10))).toEqual(["2026-01-07", "2026-01-06"]);
     const before = times(btc.signals)[1] ?? "";

@@ -35,7 +35,10 @@ function dayOf(bits: () => number): [Scored, Scored] {
   const geometry = () => {
     const reward = 3 + (bits() % 12);
     // Reward to risk from 0.8 to 2.
-    const risk = Math.max(2, Math.min(Math.floor(reward / 0.8), Math.round(reward / (0.8 + (bits() % 1_000) / 833))));
+    const risk = Math.max(
+      2,
+      Math.min(Math.floor(reward / 0.8), Math.round(reward / (0.8 + (bits() % 1_000) / 833))),
+    );
     return { reward, risk };
   };
   const levels = [geometry(), geometry()] as const;
@@ -90,7 +93,10 @@ function gainOfKnowing(bits: () => number): number {
  * @param edge In shares of 1: 0.05 is planted by knowing the better side now and then.
  * @returns How many histories ever read "better than chance", and the mean excess of all.
  */
-export function lookDaily({ histories, days, seed }: Rounds, edge: number): { found: number; excess: number } {
+export function lookDaily(
+  { histories, days, seed }: Rounds,
+  edge: number,
+): { found: number; excess: number } {
   const bits = bitsFrom(seed);
   const knowing = edge === 0 ? 0 : edge / gainOfKnowing(bits);
   let found = 0;

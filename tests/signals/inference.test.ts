@@ -3,7 +3,14 @@ import { describe, expect, test } from "vitest";
 import { sha256Hex } from "../../convex/lib/crypto";
 import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/controls";
 import { chanceOf, excessOf } from "../../convex/signals/edge";
-import { addDay, boundsOf, DECISIVE, eValueOf, LEAST_EXCESS, NO_BLOCKS } from "../../convex/signals/inference";
+import {
+  addDay,
+  boundsOf,
+  DECISIVE,
+  eValueOf,
+  LEAST_EXCESS,
+  NO_BLOCKS,
+} from "../../convex/signals/inference";
 import { lookDaily } from "./histories";
 
 const day = fc.double({ min: -5 / 9, max: 1, noNaN: true });
@@ -102,10 +109,13 @@ describe("the confidence sequence", () => {
 
   test("rules out 0 exactly when the e-value does", () => {
     fc.assert(
-      fc.property(fc.array(fc.double({ min: -0.5, max: 0.7, noNaN: true }), { minLength: 60, maxLength: 400 }), (all) => {
-        const blocks = blocksOf(all);
-        expect(boundsOf(blocks).low > 0).toBe(eValueOf(blocks) > DECISIVE);
-      }),
+      fc.property(
+        fc.array(fc.double({ min: -0.5, max: 0.7, noNaN: true }), { minLength: 60, maxLength: 400 }),
+        (all) => {
+          const blocks = blocksOf(all);
+          expect(boundsOf(blocks).low > 0).toBe(eValueOf(blocks) > DECISIVE);
+        },
+      ),
     );
   });
 });
@@ -127,7 +137,8 @@ describe("the excess over chance", () => {
     fc.assert(
       fc.property(geometry, (position) => {
         const chance = chanceOf(position);
-        const at = (exitPrice: number | null, gapMinutes = 0) => excessOf(position, { exitPrice, gapMinutes });
+        const at = (exitPrice: number | null, gapMinutes = 0) =>
+          excessOf(position, { exitPrice, gapMinutes });
         expect(chance).toBeLessThanOrEqual(5 / 9 + 1e-9);
         expect(at(position.tp1)).toBeCloseTo(1 - chance, 9);
         expect(at(position.sl)).toBeCloseTo(-chance, 9);

@@ -6,7 +6,8 @@ import { signalStats } from "../../convex/signals/statisticsShapes";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 
-const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } = given;
+const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } =
+  given;
 
 afterEach(closeApp);
 
@@ -71,7 +72,12 @@ describe("the outcome tracker", () => {
     await wait(app, 15 * MINUTE);
     await track(app);
     const rows = await app.rows("signals");
-    const told = rows.map(({ token, status, decidedBy, gapMinutes }) => [token, status, decidedBy, gapMinutes]);
+    const told = rows.map(({ token, status, decidedBy, gapMinutes }) => [
+      token,
+      status,
+      decidedBy,
+      gapMinutes,
+    ]);
     expect(told.sort()).toEqual([
       ["BTC", "LOSS", "candle", 0],
       ["ETH", "WIN", "candle", 0],
@@ -182,7 +188,12 @@ describe("the outcome tracker", () => {
     await app.t.run(async (ctx) => {
       for (let n = 1; n <= 24; n++) {
         const generatedAt = signal.generatedAt - n * MINUTE;
-        await ctx.db.insert("signals", { ...signal, day: `2025-${n}`, generatedAt, walkedUntil: generatedAt });
+        await ctx.db.insert("signals", {
+          ...signal,
+          day: `2025-${n}`,
+          generatedAt,
+          walkedUntil: generatedAt,
+        });
       }
     });
     await wait(app, 30 * MINUTE);
@@ -239,7 +250,12 @@ describe("where the price comes from", () => {
     await app.pass(5 * MINUTE);
     marketAt(app, { BTC: 100, ETH: 100 });
     await app.pass(19 * MINUTE);
-    const told = (await app.rows("signals")).map((row) => [row.token, row.status, row.decidedBy, row.gapMinutes]);
+    const told = (await app.rows("signals")).map((row) => [
+      row.token,
+      row.status,
+      row.decidedBy,
+      row.gapMinutes,
+    ]);
     expect(told.sort()).toEqual([
       ["BTC", "WIN", "sample", expect.any(Number)],
       ["ETH", "LOSS", "sample", expect.any(Number)],
@@ -284,7 +300,10 @@ describe("where the price comes from", () => {
     ]);
     expect((await totals(app))[0]).toEqual(["ALL", 0, 0, 2, 0]);
     const { body } = await app.get("/mcp/signals/history");
-    expect(body).toMatchObject({ stats: { expired: 2, trades: 0, edge: { days: 1, excessPoints: 0 } }, count: 2 });
+    expect(body).toMatchObject({
+      stats: { expired: 2, trades: 0, edge: { days: 1, excessPoints: 0 } },
+      count: 2,
+    });
   });
 });
 

@@ -54,9 +54,18 @@ describe("the first level touched decides", () => {
   });
 
   test("nothing from before the issue counts, nor anything after the expiry", () => {
-    expect(end(long, quiet(candle(0, { high: 101.5, low: 98, close: 100.2 })))).toMatchObject({ status: "EXPIRED" });
-    expect(end(long, quiet(candle(0, { close: 101 })))).toMatchObject({ status: "WIN", closedAt: AT_8 + MINUTE });
-    const after = [candle(359, { close: 100.4 }), candle(360, { open: 100.4, high: 103 }), candle(361, { open: 103, high: 104, close: 104 })];
+    expect(end(long, quiet(candle(0, { high: 101.5, low: 98, close: 100.2 })))).toMatchObject({
+      status: "EXPIRED",
+    });
+    expect(end(long, quiet(candle(0, { close: 101 })))).toMatchObject({
+      status: "WIN",
+      closedAt: AT_8 + MINUTE,
+    });
+    const after = [
+      candle(359, { close: 100.4 }),
+      candle(360, { open: 100.4, high: 103 }),
+      candle(361, { open: 103, high: 104, close: 104 }),
+    ];
     expect(end(long, quiet(...after))).toEqual({
       status: "EXPIRED",
       exitPrice: 100.4,
@@ -93,7 +102,12 @@ describe("what candles do not tell", () => {
   test("a look after the expiry closes it between its levels, whatever the price did meanwhile", () => {
     const late = (priceUsd: number, minutes: number) =>
       end(long, [point(EXPIRES + minutes * MINUTE, priceUsd, "price")], EXPIRES + minutes * MINUTE);
-    expect(late(105, 20)).toMatchObject({ status: "EXPIRED", exitPrice: 101, decidedBy: "price", gapMinutes: 360 });
+    expect(late(105, 20)).toMatchObject({
+      status: "EXPIRED",
+      exitPrice: 101,
+      decidedBy: "price",
+      gapMinutes: 360,
+    });
     expect(late(100.5, 20)).toMatchObject({ status: "EXPIRED", exitPrice: 100.5 });
     expect(late(100.5, 40)).toBeNull();
     expect(late(100.5, 6 * 60)).toBeNull();
@@ -117,10 +131,15 @@ describe("what candles do not tell", () => {
 });
 
 describe("any path", () => {
-  const minute = fc.record({ low: fc.double({ min: 98, max: 100, noNaN: true }), high: fc.double({ min: 100, max: 102, noNaN: true }) });
-  const walk = fc.array(minute, { minLength: 1, maxLength: 80 }).map((all) =>
-    all.map(({ low, high }, index) => candle(index + 1, { low, high, open: low, close: high })),
-  );
+  const minute = fc.record({
+    low: fc.double({ min: 98, max: 100, noNaN: true }),
+    high: fc.double({ min: 100, max: 102, noNaN: true }),
+  });
+  const walk = fc
+    .array(minute, { minLength: 1, maxLength: 80 })
+    .map((all) =>
+      all.map(({ low, high }, index) => candle(index + 1, { low, high, open: low, close: high })),
+    );
 
   test("ends the same whatever the order of its pieces, and whether looked at once or candle by candle", () => {
     fc.assert(
@@ -149,7 +168,8 @@ describe("any path", () => {
       fc.property(walk, fc.constantFrom(long, short), (seen, levels) => {
         const now = EXPIRES + 7 * HOUR;
         const outcome = end(levels, [...seen, candle(361, { open: seen.at(-1)?.close ?? 100 })], now);
-        if (outcome?.exitPrice == null || levels.tp1 === null || levels.sl === null) throw new Error("It has an end");
+        if (outcome?.exitPrice == null || levels.tp1 === null || levels.sl === null)
+          throw new Error("It has an end");
         const [low, high] = [levels.tp1, levels.sl].sort((a, b) => a - b);
         expect(outcome.exitPrice).toBeGreaterThanOrEqual(low ?? NaN);
         expect(outcome.exitPrice).toBeLessThanOrEqual(high ?? NaN);
@@ -159,9 +179,19 @@ describe("any path", () => {
         if (signal === "HOLD") throw new Error("It takes a position");
         const position = { signal, entry, tp1, sl };
         const life = { position, generatedAt: ISSUED, expiresAt: EXPIRES };
-        const compared = comparisonOf(life, { seen: [...seen, candle(361, { open: seen.at(-1)?.close ?? 100 })], now });
-        const mirror = end(levels === long ? short : long, [...seen, candle(361, { open: seen.at(-1)?.close ?? 100 })], now);
-        expect([compared?.mirrorStatus, compared?.mirrorExitPrice]).toEqual([mirror?.status, mirror?.exitPrice]);
+        const compared = comparisonOf(life, {
+          seen: [...seen, candle(361, { open: seen.at(-1)?.close ?? 100 })],
+          now,
+        });
+        const mirror = end(
+          levels === long ? short : long,
+          [...seen, candle(361, { open: seen.at(-1)?.close ?? 100 })],
+          now,
+        );
+        expect([compared?.mirrorStatus, compared?.mirrorExitPrice]).toEqual([
+          mirror?.status,
+          mirror?.exitPrice,
+        ]);
         expect(mirrored(mirrored(position))).toEqual(position);
       }),
     );

@@ -114,14 +114,20 @@ describe("verification", () => {
     const shown = praised.signals.find(({ controls }) => controls !== undefined);
     if (shown?.controls === undefined) throw new Error("There are controls");
     shown.controls.coin.pnlPercent = -5;
-    expect(problemsOfRecord(praised)).toEqual([expect.stringMatching(/its controls are not those of its events/)]);
+    expect(problemsOfRecord(praised)).toEqual([
+      expect.stringMatching(/its controls are not those of its events/),
+    ]);
     const rigged = copy().events;
     const first = at(rigged, 0);
     if (first.kind !== "issued") throw new Error("It issues");
     first.content.coin = first.content.coin === "BUY" ? "SELL" : "BUY";
-    expect(problemsOfRecord({ ...copy(), ...rechained(rigged) }).join("\n")).toContain("the hash before it says otherwise");
+    expect(problemsOfRecord({ ...copy(), ...rechained(rigged) }).join("\n")).toContain(
+      "the hash before it says otherwise",
+    );
     const kept = copy().events.filter(({ kind }) => kind !== "refused");
-    expect(problemsOfRecord({ ...copy(), ...rechained(kept) }).join("\n")).toContain("it tells of 1 refused days, the events of 0");
+    expect(problemsOfRecord({ ...copy(), ...rechained(kept) }).join("\n")).toContain(
+      "it tells of 1 refused days, the events of 0",
+    );
     const late = copy().events;
     const won = late.find((event) => event.kind === "closed" && event.content.status === "WIN");
     if (won?.kind !== "closed") throw new Error("There is a win");

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { coinFlip } from "../../convex/signals/controls";
-import { GENESIS, type ClosedContent, type IssuedContent, type Statement } from "../../convex/signals/eventChain";
+import {
+  GENESIS,
+  type ClosedContent,
+  type IssuedContent,
+  type Statement,
+} from "../../convex/signals/eventChain";
 import type { PublicSignal } from "../../convex/signals/views";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { rechained } from "./record";
@@ -34,7 +39,11 @@ function closed(
   pnlPercent: number | null,
 ): ClosedContent {
   const decidedBy = exitPrice === null ? null : "candle";
-  return { ...circumstances, ...{ status, exitPrice, pnlPercent, decidedBy }, closedAt: `2026-01-0${time}:00.000Z` };
+  return {
+    ...circumstances,
+    ...{ status, exitPrice, pnlPercent, decidedBy },
+    closedAt: `2026-01-0${time}:00.000Z`,
+  };
 }
 const won = closed("5T09:00", "WIN", 101, 1);
 
@@ -52,11 +61,19 @@ function problems(story: readonly Told[]): string[] {
 }
 
 function shownAs({ issued: content, closed: end }: Told): PublicSignal {
-  const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } = content;
+  const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } =
+    content;
   const { model, promptVersion, generatedAt, expiresAt, costBps } = content;
   const shown = {
     ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
-    ...{ promptVersion, generatedAt, expiresAt, costPercent: costBps / 100, chancePercent: null, gapMinutes: 0 },
+    ...{
+      promptVersion,
+      generatedAt,
+      expiresAt,
+      costPercent: costBps / 100,
+      chancePercent: null,
+      gapMinutes: 0,
+    },
     model: model ?? "",
   };
   if (end === undefined) return { ...shown, status: "PENDING" };
@@ -89,7 +106,12 @@ describe("a record whose hashes are right", () => {
     ["a price that nothing told", {}, { ...won, decidedBy: null }, /what decided it does not fit/],
     ["a target within the costs", { tp1: 100.1, sl: 99.9 }, won, /more than the costs/],
     ["more risk than reward", { sl: 98 }, won, /0\.8 times as far/],
-    ["a coin of its own", { coin: issued.coin === "BUY" ? "SELL" : "BUY" }, won, /the hash before it says otherwise/],
+    [
+      "a coin of its own",
+      { coin: issued.coin === "BUY" ? "SELL" : "BUY" },
+      won,
+      /the hash before it says otherwise/,
+    ],
     ["refused days that no event tells", { refusedDays: 2 }, won, /tells of 2 refused days, the events of 0/],
     ["levels out of order", { sl: 105 }, won, /levels of a BUY must satisfy/],
     ["a level that is missing", { tp2: null }, won, /must have tp1, tp2 and sl/],

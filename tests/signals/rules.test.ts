@@ -36,7 +36,9 @@ describe("what may be issued", () => {
         const { signal, entry, tp1, sl } = proposal;
         if (signal === "HOLD" || tp1 === null || sl === null) return;
         expect(of({ signal: signal === "BUY" ? "SELL" : "BUY" })).toContain("must satisfy");
-        expect(of({ tp1: entry + (tp1 - entry) / 1e4, sl: entry - (entry - sl) / 1e4 })).toContain("costs of 0.15 %");
+        expect(of({ tp1: entry + (tp1 - entry) / 1e4, sl: entry - (entry - sl) / 1e4 })).toContain(
+          "costs of 0.15 %",
+        );
         expect(of({ sl: entry - (entry - sl) * 5.5 })).toMatch(/0\.8 times|must satisfy/);
       }),
     );

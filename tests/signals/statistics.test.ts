@@ -99,7 +99,12 @@ describe("hand-computed histories", () => {
         profitFactor: 1.4,
       },
       // 0.15 % a trade.
-      afterCosts: { totalPnlPercent: 1.25, expectancyPercent: 0.25, bestPnlPercent: 3.85, worstPnlPercent: -2.15 },
+      afterCosts: {
+        totalPnlPercent: 1.25,
+        expectancyPercent: 0.25,
+        bestPnlPercent: 3.85,
+        worstPnlPercent: -2.15,
+      },
       risk: { n: 5, sharpe: null, sortino: null, maxDrawdown: null },
       streaks: { current: { outcome: "LOSS", length: 1 }, longestWins: 1, longestLosses: 1 },
     });
@@ -112,7 +117,12 @@ describe("hand-computed histories", () => {
   test("ratios and drawdown are told from 30 trades on, after costs", () => {
     // After costs 1.85 and -1.15 in turn, then the falls below.
     const even = Array.from({ length: 28 }, (_, n): Short => (n % 2 === 0 ? ["WIN", 2] : ["LOSS", -1]));
-    expect(statsOf(...even, ["WIN", 2]).risk).toEqual({ n: 29, sharpe: null, sortino: null, maxDrawdown: null });
+    expect(statsOf(...even, ["WIN", 2]).risk).toEqual({
+      n: 29,
+      sharpe: null,
+      sortino: null,
+      maxDrawdown: null,
+    });
     const { risk } = statsOf(...even, ["LOSS", -3], ["LOSS", -3]);
     // Fourteen pairs of 0.7 and two losses of 3.15; the peak stands after the last win, one loss before the two.
     const mean = (14 * 0.7 - 6.3) / 30;
@@ -126,7 +136,8 @@ describe("hand-computed histories", () => {
 
   test("a drawdown may begin before the first trade, goes on through a recovery, and of two equal ones the first is told", () => {
     const free = (...results: number[]) =>
-      results.reduce((curve, result, day) => addResult(curve, result, day + 1, START + day * DAY), NO_RESULTS).drawdown;
+      results.reduce((curve, result, day) => addResult(curve, result, day + 1, START + day * DAY), NO_RESULTS)
+        .drawdown;
     const peak = (day: number) => START + day * DAY;
     expect(free(-3, 10, -2)).toEqual({ percent: 3, peakAt: null, troughAt: peak(0) });
     expect(free(5, -2, 4, -2)).toEqual({ percent: 2, peakAt: peak(0), troughAt: peak(1) });
@@ -267,7 +278,20 @@ test("the win rate of nothing is null", () => {
 
 /** The figures one by one, the order-dependent ones named so that they can be told apart. */
 function flat(stats: ReturnType<typeof statisticsOf>): Record<string, unknown> {
-  const { n, wins, losses, expired, trades, winrate, beforeCosts, afterCosts, risk, streaks, calibration, gaps } = stats;
+  const {
+    n,
+    wins,
+    losses,
+    expired,
+    trades,
+    winrate,
+    beforeCosts,
+    afterCosts,
+    risk,
+    streaks,
+    calibration,
+    gaps,
+  } = stats;
   return {
     ...{ n, wins, losses, expired, trades, winrate },
     ...prefixed("before", beforeCosts),
@@ -294,7 +318,9 @@ const mean = (values: readonly number[]) => (values.length === 0 ? null : sum(va
 /** The same figures by their textbook definitions, from the whole history at once. */
 function batch(signals: readonly ClosedSignal[]): Record<string, unknown> {
   const trades = signals.filter(({ signal }) => signal !== "HOLD");
-  const priced = trades.flatMap(({ pnlPercent, costBps }) => (pnlPercent === null ? [] : [{ pnlPercent, costBps }]));
+  const priced = trades.flatMap(({ pnlPercent, costBps }) =>
+    pnlPercent === null ? [] : [{ pnlPercent, costBps }],
+  );
   const gross = priced.map(({ pnlPercent }) => pnlPercent);
   // As the service states a result: to six decimals.
   const net = priced.map(({ pnlPercent, costBps }) => Number((pnlPercent - costBps / 100).toFixed(6)));
@@ -343,7 +369,9 @@ function ratiosOf(results: readonly number[]): Record<string, unknown> {
   if (results.length < 30) return { sharpe: null, sortino: null, drawdown: null };
   const average = mean(results) ?? 0;
   const variance = sum(results.map((value) => (value - average) ** 2)) / (results.length - 1);
-  const downside = Math.sqrt(sum(results.filter((value) => value < 0).map((value) => value ** 2)) / results.length);
+  const downside = Math.sqrt(
+    sum(results.filter((value) => value < 0).map((value) => value ** 2)) / results.length,
+  );
   return {
     ...(Math.sqrt(variance) > 1e-4 ? { sharpe: average / Math.sqrt(variance) } : {}),
     ...(downside > 1e-4 ? { sortino: average / downside } : {}),

@@ -39,11 +39,20 @@ const stats = statisticsOf(emptyTotals());
 const signals = events
   .flatMap((event) => (event.kind === "issued" ? [event.content] : []))
   .map((content) => {
-    const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } = content;
+    const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } =
+      content;
     const { model, promptVersion, generatedAt, expiresAt } = content;
     return {
       ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
-      ...{ model, promptVersion, generatedAt, expiresAt, costPercent: 0.15, chancePercent: null, gapMinutes: 0 },
+      ...{
+        model,
+        promptVersion,
+        generatedAt,
+        expiresAt,
+        costPercent: 0.15,
+        chancePercent: null,
+        gapMinutes: 0,
+      },
       status: "PENDING",
     };
   })

@@ -72,7 +72,9 @@ describe("the weekly recap", () => {
     expect(recap?.days["2026-01-11"]).toEqual({ BTC: null, ETH: null });
     const text = app.cards().at(-1)?.text ?? "";
     expect(text).toContain("<b>🏆 Weekly recap</b>\n2026-01-05 to 2026-01-11, UTC");
-    expect(text).toContain("Wins 1 · losses 1 · expired 2\nTotal PnL <b>+1.00%</b>, after costs +0.40% · n 4 · +12.5 points over chance a trade");
+    expect(text).toContain(
+      "Wins 1 · losses 1 · expired 2\nTotal PnL <b>+1.00%</b>, after costs +0.40% · n 4 · +12.5 points over chance a trade",
+    );
     expect(text).toContain("Average +0.25% · best +1.00% · worst -1.00%");
     expect(text).toContain(
       "<b>Mon</b> · BTC 🟢 ✅ win +1.00% · ETH 🟢 ❌ loss -1.00%\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.50%",
