@@ -5,6 +5,7 @@ import { anchorShape } from "../convex/signals/anchorText";
 import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventChain";
 import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/views";
+import { parsed, read, Unreadable } from "./publicRecord";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 
@@ -26,13 +27,11 @@ const EVENTS_PER_PAGE = 500;
 const SIGNALS_PER_PAGE = 100;
 /** A signal may be issued or closed while the record is read: then it is read again. */
 const READINGS = 5;
+const WHAT = "signal record";
 
 const proofShape = z.object({ events: z.array(signalEvent), head: chainHead.nullable() });
 const anchorPage = z.object({ addresses: z.array(z.string()), anchors: z.array(anchorShape) });
 const historyShape = z.object({ signals: z.array(publicSignal), stats: signalStats });
-
-/** What kept the record from being checked. */
-class Unreadable extends Error {}
 
 async function main(): Promise<number> {
   const { source, head, rpc, save } = options();
@@ -122,7 +121,7 @@ async function fromFile(path: string): Promise<SignalRecord> {
   } catch {
     throw new Unreadable(`${path} cannot be read`);
   }
-  return parsed(recordShape, text, path);
+  return parsed(recordShape, text, path, WHAT);
 }
 
 async function fromDeployment(base: string): Promise<SignalRecord> {
@@ -131,9 +130,9 @@ async function fromDeployment(base: string): Promise<SignalRecord> {
     const [btc, eth, all] = [
       await readSignals(base, "BTC"),
       await readSignals(base, "ETH"),
-      await read(base, "/mcp/signals/history?limit=1", historyShape),
+      await read(base, "/mcp/signals/history?limit=1", historyShape, WHAT),
     ];
-    const after = await read(base, "/signals/proof?limit=1", proofShape);
+    const after = await read(base, "/signals/proof?limit=1", proofShape, WHAT);
     if (after.head?.hash !== head?.hash) continue;
     const stats = { BTC: btc.stats, ETH: eth.stats, ALL: all.stats };
     return {
@@ -151,7 +150,8 @@ async function readEvents(base: string): Promise<{ events: SignalEvent[]; head: 
   const events: SignalEvent[] = [];
   for (;;) {
     const after = events.at(-1)?.sequence ?? 0;
-    const page = await read(base, `/signals/proof?after=${after}&limit=${EVENTS_PER_PAGE}`, proofShape);
+    const path = `/signals/proof?after=${after}&limit=${EVENTS_PER_PAGE}`;
+    const page = await read(base, path, proofShape, WHAT);
     events.push(...page.events);
     const last = events.at(-1)?.sequence ?? 0;
     if (page.events.length === 0 || last <= after || last >= (page.head?.sequence ?? 0)) {
@@ -161,14 +161,14 @@ async function readEvents(base: string): Promise<{ events: SignalEvent[]; head: 
 }
 
 async function readAnchors(base: string): Promise<AnchorAccount[]> {
-  const { addresses } = await read(base, "/signals/anchors?limit=1", anchorPage);
+  const { addresses } = await read(base, "/signals/anchors?limit=1", anchorPage, WHAT);
   const accounts: AnchorAccount[] = [];
   for (const address of addresses) {
     const anchors: AnchorAccount["anchors"] = [];
     for (;;) {
       const from = (anchors.at(-1)?.nonce ?? -1) + 1;
       const path = `/signals/anchors?address=${address}&from=${from}&limit=${EVENTS_PER_PAGE}`;
-      const page = await read(base, path, anchorPage);
+      const page = await read(base, path, anchorPage, WHAT);
       anchors.push(...page.anchors.filter(({ nonce }) => nonce >= from));
       if (page.anchors.length < EVENTS_PER_PAGE) break;
     }
@@ -183,44 +183,11 @@ async function readSignals(base: string, token: string) {
     const last = signals.at(-1)?.generatedAt;
     const before = last === undefined ? "" : `&before=${encodeURIComponent(last)}`;
     const path = `/mcp/signals/history?token=${token}&limit=${SIGNALS_PER_PAGE}${before}`;
-    const page = await read(base, path, historyShape);
+    const page = await read(base, path, historyShape, WHAT);
     signals.push(...page.signals);
     const moved = signals.at(-1)?.generatedAt !== last;
     if (page.signals.length < SIGNALS_PER_PAGE || !moved) return { signals, stats: page.stats };
   }
-}
-
-async function read<Shape extends z.ZodType>(
-  base: string,
-  path: string,
-  shape: Shape,
-): Promise<z.output<Shape>> {
-  const url = `${base.replace(/\/+$/, "")}${path}`;
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(url, { signal: AbortSignal.timeout(30_000) });
-    text = await response.text();
-  } catch {
-    throw new Unreadable(`${url} cannot be reached`);
-  }
-  if (!response.ok) throw new Unreadable(`${url} answered with status ${response.status}`);
-  return parsed(shape, text, url);
-}
-
-function parsed<Shape extends z.ZodType>(shape: Shape, text: string, where: string): z.output<Shape> {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new Unreadable(`${where} holds no JSON`);
-  }
-  const result = shape.safeParse(json);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  throw new Unreadable(
-    `${where} is no signal record: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
-  );
 }
 
 try {

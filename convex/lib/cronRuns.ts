@@ -23,6 +23,7 @@ export const CRON_PERIODS = {
   "recap the week's signals": 7 * DAY,
   "resume interrupted weekly recaps": 5 * MINUTE,
   "look for whales": HOUR,
+  "measure whales on Base": MINUTE,
   "resume lost looks for whales": MINUTE,
   "free lost places": MINUTE,
   "watch the budget": 5 * MINUTE,

@@ -146,7 +146,7 @@ const market: MountedEndpoint = endpoint({
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const snapshot = await readThrough(ctx, {
-      freshMs: FRESH_MS,
+      freshMs: () => FRESH_MS,
       caller,
       read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
       begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
@@ -197,7 +197,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       return { question, answer: SECURITY_MESSAGE, ...none };
     }
     const { token, answer, model, priceSource, figuresAt } = await readThrough(ctx, {
-      freshMs: FRESH_MS,
+      freshMs: () => FRESH_MS,
       caller,
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),
       begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),

@@ -256,6 +256,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
 
   whaleWatches: kept("a row an hour: what was asked, and why an hour has no alerts"),
   whaleAlerts: kept("what the service has told"),
+  whaleCursors: kept("one row: how far Base has been read"),
 
   creditTransactions: kept("the ledger"),
   creditBalances: kept("the ledger's sum, one row per user"),

@@ -3,25 +3,14 @@ import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { alertCard } from "./cards";
 import { alertsSince } from "./model";
-import { reportedFields } from "./tables";
+import { vPublicAlert } from "./tables";
+import { publicAlert } from "./views";
 
 /** Alerts since a moment (epoch ms), newest first, at most 500. */
 export const since = internalQuery({
   args: { since: v.number() },
-  returns: v.array(
-    v.object({
-      ...reportedFields,
-      detectedAt: v.number(),
-      messengerSent: v.boolean(),
-      verified: v.boolean(),
-    }),
-  ),
-  handler: async (ctx, { since }) => {
-    const alerts = await alertsSince(ctx, since);
-    return alerts.map(
-      ({ _id, _creationTime, watchId: _watch, checks: _checks, checkAt: _at, ...alert }) => alert,
-    );
-  },
+  returns: v.array(vPublicAlert),
+  handler: async (ctx, { since }) => (await alertsSince(ctx, since)).map(publicAlert),
 });
 
 /** Queues a card of the last hours' alerts for a user's messenger; `null` when it is not. */
@@ -33,7 +22,7 @@ export const send = internalMutation({
     return enqueueRequestedCard(ctx, {
       userId,
       kind: "requested whale alerts",
-      paragraphs: alertCard({ hours, at: Date.now(), alerts }),
+      paragraphs: alertCard({ hours, at: Date.now(), alerts: alerts.map(publicAlert) }),
     });
   },
 });

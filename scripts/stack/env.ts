@@ -48,6 +48,11 @@ export function realProviders(settings: Variables): Provider[] {
   });
 }
 
+/** Providers in words: the gateway's key and addresses are its agent API's as well. */
+export function shownProviders(names: readonly Provider[]): string[] {
+  return names.flatMap((name) => (name === "LLM gateway" ? [name, "agent API"] : [name]));
+}
+
 /** The variable that holds a provider's key, or, where it needs none, its address. */
 export function keyOf(provider: Provider): string {
   return providers[provider].key;

@@ -123,6 +123,7 @@ describe("an LLM gateway that fails", () => {
     expect(await app.rows("marketSnapshots")).toEqual([]);
     app.standins.clear();
     deadlines.llmScheduled = 10_000;
+    await app.pass(15_000, { cronsRun: false });
     expect((await app.get("/mcp/market")).status).toBe(200);
   });
 

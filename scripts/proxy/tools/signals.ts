@@ -190,16 +190,24 @@ const whaleAlert = z.object({
   amount: z.number(),
   direction: z.string(),
   description: z.string(),
+  source: z.string(),
+  chain: z.optional(z.string()),
+  occurredAt: z.optional(z.number()),
   detectedAt: z.number(),
   txHash: z.optional(z.string()),
   verified: z.boolean(),
 });
 
 function whaleLine(alert: z.output<typeof whaleAlert>): string {
-  const { token, alertType, amount, direction, description, detectedAt, txHash, verified } = alert;
-  const proof = txHash === undefined ? "" : ` (${verified ? "verified" : "not verified"}, ${txHash})`;
+  const { token, alertType, amount, direction, description, source, chain, txHash, verified } = alert;
+  const facts = [
+    source,
+    ...(chain === undefined ? [] : [chain]),
+    ...(source === "measured" ? [] : [verified ? "verified" : "not verified"]),
+    ...(txHash === undefined ? [] : [txHash]),
+  ];
   const mark = DIRECTION_MARKS[direction] ?? "-";
-  return `${mark} ${token}, ${alertType.replaceAll("_", " ")}, ${largeUsd(amount)}, ${time(detectedAt)}: ${description}${proof}`;
+  return `${mark} ${token}, ${alertType.replaceAll("_", " ")}, ${largeUsd(amount)}, ${time(alert.occurredAt ?? alert.detectedAt)}: ${description} (${facts.join(", ")})`;
 }
 
 const DIRECTION_MARKS: Record<string, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
@@ -207,7 +215,7 @@ const DIRECTION_MARKS: Record<string, string> = { bullish: "🟢", bearish: "�
 const getWhaleAlerts = tool({
   name: "get_whale_alerts",
   title: "Whale alerts",
-  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers, smart money. Amounts are in USD; verified says that the chain has a successful transaction with this hash. ${CARD}`,
+  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers, smart money. from 1,000,000 USD on. Measured ones the service has read on Base itself; agent-reported ones are a language model's word, verified where the transaction on Base says the same. ${CARD}`,
   endpoint: { method: "POST", path: "/mcp/whale-alerts" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
