@@ -34,7 +34,10 @@ const usdAmount = z
   .string()
   .regex(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
 const count = z.string().regex(/^[1-9]\d{0,6}$/, "must be a positive whole number");
-const privateKey = z.string().regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits");
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
+  .refine(isPrivateKey, "must be a private key: this number is none");
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
