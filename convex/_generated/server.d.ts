@@ -55,6 +55,8 @@ type Env = {
   readonly WEAK_ID_DAILY_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
+  readonly ROUND_TRIP_COST_BPS: string | undefined;
+  readonly ANCHOR_PRIVATE_KEY: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;
   readonly DAILY_BUDGET_USD: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;

@@ -18,6 +18,7 @@ export const CRON_PERIODS = {
   "resume interrupted mentions": MINUTE,
   "issue the day's signals": DAY,
   "resume interrupted signals": 5 * MINUTE,
+  "anchor the signal record": HOUR,
   "track signal outcomes": 30 * MINUTE,
   "recap the week's signals": 7 * DAY,
   "resume interrupted weekly recaps": 5 * MINUTE,

@@ -34,6 +34,10 @@ const usdAmount = z
   .string()
   .regex(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
 const count = z.string().regex(/^[1-9]\d{0,6}$/, "must be a positive whole number");
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
+  .refine(isPrivateKey, "must be a private key: this number is none");
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
@@ -64,6 +68,9 @@ const shapes = {
   /** More would be no guard. */
   MAX_PRICE_IMPACT_BPS: z.string().regex(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
   TRADING_PAUSED: flag,
+  /** Ten thousand is the whole stake. */
+  ROUND_TRIP_COST_BPS: z.string().regex(/^\d{1,4}$/, "must be basis points such as 15"),
+  ANCHOR_PRIVATE_KEY: privateKey,
   DAILY_BUDGET_USD: usdAmount.refine((amount) => Number(amount) > 0, "must be more than 0 USD"),
   TRUSTED_PROXY_HOPS: z.string().regex(/^\d$/, "must be a number of proxies from 0 to 9"),
   PLATFORM_WALLET_ADDRESS: z
@@ -74,10 +81,7 @@ const shapes = {
   CREDITS_PER_USDC: count,
   TOKENS_PER_CREDIT: count,
   DEPOSIT_WEBHOOK_SECRET: secret,
-  X402_RELAYER_PRIVATE_KEY: z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
-    .refine(isPrivateKey, "must be a private key: this number is none"),
+  X402_RELAYER_PRIVATE_KEY: privateKey,
   X402_FACILITATOR_URL: base,
   BARE_HASH_PROOFS: z.string().regex(/^(?:on|off)$/i, "must be on or off"),
 } satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, z.ZodType<string>>;
@@ -98,6 +102,7 @@ const defaults = {
   MAX_PRICE_IMPACT_BPS: "300",
   SOCIAL_TRADE_CONFIDENCE: "0.8",
   CONFIRMATIONS: "1",
+  ROUND_TRIP_COST_BPS: "15",
   CREDITS_PER_USDC: "100",
   TOKENS_PER_CREDIT: "1000",
   BARE_HASH_PROOFS: "on",

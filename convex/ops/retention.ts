@@ -190,6 +190,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
   agentRuns: kept("the user's history, until they delete their data"),
 
   signals: kept("the track record"),
+  signalDays: kept("a row a day; it keeps a day from counting twice"),
   signalRuns: kept("two rows a day; they say why a day has no signal"),
   operatorNotes: kept("a row for each day without a signal"),
   signalEvents: kept("the tamper-evident record: it proves nothing with a gap"),

@@ -1,4 +1,5 @@
 import {
+  eventOf,
   linksAfter,
   type ChainHead,
   type SignalEvent,
@@ -8,7 +9,7 @@ import { recordShape, type SignalRecord } from "../../scripts/verifySignalsCheck
 import type { App } from "../support/app";
 
 /** A deployment's record as its endpoints tell it. */
-export async function recordOf(app: App): Promise<SignalRecord> {
+export async function recordOf(app: Pick<App, "get">): Promise<SignalRecord> {
   const { body: proof } = await app.get("/signals/proof?limit=500");
   const history = async (query: string) => (await app.get(`/mcp/signals/history?limit=100${query}`)).body;
   const [all, btc, eth] = [await history(""), await history("&token=BTC"), await history("&token=ETH")];
@@ -29,11 +30,7 @@ export function rechained(statements: readonly Statement[]): {
   const events: SignalEvent[] = [];
   for (const statement of statements) {
     const links = linksAfter(head, statement);
-    events.push(
-      statement.kind === "issued"
-        ? { ...links, kind: statement.kind, content: statement.content }
-        : { ...links, kind: statement.kind, content: statement.content },
-    );
+    events.push(eventOf(links, statement));
     head = { sequence: links.sequence, hash: links.hash };
   }
   return { events, head };

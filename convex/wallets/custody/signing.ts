@@ -8,6 +8,7 @@ import {
 import {
   generatePrivateKey,
   privateKeyToAccount,
+  type PrivateKeyAccount,
   signTransaction as signTransactionWith,
   signTypedData as signTypedDataWith,
 } from "viem/accounts";
@@ -15,19 +16,19 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/sealing";
-import { relayerOf } from "../rows";
-import { relayerAccount, relayerAddress } from "./relayer";
+import { serviceAccountOf } from "../rows";
 import { keySeal } from "./seals";
+import { serviceAccount, serviceAddress } from "./serviceKeys";
 
 /**
  * The custody provider: wallet id in, signature out. The only place where a key is ever in clear, for the moment of one
  * signature; a hosted provider with the same verbs can take its place. For actions.
  */
 
-/** Whether this service can sign for an account: a relayer's only while its key is the configured one. */
+/** Whether this service can sign for an account: a service account's only while its key is the configured one. */
 export function canSign(walletId: string): boolean {
-  const relayer = relayerOf(walletId);
-  return relayer === null || relayer === relayerAddress();
+  const account = serviceAccountOf(walletId);
+  return account === null || account.address === serviceAddress(account.role);
 }
 
 /** A new wallet: its id, its address, and its key, sealed. Nothing is stored yet. */
@@ -44,7 +45,8 @@ export async function signTransaction(
   walletId: string,
   transaction: TransactionSerializableEIP1559,
 ): Promise<Hex> {
-  if (relayerOf(walletId) !== null) return currentRelayer(walletId).signTransaction(transaction);
+  const own = ownAccount(walletId);
+  if (own !== null) return own.signTransaction(transaction);
   return signTransactionWith({ privateKey: await openKey(ctx, walletId), transaction });
 }
 
@@ -57,13 +59,17 @@ export type TypedData = {
 
 /** Signs EIP-712 typed data; returns the 65-byte signature. */
 export async function signTypedData(ctx: ActionCtx, walletId: string, data: TypedData): Promise<Hex> {
-  if (relayerOf(walletId) !== null) return currentRelayer(walletId).signTypedData(data);
+  const own = ownAccount(walletId);
+  if (own !== null) return own.signTypedData(data);
   return signTypedDataWith({ ...data, privateKey: await openKey(ctx, walletId) });
 }
 
-function currentRelayer(walletId: string) {
-  if (!canSign(walletId)) throw new AppError("internal", "The payment relayer's key is another one by now");
-  return relayerAccount();
+/** The service's own account, with its configured key; `null` for a wallet of a user's. */
+function ownAccount(walletId: string): PrivateKeyAccount | null {
+  const account = serviceAccountOf(walletId);
+  if (account === null) return null;
+  if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key is another one by now`);
+  return serviceAccount(account.role);
 }
 
 /** No account is made of it: that takes its public key, which costs as much as a signature and is not needed for one. */
