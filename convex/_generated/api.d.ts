@@ -260,6 +260,7 @@ import type * as signals_model from "../signals/model.js";
 import type * as signals_outcomes from "../signals/outcomes.js";
 import type * as signals_path from "../signals/path.js";
 import type * as signals_prompts from "../signals/prompts.js";
+import type * as signals_ratios from "../signals/ratios.js";
 import type * as signals_reviews from "../signals/reviews.js";
 import type * as signals_rules from "../signals/rules.js";
 import type * as signals_sight from "../signals/sight.js";
@@ -615,6 +616,7 @@ declare const fullApi: ApiFromModules<{
   "signals/outcomes": typeof signals_outcomes;
   "signals/path": typeof signals_path;
   "signals/prompts": typeof signals_prompts;
+  "signals/ratios": typeof signals_ratios;
   "signals/reviews": typeof signals_reviews;
   "signals/rules": typeof signals_rules;
   "signals/sight": typeof signals_sight;

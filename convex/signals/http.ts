@@ -7,6 +7,7 @@ import { EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
+import { once } from "../lib/once";
 import { iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { anchorShape } from "./anchorText";
@@ -16,10 +17,12 @@ import { eventExample, signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
 import { TOKENS } from "./rules";
 import { standingOf } from "./standing";
-import { statisticsOf } from "./statistics";
 import { signalStats } from "./statisticsShapes";
 import { publicSignal, signalView } from "./views";
 import { reviewedDay } from "./waiting";
+
+/** Loaded by the first request that asks for the statistics. */
+const statistics = once(() => import("./statistics"));
 
 const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
 
@@ -98,7 +101,11 @@ const history: MountedEndpoint = endpoint({
       limit,
       before: before === undefined ? null : Date.parse(before),
     });
-    return { signals: signals.map(signalView), stats: statisticsOf(totals), count: signals.length };
+    return {
+      signals: signals.map(signalView),
+      stats: (await statistics()).statisticsOf(totals),
+      count: signals.length,
+    };
   },
 });
 

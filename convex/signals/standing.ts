@@ -1,7 +1,7 @@
 import type { DayTrade } from "./arms";
 import { excessOf } from "./edge";
 import { afterCosts, positionOf } from "./rules";
-import { winrateOf } from "./statistics";
+import { winrateOf } from "./ratios";
 import type { Signal } from "./tables";
 
 /** How a handful of signals stands: a day's, a week's. Percentages are numbers: 1.5 is 1.5 %. */

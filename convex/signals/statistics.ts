@@ -3,6 +3,7 @@ import { iso } from "../lib/time";
 import type { Arms } from "./arms";
 import type { Curve } from "./curve";
 import { boundsOf, DECISIVE, eValueOf, type Blocks } from "./inference";
+import { ratio, rounded, winrateOf } from "./ratios";
 import { BINS, calibration, result, risk, type Edge, type SignalStats } from "./statisticsShapes";
 import type { Totals } from "./totals";
 
@@ -141,20 +142,4 @@ function calibrationOf({
 
 function binOf(percent: number): number {
   return Math.min(BINS - 1, Math.floor((percent / 100) * BINS));
-}
-
-/** wins / (wins + losses), 0 to 100; `null` when there are none. */
-export function winrateOf(wins: number, losses: number): number | null {
-  return ratio(wins * 100, wins + losses);
-}
-
-function ratio(over: number, under: number): number | null {
-  if (under === 0) return null;
-  const value = over / under;
-  return Number.isFinite(value) ? rounded(value) : null;
-}
-
-/** To ten decimals, so that 0.1 + 0.2 reads 0.3; never -0. */
-function rounded(value: number): number {
-  return Number(value.toFixed(10)) + 0;
 }

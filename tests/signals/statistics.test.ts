@@ -1,7 +1,10 @@
 import { v } from "convex/values";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { statisticsOf, winrateOf } from "../../convex/signals/statistics";
+import { winrateOf } from "../../convex/signals/ratios";
+import { statisticsOf } from "../../convex/signals/statistics";
+import { addDayOfTrades, NO_ARMS } from "../../convex/signals/arms";
+import { signalExample, statsExample } from "../../convex/signals/examples";
 import { signalStats } from "../../convex/signals/statisticsShapes";
 import { addResult, NO_RESULTS } from "../../convex/signals/curve";
 import {
@@ -386,4 +389,33 @@ function deepestFall(results: readonly number[]): number | null {
   const falls = curve.flatMap((from, i) => curve.slice(i + 1).map((to) => from - to));
   const deepest = Math.max(0, ...falls);
   return deepest > 0 ? deepest : null;
+}
+
+test("the example of the API document is what the record of its one signal says", () => {
+  const { signal, status, pnlPercent, confidence, calibratedConfidence, gapMinutes } = signalExample;
+  if (status !== "WIN" || typeof pnlPercent !== "number") throw new Error("The example's signal is won");
+  const totals = addClosed(emptyTotals(), {
+    ...{ signal, status, pnlPercent, confidence, calibratedConfidence, gapMinutes, costBps: 15 },
+    closedAt: Date.UTC(2026, 0, 5, 12),
+  });
+  const stats = statisticsOf({ ...totals, arms: exampleArms() });
+  const bins = stats.calibration.bins.filter(({ n }) => n > 0);
+  expect(statsExample).toEqual({ ...stats, calibration: { ...stats.calibration, bins } });
+});
+
+function exampleArms() {
+  return addDayOfTrades(NO_ARMS, [
+    {
+      position: { signal: "BUY", entry: 97_250, tp1: 98_200, sl: 96_300 },
+      coin: "SELL",
+      momentum: "BUY",
+      exitPrice: 98_200,
+      gapMinutes: 0,
+      costBps: 15,
+      compared: {
+        ...{ mirrorStatus: "LOSS", mirrorExitPrice: 98_200, mirrorGapMinutes: 0 },
+        ...{ holdExitPrice: 97_650, decidedBy: "candle" },
+      },
+    },
+  ]);
 }
