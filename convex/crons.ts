@@ -20,7 +20,7 @@ crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.me
 // eslint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
 crons.interval("resume interrupted signals", { minutes: 5 }, internal.signals.issuing.resumeLost, {});
-crons.interval("anchor the signal record", { hours: 1 }, internal.signals.anchors.anchorDue, {});
+crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.anchors.anchorDue, {});
 crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});
 crons.weekly(
   "recap the week's signals",

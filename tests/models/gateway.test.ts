@@ -132,7 +132,10 @@ describe("an answer cut off at its limit", () => {
     app.standins.forget();
     app.standins.fail("llm", { mode: "truncated", times: 1, schema: "chat" });
     const { status, body } = await app.post("/mcp/chat", { question: "hello" });
-    expect([status, body.answer]).toEqual([200, expect.stringMatching(/\.$/)]);
+    expect([status, body.answer]).toEqual([
+      200,
+      expect.stringMatching(/24 hours\)\.\n\nSources: .* CoinGecko$/),
+    ]);
     expect(requests(app)).toHaveLength(2);
   });
 });

@@ -71,6 +71,7 @@ describe("housekeeping", () => {
     const gone = Object.keys(young).filter((table) => old[table] === undefined);
     expect(gone.toSorted()).toEqual([
       "dataPoints",
+      "facts",
       "marketSnapshots",
       "messages",
       "observations",

@@ -161,7 +161,11 @@ describe("a transaction's hash", () => {
           shortSummary: expect.stringMatching(/^(🟢|🔴|🟡) /u),
           marketOutlook: expect.stringMatching(/^(bullish|bearish|neutral)$/),
           impacts: expect.any(Array),
-          sources: expect.any(Object),
+          sources: expect.any(Array),
+          changes: [],
+          checked: { figures: expect.any(Number), cited: expect.any(Number), removed: 0 },
+          missing: expect.any(Array),
+          readings: expect.any(Object),
         },
       },
     ]);

@@ -41,7 +41,7 @@ describe("market and chat", () => {
   test("get_market_data tells prices, and a focus token's when asked", async () => {
     const { text } = await good("get_market_data", { token: "sol" });
     expect(text).toMatch(
-      /^Crypto market, \d{4}-\d\d-\d\d \d\d:\d\d UTC\nHeld against the prices of .*\n.*\(SOL\): \$/,
+      /^Crypto market, \d{4}-\d\d-\d\d \d\d:\d\d UTC\nPrices of .*; \[model\] marks what no source covers\.\n.*\(SOL\): \$/,
     );
     expect(text).toMatch(/BTC \$[\d,]+\.\d\d \([+-]?\d+\.\d\d%\) · ETH/);
     expect(text).toMatch(/\n20\. .*\$.*$/);

@@ -44,12 +44,12 @@ describe("a source that failed once", () => {
   test("is missing from on-demand research for two minutes, and no longer", async () => {
     const app = createApp();
     app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
-    expect(await sentimentOf(app)).toMatchObject({ sources: { sentiment: { state: "missing" } } });
+    expect(await sentimentOf(app)).toMatchObject({ readings: { sentiment: { state: "missing" } } });
     await app.pass(1.8 * MINUTE, { cronsRun: false });
-    expect(await sentimentOf(app)).toMatchObject({ sources: { sentiment: { state: "missing" } } });
+    expect(await sentimentOf(app)).toMatchObject({ readings: { sentiment: { state: "missing" } } });
     expect(app.standins.sent("sentiment")).toHaveLength(1);
     await app.pass(0.3 * MINUTE, { cronsRun: false });
-    expect(await sentimentOf(app)).toMatchObject({ sources: { sentiment: { state: "live" } } });
+    expect(await sentimentOf(app)).toMatchObject({ readings: { sentiment: { state: "live" } } });
     expect(app.standins.sent("sentiment")).toHaveLength(2);
   });
 
@@ -58,7 +58,7 @@ describe("a source that failed once", () => {
     app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
     await begun(app, "first-shift-of-somebody");
     await app.pass(3 * MINUTE, { cronsRun: false });
-    expect(await sentimentOf(app)).toMatchObject({ sources: { sentiment: { state: "live" } } });
+    expect(await sentimentOf(app)).toMatchObject({ readings: { sentiment: { state: "live" } } });
   });
 });
 

@@ -230,7 +230,14 @@ describe("a research shift", () => {
       jobToken: "SOL",
       jobStartedAt: startedAt,
     });
-    expect(latest.body.result).toEqual(reports[2]?.result);
+    const { sources = [], changes = [], ...texts } = reports[2]?.result ?? {};
+    const iso = (epochMs: number) => new Date(epochMs).toISOString();
+    expect(latest.body.result).toEqual({
+      missing: [],
+      ...texts,
+      sources: sources.map((one) => ({ ...one, observedAt: iso(one.observedAt) })),
+      changes: changes.map((one) => ({ ...one, fromAt: iso(one.fromAt), toAt: iso(one.toAt) })),
+    });
     expect(latest.body.userId).toMatch(/^usr_[0-9a-f]{24}$/);
     expect(latest.text).not.toContain(ALICE);
 
