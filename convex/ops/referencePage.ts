@@ -162,12 +162,12 @@ function resolved({ components }: OpenApi, schema: JsonSchema = {}): JsonSchema 
 
 function inputOf(document: OpenApi, { requestBody, parameters = [] }: Operation): JsonSchema {
   if (requestBody !== undefined) return resolved(document, requestBody.content[JSON_TYPE]?.schema);
-  const query = parameters.filter((one) => one.in === "query");
+  const fields = parameters.filter((one) => one.in !== "header");
   return {
     properties: Object.fromEntries(
-      query.map(({ name, schema, description = "" }) => [name, { ...schema, description }]),
+      fields.map(({ name, schema, description = "" }) => [name, { ...schema, description }]),
     ),
-    required: query.filter(({ required }) => required === true).map(({ name }) => name),
+    required: fields.filter(({ required }) => required === true).map(({ name }) => name),
   };
 }
 
@@ -227,7 +227,11 @@ function curl(url: string, methods: Method[], { requestBody, parameters = [] }: 
           : [],
       ),
     ).toString();
-    return ["curl -s", ...headers, quoted(query === "" ? url : `${url}?${query}`)].join(" ");
+    const address = url.replace(/\{(\w+)\}$/, (template, field: string) => {
+      const example = parameters.find(({ in: place, name }) => place === "path" && name === field)?.example;
+      return typeof example === "string" ? encodeURIComponent(example) : template;
+    });
+    return ["curl -s", ...headers, quoted(query === "" ? address : `${address}?${query}`)].join(" ");
   }
   const body = JSON.stringify(requestBody?.content[JSON_TYPE]?.example ?? {});
   const lines = [`curl -s ${url}`, ...headers, "-H 'Content-Type: application/json'", `-d ${quoted(body)}`];

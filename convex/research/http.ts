@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
@@ -19,7 +20,7 @@ import { iso, MINUTE } from "../lib/time";
 import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
 import { researchStatus } from "./statusHttp";
-import type { SourceStates } from "./tables";
+import type { Result, SourceStates } from "./tables";
 
 /** On-demand results are cached this long. */
 const CACHE_MS = 15 * MINUTE;
@@ -82,6 +83,29 @@ export function shownSources({ market, sentiment, onchain }: SourceStates): z.ou
   return { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
 }
 
+/** An on-demand result as callers see it. */
+export const snapshotShape = z.object({
+  ...resultFields,
+  generatedAt: z.iso.datetime(),
+  sources: sourcesShape,
+});
+
+export const snapshotExample: z.output<typeof snapshotShape> = {
+  ...resultExample,
+  generatedAt: EXAMPLE_TIME,
+  sources: sourcesExample,
+};
+
+/** A stored on-demand result as callers see it. */
+export function shownSnapshot(stored: {
+  fetchedAt: number;
+  result: Result;
+  sources: SourceStates;
+}): z.output<typeof snapshotShape> {
+  const sources = shownSources(stored.sources);
+  return { ...stored.result, generatedAt: iso(stored.fetchedAt), sources };
+}
+
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
@@ -93,26 +117,9 @@ const snapshot: MountedEndpoint = endpoint({
     rate_limited: "A new result was needed, and this caller has asked for too many.",
     upstream: "The market data or the LLM gateway failed, or took too long with nothing older to show.",
   },
-  example: {
-    input: { token: "BTC" },
-    output: {
-      success: true,
-      result: {
-        ...resultExample,
-        generatedAt: EXAMPLE_TIME,
-        sources: sourcesExample,
-      },
-    },
-  },
+  example: { input: { token: "BTC" }, output: { success: true, result: snapshotExample } },
   input: z.object({ userId: absentWhenEmpty(userId), token: optionalToken }),
-  returns: z.object({
-    success: z.literal(true),
-    result: z.object({
-      ...resultFields,
-      generatedAt: z.iso.datetime(),
-      sources: sourcesShape,
-    }),
-  }),
+  returns: z.object({ success: z.literal(true), result: snapshotShape }),
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const stored = await readThrough(ctx, {
@@ -121,11 +128,7 @@ const snapshot: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
       begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),
     });
-    const sources = shownSources(stored.sources);
-    return {
-      success: true as const,
-      result: { ...stored.result, generatedAt: iso(stored.fetchedAt), sources },
-    };
+    return { success: true as const, result: shownSnapshot(stored) };
   },
 });
 
@@ -205,6 +208,44 @@ const stop: MountedEndpoint = endpoint({
   },
 });
 
+/** A shift's report as callers see it. */
+export const reportShape = z.object({
+  _id: z.string(),
+  jobId: z.string(),
+  userId: z.string().describe("A stable pseudonym"),
+  type: z.enum(["interim", "final"]),
+  generatedAt: z.int().describe("Epoch ms"),
+  result: z.object(resultFields),
+  messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+  jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
+  jobStartedAt: z.int().describe("Epoch ms"),
+});
+
+export const reportExample: z.output<typeof reportShape> = {
+  _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
+  jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+  userId: "usr_5f2c9a7d1e3b",
+  type: "final",
+  generatedAt: 1_767_634_212_000,
+  result: resultExample,
+  messengerSent: true,
+  jobToken: "ETH",
+  jobStartedAt: 1_767_605_400_000,
+};
+
+/** The latest report on a token, of a shift, or of both; `null`: there is none. */
+export async function readReport(
+  ctx: ActionCtx,
+  asked: { token?: string | undefined; jobId?: string | undefined },
+): Promise<z.output<typeof reportShape> | null> {
+  const { token, jobId } = asked;
+  const row = await ctx.runQuery(internal.research.publishing.latest, {
+    ...(token === undefined ? {} : { token }),
+    ...(jobId === undefined ? {} : { jobId }),
+  });
+  return row === null ? null : { ...row, userId: pseudonymOf(row.userId) };
+}
+
 const report: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/report",
@@ -214,20 +255,7 @@ const report: MountedEndpoint = endpoint({
     "Interim reports come 2.5 and 5 hours into a shift, the final one after 8; this is whichever was written last.",
   needs: [],
   errors: { not_found: "There is no report on this token, or of this shift, yet." },
-  example: {
-    input: { token: "ETH" },
-    output: {
-      _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
-      jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
-      userId: "usr_5f2c9a7d1e3b",
-      type: "final",
-      generatedAt: 1_767_634_212_000,
-      result: resultExample,
-      messengerSent: true,
-      jobToken: "ETH",
-      jobStartedAt: 1_767_605_400_000,
-    },
-  },
+  example: { input: { token: "ETH" }, output: reportExample },
   input: z
     .object({
       token: optionalToken.describe("The shift's focus token. Either this or jobId."),
@@ -239,25 +267,12 @@ const report: MountedEndpoint = endpoint({
       path: ["token"],
       message: "is required",
     }),
-  returns: z.object({
-    _id: z.string(),
-    jobId: z.string(),
-    userId: z.string().describe("A stable pseudonym"),
-    type: z.enum(["interim", "final"]),
-    generatedAt: z.int().describe("Epoch ms"),
-    result: z.object(resultFields),
-    messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
-    jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
-    jobStartedAt: z.int().describe("Epoch ms"),
-  }),
+  returns: reportShape,
   handler: async (ctx, { token, jobId }) => {
-    const row = await ctx.runQuery(internal.research.publishing.latest, {
-      ...(token === undefined ? {} : { token }),
-      ...(jobId === undefined ? {} : { jobId }),
-    });
+    const found = await readReport(ctx, { token, jobId });
     const subject = jobId === undefined ? `on ${token ?? ""}` : "of this shift";
-    if (row === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
-    return { ...row, userId: pseudonymOf(row.userId) };
+    if (found === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
+    return found;
   },
 });
 

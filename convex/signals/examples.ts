@@ -7,6 +7,7 @@ import type { PublicSignal } from "./views";
 /** Values of the API document's examples: one signal, from issue to end. */
 
 export const signalExample: PublicSignal = {
+  id: "BTC-2026-01-05",
   token: "BTC",
   timeframe: "1h",
   signal: "BUY",

@@ -5,6 +5,7 @@ import type { Signal } from "./tables";
 /** Signals as callers see them. */
 
 export const publicSignal = z.object({
+  id: z.string().describe("Token and UTC day, BTC-2026-11-20: it is at /signals/{id}"),
   token: z.enum(["BTC", "ETH"]),
   timeframe: z.literal("1h"),
   signal: z.enum(["BUY", "SELL", "HOLD"]),
@@ -32,10 +33,16 @@ export const publicSignal = z.object({
 
 export type PublicSignal = z.output<typeof publicSignal>;
 
+/** `BTC-2026-11-20`: a token has one signal a day. */
+export function signalId({ token, day }: Pick<Signal, "token" | "day">): string {
+  return `${token}-${day}`;
+}
+
 export function signalView(row: Signal): PublicSignal {
   const { token, signal, entry, tp1, tp2, sl, confidence, reasoning, status } = row;
   const { generatedAt, expiresAt, closedAt, exitPrice, pnlPercent } = row;
   return {
+    id: signalId(row),
     token,
     timeframe: "1h",
     signal,

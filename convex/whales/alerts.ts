@@ -2,12 +2,12 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { alertCard } from "./cards";
-import { alertsSince } from "./model";
+import { alertsSince, latestAlerts } from "./model";
 import { reportedFields } from "./tables";
 
-/** Alerts since a moment (epoch ms), newest first, at most 500. */
+/** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
-  args: { since: v.number() },
+  args: { since: v.number(), limit: v.optional(v.number()) },
   returns: v.array(
     v.object({
       ...reportedFields,
@@ -16,8 +16,8 @@ export const since = internalQuery({
       verified: v.boolean(),
     }),
   ),
-  handler: async (ctx, { since }) => {
-    const alerts = await alertsSince(ctx, since);
+  handler: async (ctx, { since, limit }) => {
+    const alerts = await (limit === undefined ? alertsSince(ctx, since) : latestAlerts(ctx, since, limit));
     return alerts.map(
       ({ _id, _creationTime, watchId: _watch, checks: _checks, checkAt: _at, ...alert }) => alert,
     );

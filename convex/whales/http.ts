@@ -8,7 +8,7 @@ import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { hours } from "./inputs";
 
-const whaleAlert = z.object({
+export const whaleAlert = z.object({
   token: z.string(),
   alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
   amount: z.number().positive().describe("USD"),
@@ -19,6 +19,18 @@ const whaleAlert = z.object({
   txHash: z.string().optional(),
   verified: z.boolean().describe("The chain has a successful transaction with this hash."),
 });
+
+export const whaleExample: z.output<typeof whaleAlert> = {
+  token: "ETH",
+  alertType: "cex_inflow",
+  amount: 4_200_000,
+  direction: "bearish",
+  description: "1,230 ETH moved from a fund's wallet to an exchange.",
+  detectedAt: 1_767_605_400_000,
+  messengerSent: true,
+  txHash: EXAMPLE_TX,
+  verified: true,
+};
 
 const whaleAlerts: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -34,19 +46,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
     output: {
       hours: 6,
       count: 1,
-      alerts: [
-        {
-          token: "ETH",
-          alertType: "cex_inflow",
-          amount: 4_200_000,
-          direction: "bearish",
-          description: "1,230 ETH moved from a fund's wallet to an exchange.",
-          detectedAt: 1_767_605_400_000,
-          messengerSent: true,
-          txHash: EXAMPLE_TX,
-          verified: true,
-        },
-      ],
+      alerts: [whaleExample],
       messengerSent: true,
     },
   },

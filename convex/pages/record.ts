@@ -1,0 +1,206 @@
+import type { Reply } from "../lib/http";
+import { siteUrl } from "../lib/env";
+import { drawdownChart, equityChart } from "./charts/equity";
+import { reliabilityChart } from "./charts/reliability";
+import { weekChart } from "./charts/week";
+import { pageReply } from "./layout";
+import { html, type Html } from "./markup";
+import { signalRow, wideTable } from "./parts";
+import type { RecordData } from "./shapes";
+import { moment, signed, sourceNames } from "./words";
+
+/** How the signals have done. */
+
+export function recordPage(data: RecordData, now: number): Reply<string> {
+  const { stats, signals, equity, closes } = data;
+  const isEmpty = stats.n === 0 && signals.length === 0;
+  const content = html`<h1>The record of the signals</h1>
+    <p class="lead">
+      One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
+      taken back. What follows counts all of them.
+    </p>
+    ${
+      isEmpty
+        ? html`<p class="note">No signal has been issued yet: the first come at 08:00 UTC.</p>`
+        : html`${headline(stats)} ${equitySection(equity, stats)} ${calibrationSection(stats)}
+            <h2 id="week">The last seven days</h2>
+            ${weekSection(signals, closes)}
+            <h2 id="all">The newest signals</h2>
+            ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${wideTable("Signals, newest first", SIGNAL_HEAD, signals.map(signalRow))}</div>`}`
+    }
+    <h2 id="verify">Check it yourself</h2>
+    ${verifySection(data)}`;
+  return pageReply(
+    {
+      title: "The record of the signals",
+      description: "How every trading signal of this service turned out.",
+      path: "/record",
+      data: ["/record", "/mcp/signals/history", "/signals/proof"],
+      content,
+    },
+    now,
+  );
+}
+
+const SIGNAL_HEAD = html`<th scope="col">Signal</th>
+  <th scope="col">Side</th>
+  <th scope="col" class="right">Entry</th>
+  <th scope="col" class="right">Confidence</th>
+  <th scope="col">End</th>
+  <th scope="col">Issued</th>`;
+
+type Stats = RecordData["stats"];
+
+function headline(stats: Stats): Html {
+  const { wins, losses, expired, holds, winrate, winrateInterval, trades } = stats;
+  const rate =
+    winrate === null || winrateInterval === null
+      ? html`none yet`
+      : html`${winrate.toFixed(1)} %<small
+            >between ${winrateInterval.low.toFixed(0)} and ${winrateInterval.high.toFixed(0)} % with 95 %
+            confidence</small
+          >`;
+  const fall =
+    stats.maxDrawdown === null
+      ? html`none`
+      : html`${signed(-stats.maxDrawdown.percent)}<small>the deepest of all time, in points</small>`;
+  const average =
+    stats.averagePnlPercent === null
+      ? html`none yet`
+      : html`${signed(stats.averagePnlPercent)}<small>over ${trades} trades, before costs</small>`;
+  return html`<dl class="grid facts">
+    <div>
+      <dt>Won of those decided</dt>
+      <dd>${rate}</dd>
+    </div>
+    <div>
+      <dt>Ended</dt>
+      <dd>
+        ${wins} won<small>${losses} lost, ${expired} expired, ${holds} of them without a position</small>
+      </dd>
+    </div>
+    <div>
+      <dt>A trade on average</dt>
+      <dd>${average}</dd>
+    </div>
+    <div>
+      <dt>Fall from the highest sum</dt>
+      <dd>${fall}</dd>
+    </div>
+  </dl>`;
+}
+
+function equitySection(equity: RecordData["equity"], { totalPnlPercent }: Stats): Html {
+  if (equity.length === 0)
+    return html`<h2 id="equity">How results added up</h2>
+      <p>No trade has ended yet.</p>`;
+  const rows = equity.toReversed().map(
+    ({ id, closedAt, pnlPercent, sumPercent, fallPercent }) =>
+      html`<tr>
+        <th scope="row"><a href="/signals/${id}">${id}</a></th>
+        <td>${moment(closedAt)}</td>
+        <td class="right">${signed(pnlPercent)}</td>
+        <td class="right">${signed(sumPercent)}</td>
+        <td class="right">${signed(-fallPercent)}</td>
+      </tr>`,
+  );
+  const head = html`<th scope="col">Signal</th>
+    <th scope="col">Closed</th>
+    <th scope="col" class="right">Result</th>
+    <th scope="col" class="right">Sum</th>
+    <th scope="col" class="right">Below highest</th>`;
+  return html`<h2 id="equity">How results added up</h2>
+    <div class="card">
+      <figure>
+        <p class="figure">
+          ${signed(totalPnlPercent)}
+          <small>in all: the same stake on every trade, gains not reinvested, before costs</small>
+        </p>
+        ${equityChart(equity)}
+        <figcaption>The sum of all results after each of the last ${equity.length}.</figcaption>
+      </figure>
+      <figure>
+        ${drawdownChart(equity)}
+        <figcaption>How far the sum was below the highest shown here before.</figcaption>
+      </figure>
+      <details>
+        <summary>These values as a table</summary>
+        ${wideTable("Results in closing order, last first", head, rows)}
+      </details>
+    </div>`;
+}
+
+function calibrationSection({ calibration }: Stats): Html {
+  const { n, brier, bins } = calibration;
+  const told = bins.filter((bin) => bin.n > 0);
+  const rows = told.map(
+    ({ from, to, n: count, meanConfidence, winrate }) =>
+      html`<tr>
+        <th scope="row">${from} to ${to} %</th>
+        <td class="right">${count}</td>
+        <td class="right">${meanConfidence === null ? "" : meanConfidence.toFixed(1)}</td>
+        <td class="right">${winrate === null ? "" : winrate.toFixed(1)}</td>
+      </tr>`,
+  );
+  const head = html`<th scope="col">Stated</th>
+    <th scope="col" class="right">Signals</th>
+    <th scope="col" class="right">Mean stated, %</th>
+    <th scope="col" class="right">Won, %</th>`;
+  const score = brier === null ? "" : ` Brier score ${brier.toFixed(3)}: 0 is perfect, 0.25 a coin toss.`;
+  return html`<h2 id="reliability">What the confidence was worth</h2>
+    <div class="grid aside">
+      <div class="card">
+        <figure>
+          ${reliabilityChart(bins)}
+          <figcaption>
+            Stated confidence across, share won upward, for ${n} decided signals. On the dashed line both
+            agree; larger dots are more signals.${score}
+          </figcaption>
+        </figure>
+      </div>
+      <div class="card">
+        ${told.length === 0 ? html`<p>No signal was won or lost yet.</p>` : wideTable("Stated and won", head, rows)}
+      </div>
+    </div>`;
+}
+
+function weekSection(signals: RecordData["signals"], closes: RecordData["closes"]): Html {
+  const charts = (["BTC", "ETH"] as const).flatMap((token) => {
+    const path = closes[token];
+    if (path.length < 2) return [];
+    const own = signals.filter((signal) => signal.token === token);
+    return [
+      html`<div class="card">
+        <h3>${token}</h3>
+        <figure>
+          ${weekChart(token, own, path)}
+          <figcaption>
+            Hour by hour, by ${sourceNames(path)}. A dot is an entry, the bar reaches from stop to first
+            target: green won, red lost, grey expired, hollow open.
+          </figcaption>
+        </figure>
+      </div>`,
+    ];
+  });
+  if (charts.length === 0) return html`<p>No hours of prices are stored yet.</p>`;
+  return html`<div class="grid two">${charts}</div>`;
+}
+
+function verifySection({ head }: RecordData): Html {
+  if (head === null) return html`<p>The chain of events begins with the first signal.</p>`;
+  return html`<div class="card">
+    <p>
+      Every signal is an event when it is issued and another when it is closed. Each event carries the hash of
+      the one before it, and the messenger's cards publish the last: nothing can be changed, moved or left out
+      without changing it.
+    </p>
+    <dl>
+      <dt>Events</dt>
+      <dd>${head.sequence}</dd>
+      <dt>Last hash</dt>
+      <dd><code>${head.hash}</code></dd>
+    </dl>
+    <p>From a copy of the source, this reads all events and works the record out again:</p>
+    <p><code>npm run verify-signals -- ${siteUrl()}</code></p>
+  </div>`;
+}

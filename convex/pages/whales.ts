@@ -1,0 +1,61 @@
+import type { Reply } from "../lib/http";
+import { HOUR, wholeMinute } from "../lib/time";
+import { movementsChart } from "./charts/movements";
+import { pageReply } from "./layout";
+import { html } from "./markup";
+import { movementList } from "./parts";
+import type { WhalesData } from "./shapes";
+
+/** Large movements. */
+
+const WINDOWS = [
+  [6, "6 hours"],
+  [24, "A day"],
+  [72, "3 days"],
+  [168, "A week"],
+] as const;
+
+export function whalesPage({ hours, count, alerts }: WhalesData, now: number): Reply<string> {
+  const to = wholeMinute(now);
+  const chips = WINDOWS.map(([window, name]) =>
+    window === hours
+      ? html`<li><a href="/whales?hours=${window}" aria-current="true">${name}</a></li>`
+      : html`<li><a href="/whales?hours=${window}">${name}</a></li>`,
+  );
+  const content = html`<h1>Whales</h1>
+    <p class="lead">
+      Large transfers, exchange flows and smart money, as an agent with tools reported them hour by hour. What
+      names a transaction is looked for on the chain.
+    </p>
+    <ul class="chips" aria-label="Time">
+      ${chips}
+    </ul>
+    ${
+      alerts.length === 0
+        ? html`<p class="note">Nothing was reported in this time.</p>`
+        : html`<h2 id="sizes">By time and size</h2>
+            <div class="card">
+              <figure>
+                ${movementsChart(alerts, { from: to - hours * HOUR, to })}
+                <figcaption>
+                  <span class="bullish" aria-hidden="true">▲</span> bullish,
+                  <span class="bearish" aria-hidden="true">▼</span> bearish,
+                  <span class="neutral" aria-hidden="true">●</span> neutral, in the agent's judgement. Each
+                  line is ten times the one below.
+                </figcaption>
+              </figure>
+            </div>
+            <h2 id="list">The ${count === 1 ? "movement" : `${count} newest movements`}</h2>
+            <div class="card">${movementList(alerts, now)}</div>`
+    }`;
+  return pageReply(
+    {
+      title: "Whales",
+      description: "Large transfers and exchange flows.",
+      path: "/whales",
+      data: [`/whales?hours=${hours}`, `/mcp/whale-alerts?hours=${hours}`],
+      content,
+    },
+    now,
+  );
+}
