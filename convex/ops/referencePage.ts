@@ -21,13 +21,13 @@ export function page(document: OpenApi): { html: string; headers: Record<string,
   const { title, summary } = document.info;
   const links = groups.map(
     ({ name, entries }) =>
-      `<p class="group"><a href="#${escaped(name)}">${escaped(heading(name))}</a></p><ul>${entries
+      `<p class="group"><a href="#${tagAnchor(name)}">${escaped(heading(name))}</a></p><ul>${entries
         .map(({ path }) => `<li><a href="#${anchor(path)}">${escaped(path)}</a></li>`)
         .join("")}</ul>`,
   );
   const sections = groups.map(
     ({ name, description, entries }) =>
-      `<section class="tag" aria-labelledby="${escaped(name)}"><h2 id="${escaped(name)}">${escaped(heading(name))}</h2><p class="small">${prose(description)}</p>${entries
+      `<section class="tag" aria-labelledby="${tagAnchor(name)}"><h2 id="${tagAnchor(name)}">${escaped(heading(name))}</h2><p class="small">${prose(description)}</p>${entries
         .map((entry) => endpointSection(document, entry, shared))
         .join("")}</section>`,
   );
@@ -87,6 +87,11 @@ function heading(tag: string): string {
 
 function anchor(path: string): string {
   return path.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-/, "");
+}
+
+/** A domain may have the name of a path. */
+function tagAnchor(tag: string): string {
+  return `domain-${escaped(tag)}`;
 }
 
 /** How the reasons of a status begin at every endpoint; told once. */

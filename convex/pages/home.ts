@@ -20,8 +20,8 @@ export function homePage({ prices, market, signals, whales }: HomeData, now: num
       how its signals have done.
     </p>
     <h2 id="prices">Prices</h2>
-    ${whenRead(prices, ({ hours, prices: known }) => {
-      const cards = (["BTC", "ETH"] as const).map((token) => priceCard(token, known[token], hours, now));
+    ${whenRead(prices, ({ prices: known }) => {
+      const cards = (["BTC", "ETH"] as const).map((token) => priceCard(token, known[token], now));
       return html`<div class="grid two">${cards}</div>`;
     })}
     <h2 id="signals">Latest signals</h2>
@@ -69,7 +69,7 @@ function whenRead<Value>(part: Read<Value>, shown: (value: Value) => Html): Html
 
 type TokenPrice = Extract<HomeData["prices"], object>["value"]["prices"]["BTC"];
 
-function priceCard(token: "BTC" | "ETH", price: TokenPrice, hours: number, now: number): Html {
+function priceCard(token: "BTC" | "ETH", price: TokenPrice, now: number): Html {
   const name = token === "BTC" ? "Bitcoin" : "Ethereum";
   if (price === null) {
     return html`<section class="card" aria-labelledby="${token}">
@@ -78,7 +78,7 @@ function priceCard(token: "BTC" | "ETH", price: TokenPrice, hours: number, now: 
     </section>`;
   }
   const { priceUsd, source, observedAt, change24hPercent, closes } = price;
-  const course = sparkline(`course-${token}`, token, closes);
+  const course = sparkline(`course-${token}`, token, [...closes, { at: observedAt, priceUsd, source }]);
   return html`<section class="card" aria-labelledby="${token}">
     <div class="head">
       <h3 id="${token}">${name}</h3>
@@ -87,7 +87,7 @@ function priceCard(token: "BTC" | "ETH", price: TokenPrice, hours: number, now: 
     <p class="figure">${usd(priceUsd)} <small>USD</small></p>
     ${course ?? html`<p class="small">Its history begins with the next full hours.</p>`}
     <p class="small">
-      ${sourceName(source)}, ${since(observedAt, now)}. ${course === null ? "" : `The last ${hours} hours.`}
+      ${sourceName(source)}, ${since(observedAt, now)}. ${course === null ? "" : "Hour by hour over a day."}
     </p>
   </section>`;
 }

@@ -88,7 +88,8 @@ export async function readResearch(ctx: ActionCtx, token: string): Promise<Resea
   };
 }
 
-const WHALES = 100;
+/** The most that are read. */
+export const WHALES = 100;
 
 export async function readWhales(ctx: ActionCtx, hours: number, limit = WHALES): Promise<WhalesData> {
   const since = wholeMinute(Date.now()) - hours * HOUR;
@@ -109,7 +110,8 @@ export type HomeData = {
 
 type StoredMarket = NonNullable<Awaited<ReturnType<typeof storedMarket>>>;
 
-const HOME_HOURS = 48;
+/** From the close of a day ago on, which the change is told against. */
+const HOME_HOURS = 25;
 const HOME_WHALES = 5;
 
 /** What a part costs when it fails is that part alone. */

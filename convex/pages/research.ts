@@ -121,7 +121,7 @@ function writing(
   );
   return html`<section aria-labelledby="${id}">
     <h2 id="${id}">${kind}</h2>
-    <p>${wayTag(marketOutlook)} <strong>${shortSummary}</strong></p>
+    <p>${wayTag(marketOutlook)} <strong>${withoutMark(shortSummary)}</strong></p>
     <p class="small">
       A language model wrote this ${since(at, now)}; its figures are its own unless a source stands beside
       them.
@@ -144,6 +144,11 @@ function writing(
       </div>
     </div>
   </section>`;
+}
+
+/** The summary begins with its outlook's mark, which the tag beside it tells in words. */
+function withoutMark(summary: string): string {
+  return summary.replace(/^(?:🟢|🔴|🟡)\s*/u, "");
 }
 
 function wayTag(way: Outlook): Html {

@@ -30,7 +30,7 @@ export function signalPage(data: SignalData, now: number): Reply<string> {
   const content = html`<h1>${name}</h1>
     <p class="lead">${sideTag(signal)} ${ending(signal)}</p>
     <div class="grid aside">
-      <div>
+      <div class="grid">
         <div class="card">
           ${signalFigure(data)}${
             points.length === 0
@@ -41,6 +41,16 @@ export function signalPage(data: SignalData, now: number): Reply<string> {
                 </details>`
           }
         </div>
+        <section class="card" aria-labelledby="said">
+          <h2 id="said" class="plain">What the model said</h2>
+          <p>“${reasoning}”</p>
+          <dl>
+            <dt>Stated confidence</dt>
+            <dd>${confidence} %</dd>
+            <dt>Model</dt>
+            <dd>${issued.model}</dd>
+          </dl>
+        </section>
       </div>
       <div class="grid">
         <section class="card" aria-labelledby="levels">
@@ -59,16 +69,6 @@ export function signalPage(data: SignalData, now: number): Reply<string> {
             <dt>Valid until</dt>
             <dd>${moment(expiresAt)}</dd>
             ${closed}
-          </dl>
-        </section>
-        <section class="card" aria-labelledby="said">
-          <h2 id="said" class="plain">What the model said</h2>
-          <p>“${reasoning}”</p>
-          <dl>
-            <dt>Stated confidence</dt>
-            <dd>${confidence} %</dd>
-            <dt>Model</dt>
-            <dd>${issued.model}</dd>
           </dl>
         </section>
       </div>

@@ -4,7 +4,7 @@ import type { ServiceHealth } from "../ops/http";
 import { pageReply } from "./layout";
 import { html, type Html } from "./markup";
 import { wideTable } from "./parts";
-import { moment, span } from "./words";
+import { moment, span, usd } from "./words";
 
 /** How the service does, for people. */
 
@@ -18,7 +18,7 @@ export function statusPage({ status, time, reasons, checks }: ServiceHealth, now
     ${
       isWell
         ? null
-        : html`<ul class="note warn">
+        : html`<ul class="list note warn">
             ${reasons.map((reason) => html`<li>${reason}</li>`)}
           </ul>`
     }
@@ -36,12 +36,10 @@ export function statusPage({ status, time, reasons, checks }: ServiceHealth, now
     </div>
     <h2 id="jobs">Jobs</h2>
     <div class="card">
-      ${wideTable(
-        "When each job last did its work",
-        html`<th scope="col">Job</th>
-          <th scope="col" class="right">Last</th>`,
-        jobRows(checks.crons),
-      )}
+      <p class="small">When each last did its work.</p>
+      <ul class="list cols">
+        ${jobItems(checks.crons)}
+      </ul>
     </div>`;
   return pageReply(
     {
@@ -173,7 +171,7 @@ function orMore(count: number): string {
 }
 
 /** Those that have run last come first, those that never have last. */
-function jobRows(crons: Checks["crons"]): Html[] {
+function jobItems(crons: Checks["crons"]): Html[] {
   return Object.entries(crons)
     .toSorted(([, a], [, b]) => (a ?? Infinity) - (b ?? Infinity))
     .map(([name, seconds]) => {
@@ -183,10 +181,7 @@ function jobRows(crons: Checks["crons"]): Html[] {
           : seconds < 60
             ? `${seconds} seconds ago`
             : `${span(seconds * SECOND)} ago`;
-      return html`<tr>
-        <th scope="row">${name}</th>
-        <td class="right">${last}</td>
-      </tr>`;
+      return html`<li class="head"><span>${name}</span> <span class="soft">${last}</span></li>`;
     });
 }
 
@@ -196,5 +191,5 @@ function spoken(kind: string): string {
 }
 
 function dollars(value: number): string {
-  return `$${value.toFixed(2)}`;
+  return `$${usd(value)}`;
 }

@@ -18,8 +18,8 @@ a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset:
 .top .wide { padding-top: 0.8rem; padding-bottom: 0.2rem; }
 .brand { display: inline-flex; align-items: center; gap: 0.55rem; color: var(--ink); font-weight: 650; text-decoration: none; line-height: 1.3; }
 .mark { width: 1.25rem; height: 1.25rem; flex: none; fill: none; stroke: var(--accent); stroke-width: 2; }
-nav ul { list-style: none; display: flex; flex-wrap: wrap; margin: 0.15rem -0.5rem 0; padding: 0; }
-nav a { display: block; padding: 0.5rem; color: var(--soft); text-decoration: none; font-size: 0.95rem; }
+nav ul { list-style: none; display: flex; flex-wrap: wrap; margin: 0.15rem -0.38rem 0; padding: 0; }
+nav a { display: block; padding: 0.5rem 0.38rem; color: var(--soft); text-decoration: none; font-size: 0.9rem; }
 nav a:hover { color: var(--accent); }
 nav a[aria-current] { color: var(--ink); font-weight: 650; box-shadow: inset 0 -2px 0 var(--accent); }
 main { padding-top: 2rem; padding-bottom: 3rem; }
@@ -28,7 +28,7 @@ h1 { font-size: clamp(1.75rem, 5vw, 2.5rem); letter-spacing: -0.02em; }
 h2 { font-size: 1.3rem; letter-spacing: -0.01em; margin: 2.75rem 0 0.9rem; }
 h3 { font-size: 1rem; font-weight: 650; }
 p { margin: 0.6rem 0; max-width: 68ch; }
-.lead { font-size: 1.1rem; color: var(--soft); margin-top: 0.6rem; }
+.lead { font-size: 1.1rem; color: var(--soft); margin: 0.6rem 0 1.25rem; }
 .small { font-size: 0.875rem; color: var(--soft); }
 .soft { color: var(--soft); }
 code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
@@ -54,6 +54,7 @@ dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; overflow-
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
+.card > h3 + .list { margin-top: 0.7rem; }
 .scroll { overflow-x: auto; scrollbar-width: thin; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
@@ -87,17 +88,18 @@ figure { margin: 0; } figcaption { font-size: 0.875rem; color: var(--soft); marg
 .reach { stroke-width: 3px; stroke-linecap: round; opacity: 0.45; stroke: var(--even); } .reach.win { stroke: var(--up); } .reach.loss { stroke: var(--down); }
 .glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
 .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
-footer { border-top: 1px solid var(--line); padding-top: 1.25rem; padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
-footer p { max-width: none; }
+footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
+footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (min-width: 48rem) {
   .two { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
   .facts { grid-template-columns: repeat(4, minmax(0, 1fr)); }
   .top .wide { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0 2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; }
-  nav ul { margin-top: 0; }
+  nav ul { margin-top: 0; } nav a { padding: 0.5rem 0.6rem; font-size: 0.95rem; }
   main { padding-top: 3rem; }
   .chart { height: 18rem; }
+  .cols { columns: 2; column-gap: 3rem; } .list.cols > li { break-inside: avoid; padding: 0.6rem 0; border-top: 0; border-bottom: 1px solid var(--line); }
 }
 @media print { nav, form { display: none; } .card { break-inside: avoid; } }
 `;

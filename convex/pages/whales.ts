@@ -4,9 +4,12 @@ import { movementsChart } from "./charts/movements";
 import { pageReply } from "./layout";
 import { html } from "./markup";
 import { movementList } from "./parts";
+import { WHALES } from "./reading";
 import type { WhalesData } from "./shapes";
 
 /** Large movements. */
+
+const LISTED = 30;
 
 const WINDOWS = [
   [6, "6 hours"],
@@ -17,6 +20,9 @@ const WINDOWS = [
 
 export function whalesPage({ hours, count, alerts }: WhalesData, now: number): Reply<string> {
   const to = wholeMinute(now);
+  // Of a time that has more of them than are read, what is shown is its end.
+  const oldest = alerts.at(-1)?.detectedAt ?? to;
+  const from = count < WHALES ? to - hours * HOUR : oldest;
   const chips = WINDOWS.map(([window, name]) =>
     window === hours
       ? html`<li><a href="/whales?hours=${window}" aria-current="true">${name}</a></li>`
@@ -36,7 +42,7 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): R
         : html`<h2 id="sizes">By time and size</h2>
             <div class="card">
               <figure>
-                ${movementsChart(alerts, { from: to - hours * HOUR, to })}
+                ${movementsChart(alerts, { from, to })}
                 <figcaption>
                   <span class="bullish" aria-hidden="true">▲</span> bullish,
                   <span class="bearish" aria-hidden="true">▼</span> bearish,
@@ -45,8 +51,9 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): R
                 </figcaption>
               </figure>
             </div>
-            <h2 id="list">The ${count === 1 ? "movement" : `${count} newest movements`}</h2>
-            <div class="card">${movementList(alerts, now)}</div>`
+            <h2 id="list">The newest</h2>
+            <div class="card">${movementList(alerts.slice(0, LISTED), now)}</div>
+            ${count > LISTED ? html`<p class="small">Shown by time and size: ${count}. All of them are in the JSON.</p>` : null}`
     }`;
   return pageReply(
     {

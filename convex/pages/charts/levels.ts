@@ -1,5 +1,5 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
-import { curveMonotoneX, line } from "d3-shape";
+import { line } from "d3-shape";
 import type { PricePoint } from "../../prices/shown";
 import type { PublicSignal } from "../../signals/views";
 import { html, type Html } from "../markup";
@@ -7,7 +7,7 @@ import { shortUsd, usd } from "../words";
 import { across, apart, chart, dot, share, spread, timeMarks, upright } from "./frame";
 
 /** Where the names of the levels begin. */
-const END = 770;
+const END = 740;
 /** Above the words below the plot, and so far apart that names of levels can be read. */
 const BOTTOM = 900;
 const APART = 75;
@@ -26,7 +26,7 @@ export function levelsChart(
   const x = scaleUtc().domain([window.from, window.to]).range([0, END]);
   const y = scaleLinear().domain(spread(known)).range([BOTTOM, 20]);
   const at = (moment: string) => x(new Date(moment));
-  const course = line().curve(curveMonotoneX).digits(1)(
+  const course = line().digits(1)(
     path.map(({ at: moment, priceUsd }): [number, number] => [at(moment), y(priceUsd)]),
   );
   const [begins, ends] = [at(generatedAt), at(expiresAt)];
@@ -72,9 +72,9 @@ export function levelsChart(
 
 function levelsOf({ entry, tp1, tp2, sl }: PublicSignal): Level[] {
   const further: [string, number | null, Level["kind"]][] = [
-    ["Target 2", tp2, "target"],
-    ["Target 1", tp1, "target"],
-    ["Stop", sl, "stop"],
+    ["TP2", tp2, "target"],
+    ["TP1", tp1, "target"],
+    ["SL", sl, "stop"],
   ];
   return [
     { name: "Entry", price: entry, kind: "entry" },
