@@ -15,6 +15,7 @@ type Rating = {
 export function prefersHtml(accept: string | null): boolean {
   const ranges = (accept ?? "").split(",").map((range, place) => ({ ...parsed(range), place }));
   const [html, json] = [rated(ranges, "text", "html"), rated(ranges, "application", "json")];
+  if (html.weight === 0) return false;
   if (html.weight !== json.weight) return html.weight > json.weight;
   if (html.exactness !== json.exactness) return html.exactness > json.exactness;
   return html.place < json.place;

@@ -55,7 +55,7 @@ dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; overflow-
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
 .card > h3 + .list { margin-top: 0.7rem; }
-.scroll { overflow-x: auto; scrollbar-width: thin; }
+.scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll th { white-space: nowrap; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
 th { text-align: left; font-weight: 600; font-size: 0.8rem; color: var(--soft); padding: 0 1rem 0.4rem 0; white-space: nowrap; }

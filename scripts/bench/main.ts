@@ -4,6 +4,7 @@ import { bold, dim } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
 import * as ledger from "./ledger";
+import * as pages from "./pages";
 import * as payments from "./payments";
 import { createProgress } from "./progress";
 import * as proxy from "./proxy";
@@ -21,6 +22,7 @@ const QUESTIONS: Record<string, Bench> = {
   upstreamCalls,
   documents,
   signals,
+  pages,
   throughput,
   wallets,
   payments,

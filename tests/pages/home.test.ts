@@ -33,20 +33,20 @@ describe("the first page", () => {
     agentSays(app, [alert({ token: "PEPE", amount: 7_300_000 })]);
     await watchNow(app);
     await samplePrices(app, [100, 100.4, 100.2, 100.8, 100.6]);
+    const { top20 } = rows.parse((await app.get("/mcp/market")).body);
+    const { prices } = shownPrices.parse((await app.get("/mcp/prices?hours=25")).body);
     const words = soundWords(await openPage(app, "/"));
 
-    const { prices } = shownPrices.parse((await app.get("/mcp/prices")).body);
     expect(prices.BTC?.closes.length).toBeGreaterThan(1);
     for (const price of [prices.BTC, prices.ETH]) {
       const known = price?.closes.map(({ priceUsd }) => priceUsd) ?? [];
       says(words, `${usd(price?.priceUsd ?? 0)} USD`, "Chainlink", "30 minutes ago");
       says(words, `lowest ${usd(Math.min(...known))}, highest ${usd(Math.max(...known))}`);
     }
-    const { top20 } = rows.parse((await app.get("/mcp/market")).body);
     for (const { symbol, price, change24h } of top20.slice(0, 10)) {
       says(words, symbol, usd(price), signed(change24h));
     }
-    says(words, "Entry 100.00", "Target 1 101.00", "Target 2 102.00", "Stop 98.00", "▲ BUY", "“Up.”");
+    says(words, "Entry 100.00", "TP1 101.00", "TP2 102.00", "SL 98.00", "▲ BUY", "“Up.”");
     says(words, `PEPE ${bigUsd(7_300_000)} into an exchange`, "bearish");
   });
 

@@ -6,6 +6,8 @@ import { signed } from "../words";
 import { chart, dot, scaleLines, SPAN, spread, timeMarks } from "./frame";
 
 const BOTTOM = 900;
+/** Behind the values at the left. */
+const BEGIN = 60;
 
 /** How results add up. At least one result. */
 export function equityChart(points: readonly EquityPoint[]): Html {
@@ -70,11 +72,11 @@ function spanOf(points: readonly EquityPoint[]): [number, number] {
 }
 
 function timeOf(points: readonly EquityPoint[]) {
-  return scaleUtc().domain(spanOf(points)).range([0, SPAN]);
+  return scaleUtc().domain(spanOf(points)).range([BEGIN, SPAN]);
 }
 
 function timeMarksOf(points: readonly EquityPoint[]): Html[] {
-  return timeMarks(...spanOf(points));
+  return timeMarks(...spanOf(points), [BEGIN, SPAN]);
 }
 
 /** As many places as tell neighbouring marks apart. */

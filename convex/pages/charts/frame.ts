@@ -72,12 +72,16 @@ export function scaleLines(
 }
 
 /** Moments below the plot: hours within two days, days beyond. */
-export function timeMarks(from: number, to: number, end = SPAN): Html[] {
-  const x = scaleUtc().domain([from, to]).range([0, end]);
+export function timeMarks(
+  from: number,
+  to: number,
+  [begin, end]: readonly [number, number] = [0, SPAN],
+): Html[] {
+  const x = scaleUtc().domain([from, to]).range([begin, end]);
   const withinDays = to - from <= 2 * 86_400_000;
   return x.ticks(4).map((tick) => {
     const place = x(tick);
-    const anchor = place < end * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
+    const anchor = place < SPAN * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
     return html`<text class="axis" x="${share(place)}" y="100%" dy="-2" text-anchor="${anchor}"
       >${word(tick, withinDays)}</text
     >`;

@@ -65,7 +65,7 @@ export function levelsChart(
           class="path"
           d="${course ?? ""}"
         />`,
-      marks: html`${upright(begins, "issue", [0, BOTTOM])}${names}${dot(begins, y(entry), "pending", 5)}${end}${timeMarks(window.from, window.to, END)}`,
+      marks: html`${upright(begins, "issue", [0, BOTTOM])}${names}${dot(begins, y(entry), "pending", 5)}${end}${timeMarks(window.from, window.to, [0, END])}`,
     },
   );
 }

@@ -1,12 +1,16 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { curveMonotoneX, line } from "d3-shape";
+import { DAY } from "../../lib/time";
 import type { PricePoint } from "../../prices/shown";
 import type { PublicSignal } from "../../signals/views";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";
 import { chart, dot, scaleLines, SPAN, spread, timeMarks, upright } from "./frame";
 
+const WEEK_MS = 7 * DAY;
 const BOTTOM = 900;
+/** Behind the values at the left. */
+const BEGIN = 120;
 
 /** A token's signals on the path of its price: from stop to first target, with the entry; at least two prices. */
 export function weekChart(
@@ -14,15 +18,14 @@ export function weekChart(
   signals: readonly PublicSignal[],
   closes: readonly PricePoint[],
 ): Html {
-  const times = closes.map(({ at }) => Date.parse(at));
+  const hours = closes.map(({ at }) => Date.parse(at));
+  const newest = Math.max(...hours);
+  const shown = signals.filter(({ generatedAt }) => newest - Date.parse(generatedAt) <= WEEK_MS);
+  const times = [...hours, ...shown.map(({ generatedAt }) => Date.parse(generatedAt))];
   const [from, to] = [Math.min(...times), Math.max(...times)];
-  const shown = signals.filter(({ generatedAt }) => {
-    const at = Date.parse(generatedAt);
-    return at >= from && at <= to;
-  });
   const prices = closes.map(({ priceUsd }) => priceUsd);
   const levels = shown.flatMap(({ entry, tp1, sl }) => [entry, tp1 ?? entry, sl ?? entry]);
-  const x = scaleUtc().domain([from, to]).range([0, SPAN]);
+  const x = scaleUtc().domain([from, to]).range([BEGIN, SPAN]);
   const y = scaleLinear()
     .domain(spread([...prices, ...levels]))
     .range([BOTTOM, 30]);
@@ -46,7 +49,7 @@ export function weekChart(
     },
     {
       plot: html`<path class="path" d="${course}" />`,
-      marks: html`${scaleLines(y, shortUsd)}${marks}${timeMarks(from, to)}`,
+      marks: html`${scaleLines(y, shortUsd)}${marks}${timeMarks(from, to, [BEGIN, SPAN])}`,
     },
   );
 }
