@@ -20,6 +20,7 @@ crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.me
 // eslint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
 crons.interval("resume interrupted signals", { minutes: 5 }, internal.signals.issuing.resumeLost, {});
+crons.interval("anchor the signal record", { hours: 1 }, internal.signals.anchors.anchorDue, {});
 crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});
 crons.weekly(
   "recap the week's signals",
@@ -29,6 +30,7 @@ crons.weekly(
 );
 crons.interval("resume interrupted weekly recaps", { minutes: 5 }, internal.signals.weeks.resumeLost, {});
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.watches.begin, {});
+crons.interval("measure whales on Base", { minutes: 1 }, internal.whales.cursor.begin, {});
 crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.watches.resume, {});
 crons.interval("free lost places", { minutes: 1 }, internal.lib.lanes.sweep, {});
 crons.interval("watch the budget", { minutes: 5 }, internal.ops.budget.watch, {});

@@ -2,6 +2,7 @@ import { defineSchema } from "convex/server";
 import { accountTables } from "./account/tables";
 import { botTables } from "./bot/tables";
 import { creditTables } from "./credits/tables";
+import { evidenceTables } from "./evidence/tables";
 import { libTables } from "./lib/tables";
 import { marketTables } from "./market/tables";
 import { messengerTables } from "./messenger/tables";
@@ -20,6 +21,7 @@ import { whaleTables } from "./whales/tables";
 
 export default defineSchema({
   ...libTables,
+  ...evidenceTables,
   ...marketTables,
   ...priceTables,
   ...researchTables,

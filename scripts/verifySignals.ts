@@ -1,20 +1,24 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { anchorShape } from "../convex/signals/anchorText";
 import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventChain";
-import { signalStats } from "../convex/signals/statistics";
+import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/views";
+import { parsed, read, Unreadable } from "./publicRecord";
+import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 
 /**
- * `npm run verify-signals -- <url|file> [--head <hash>] [--save <file>]`: checks the signal record of a deployment, or
+ * `npm run verify-signals -- <url|file> [--head <hash>] [--rpc <url>] [--save <file>]`: checks the signal record of a deployment, or
  * one that was saved, against its hash chain. Exit code 0: the record holds; 1: it does not, and what is wrong; 2: it
  * could not be checked.
  */
 
-const USAGE = `Usage: npm run verify-signals -- URL|FILE [--head HASH] [--save FILE]
+const USAGE = `Usage: npm run verify-signals -- URL|FILE [--head HASH] [--rpc URL] [--save FILE]
 
   --head HASH   the chain's head as it was published on a card: rules out a rewritten chain
+  --rpc URL     an RPC of Base, such as https://mainnet.base.org: holds the record against its anchors
   --save FILE   keeps what was read, to be checked again without the deployment
 
 Exit code 0: the record holds; 1: it does not; 2: it could not be checked.`;
@@ -23,18 +27,18 @@ const EVENTS_PER_PAGE = 500;
 const SIGNALS_PER_PAGE = 100;
 /** A signal may be issued or closed while the record is read: then it is read again. */
 const READINGS = 5;
+const WHAT = "signal record";
 
 const proofShape = z.object({ events: z.array(signalEvent), head: chainHead.nullable() });
+const anchorPage = z.object({ addresses: z.array(z.string()), anchors: z.array(anchorShape) });
 const historyShape = z.object({ signals: z.array(publicSignal), stats: signalStats });
 
-/** What kept the record from being checked. */
-class Unreadable extends Error {}
-
 async function main(): Promise<number> {
-  const { source, head, save } = options();
+  const { source, head, rpc, save } = options();
   const record = /^https?:\/\//.test(source) ? await fromDeployment(source) : await fromFile(source);
   if (save !== undefined) await writeFile(save, `${JSON.stringify(record, null, 2)}\n`);
-  const problems = problemsOfRecord(record, head);
+  const anchored = rpc === undefined ? null : await findingsOnChain(record, rpc);
+  const problems = [...problemsOfRecord(record, head), ...(anchored?.problems ?? [])];
   if (problems.length > 0) {
     console.log(`✘ The record does not hold (${problems.length} found):`);
     for (const problem of problems) console.log(`  - ${problem}`);
@@ -45,16 +49,57 @@ async function main(): Promise<number> {
   console.log("  Every hash fits, every signal and outcome is as it was recorded, and nothing is missing.");
   if (record.stats !== undefined) console.log("  The statistics follow from the events.");
   if (record.head !== null) console.log(`  Head: event ${record.head.sequence}, ${record.head.hash}`);
+  for (const line of anchorLines(record, anchored)) console.log(`  ${line}`);
   if (head === undefined)
     console.log("  Compare the head with one from a card (--head) to rule out a rewritten chain.");
   return 0;
 }
 
-function options(): { source: string; head: string | undefined; save: string | undefined } {
+async function findingsOnChain(record: SignalRecord, rpc: string): Promise<AnchorFindings> {
+  try {
+    return await anchorFindings(record.events, record.anchors ?? [], await chainReader(rpc));
+  } catch (error) {
+    throw new Unreadable(
+      `The anchors could not be checked: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+/** From when on nothing can have been rewritten, and what is no alarm. */
+function anchorLines({ events, anchors = [] }: SignalRecord, found: AnchorFindings | null): string[] {
+  const signed = anchors.reduce((sum, account) => sum + account.anchors.length, 0);
+  if (found === null) {
+    return signed === 0
+      ? []
+      : [`Anchored on Base in ${signed} transactions: give an RPC (--rpc) to check them.`];
+  }
+  const lines = found.notes.map((note) => `Note: ${note}.`);
+  const [first] = found.fixed;
+  const last = found.fixed.at(-1);
+  if (first === undefined || last === undefined)
+    return [...lines, "No anchor is on the chain: nothing says since when this record is so."];
+  return [
+    ...lines,
+    `Events 1 to ${first.sequence} cannot have been rewritten since ${first.since.toISOString()},`,
+    `events up to ${last.sequence} since ${last.since.toISOString()}; the ${events.length - last.sequence} behind it await an anchor.`,
+  ];
+}
+
+function options(): {
+  source: string;
+  head: string | undefined;
+  rpc: string | undefined;
+  save: string | undefined;
+} {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { head: { type: "string" }, save: { type: "string" }, help: { type: "boolean" } },
+      options: {
+        head: { type: "string" },
+        rpc: { type: "string" },
+        save: { type: "string" },
+        help: { type: "boolean" },
+      },
     });
     if (values.help === true) {
       console.log(USAGE);
@@ -62,7 +107,7 @@ function options(): { source: string; head: string | undefined; save: string | u
     }
     const [source] = positionals;
     if (source === undefined || positionals.length > 1) throw new Unreadable(USAGE);
-    return { source, head: values.head?.toLowerCase(), save: values.save };
+    return { source, head: values.head?.toLowerCase(), rpc: values.rpc, save: values.save };
   } catch (error) {
     if (error instanceof TypeError) throw new Unreadable(`${error.message}\n${USAGE}`);
     throw error;
@@ -76,7 +121,7 @@ async function fromFile(path: string): Promise<SignalRecord> {
   } catch {
     throw new Unreadable(`${path} cannot be read`);
   }
-  return parsed(recordShape, text, path);
+  return parsed(recordShape, text, path, WHAT);
 }
 
 async function fromDeployment(base: string): Promise<SignalRecord> {
@@ -85,12 +130,18 @@ async function fromDeployment(base: string): Promise<SignalRecord> {
     const [btc, eth, all] = [
       await readSignals(base, "BTC"),
       await readSignals(base, "ETH"),
-      await read(base, "/mcp/signals/history?limit=1", historyShape),
+      await read(base, "/mcp/signals/history?limit=1", historyShape, WHAT),
     ];
-    const after = await read(base, "/signals/proof?limit=1", proofShape);
+    const after = await read(base, "/signals/proof?limit=1", proofShape, WHAT);
     if (after.head?.hash !== head?.hash) continue;
     const stats = { BTC: btc.stats, ETH: eth.stats, ALL: all.stats };
-    return { events, head, signals: [...btc.signals, ...eth.signals], stats };
+    return {
+      events,
+      head,
+      signals: [...btc.signals, ...eth.signals],
+      stats,
+      anchors: await readAnchors(base),
+    };
   }
   throw new Unreadable(`The record changed during each of ${READINGS} readings: try again`);
 }
@@ -99,7 +150,8 @@ async function readEvents(base: string): Promise<{ events: SignalEvent[]; head: 
   const events: SignalEvent[] = [];
   for (;;) {
     const after = events.at(-1)?.sequence ?? 0;
-    const page = await read(base, `/signals/proof?after=${after}&limit=${EVENTS_PER_PAGE}`, proofShape);
+    const path = `/signals/proof?after=${after}&limit=${EVENTS_PER_PAGE}`;
+    const page = await read(base, path, proofShape, WHAT);
     events.push(...page.events);
     const last = events.at(-1)?.sequence ?? 0;
     if (page.events.length === 0 || last <= after || last >= (page.head?.sequence ?? 0)) {
@@ -108,50 +160,34 @@ async function readEvents(base: string): Promise<{ events: SignalEvent[]; head: 
   }
 }
 
+async function readAnchors(base: string): Promise<AnchorAccount[]> {
+  const { addresses } = await read(base, "/signals/anchors?limit=1", anchorPage, WHAT);
+  const accounts: AnchorAccount[] = [];
+  for (const address of addresses) {
+    const anchors: AnchorAccount["anchors"] = [];
+    for (;;) {
+      const from = (anchors.at(-1)?.nonce ?? -1) + 1;
+      const path = `/signals/anchors?address=${address}&from=${from}&limit=${EVENTS_PER_PAGE}`;
+      const page = await read(base, path, anchorPage, WHAT);
+      anchors.push(...page.anchors.filter(({ nonce }) => nonce >= from));
+      if (page.anchors.length < EVENTS_PER_PAGE) break;
+    }
+    accounts.push({ address, anchors });
+  }
+  return accounts;
+}
+
 async function readSignals(base: string, token: string) {
   const signals: PublicSignal[] = [];
   for (;;) {
     const last = signals.at(-1)?.generatedAt;
     const before = last === undefined ? "" : `&before=${encodeURIComponent(last)}`;
     const path = `/mcp/signals/history?token=${token}&limit=${SIGNALS_PER_PAGE}${before}`;
-    const page = await read(base, path, historyShape);
+    const page = await read(base, path, historyShape, WHAT);
     signals.push(...page.signals);
     const moved = signals.at(-1)?.generatedAt !== last;
     if (page.signals.length < SIGNALS_PER_PAGE || !moved) return { signals, stats: page.stats };
   }
-}
-
-async function read<Shape extends z.ZodType>(
-  base: string,
-  path: string,
-  shape: Shape,
-): Promise<z.output<Shape>> {
-  const url = `${base.replace(/\/+$/, "")}${path}`;
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(url, { signal: AbortSignal.timeout(30_000) });
-    text = await response.text();
-  } catch {
-    throw new Unreadable(`${url} cannot be reached`);
-  }
-  if (!response.ok) throw new Unreadable(`${url} answered with status ${response.status}`);
-  return parsed(shape, text, url);
-}
-
-function parsed<Shape extends z.ZodType>(shape: Shape, text: string, where: string): z.output<Shape> {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new Unreadable(`${where} holds no JSON`);
-  }
-  const result = shape.safeParse(json);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  throw new Unreadable(
-    `${where} is no signal record: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
-  );
 }
 
 try {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import {
   chainHead,
+  GENESIS,
   linksAfter,
   signalEvent,
   type ChainHead,
@@ -8,10 +9,12 @@ import {
   type IssuedContent,
   type SignalEvent,
 } from "../convex/signals/eventChain";
-import { LIFETIME_MS, outcomeOf, pnlPercent, problemsOf } from "../convex/signals/rules";
-import { signalStats, statisticsOf } from "../convex/signals/statistics";
-import { addClosed, emptyTotals } from "../convex/signals/totals";
-import { publicSignal, type PublicSignal } from "../convex/signals/views";
+import { coinFlip, mirrored } from "../convex/signals/controls";
+import { LIFETIME_MS, pnlPercent, positionOf, problemsOf, type Levels } from "../convex/signals/rules";
+import { signalStats } from "../convex/signals/statisticsShapes";
+import { controlsView, publicSignal, type PublicSignal } from "../convex/signals/views";
+import { anchorsShape } from "./verifySignalsAnchors";
+import { recordProblems, tradeOf, type Told } from "./verifySignalsStatistics";
 
 /** What `npm run verify-signals` checks. Pure. */
 
@@ -22,6 +25,8 @@ export const recordShape = z.object({
   signals: z.array(publicSignal),
   /** The statistics the deployment claims. */
   stats: z.object({ BTC: signalStats, ETH: signalStats, ALL: signalStats }).optional(),
+  /** Where the deployment says it has anchored the record. */
+  anchors: z.array(anchorsShape).optional(),
 });
 export type SignalRecord = z.output<typeof recordShape>;
 
@@ -38,7 +43,7 @@ export function problemsOfRecord(record: SignalRecord, published?: string): stri
       : [`The published head ${published} is no link of this chain: what it stood for was rewritten`]),
     ...storyProblems(events),
     ...signalProblems(events, record.signals),
-    ...statisticsProblems(events, record.stats),
+    ...recordProblems(events, record.stats),
   ];
 }
 
@@ -76,45 +81,74 @@ function chainProblems(events: readonly SignalEvent[], head: ChainHead | null): 
   return problems;
 }
 
-/** Events of one moment may be written down in either order, and clocks differ a little. */
+/** Clocks differ a little. */
 const SKEW_MS = 60_000;
 
-/** What the events tell: every signal issued once and by the rules, closed once and later, as its levels say. */
+/**
+ * What the events tell: every signal issued once and by the rules, closed once as its levels say, compared once, and none
+ * on a day that is told to have had none.
+ */
 function storyProblems(events: readonly SignalEvent[]): string[] {
   const problems: string[] = [];
   const issued = new Map<string, IssuedContent>();
-  const closed = new Set<string>();
+  const told = new Set<string>();
+  const refused = new Map<string, number>();
   let latest = -Infinity;
+  let previousHash = "";
   for (const event of events) {
     const key = keyOf(event.content);
-    const at = Date.parse(event.kind === "issued" ? event.content.generatedAt : event.content.closedAt);
-    if (at < latest - SKEW_MS) problems.push(`${nameOf(event)} is older than an event before it`);
-    latest = Math.max(latest, at);
-    if (event.kind === "issued") {
-      if (issued.has(key)) problems.push(`${nameOf(event)}: this signal had been issued before`);
-      problems.push(...issueProblems(event.content).map((problem) => `${nameOf(event)}: ${problem}`));
-      issued.set(key, event.content);
-      continue;
-    }
+    const { token, refusedDays } = event.content;
     const signal = issued.get(key);
-    if (signal === undefined) problems.push(`${nameOf(event)}: this signal had not been issued before`);
-    else problems.push(...outcomeProblems(event, signal));
-    if (closed.has(key)) problems.push(`${nameOf(event)}: this signal had been closed before`);
-    closed.add(key);
+    if (told.has(`${event.kind} ${key}`)) problems.push(`${nameOf(event)}: it had been told before`);
+    told.add(`${event.kind} ${key}`);
+    if (event.kind === "refused") refused.set(token, (refused.get(token) ?? 0) + 1);
+    if (refusedDays !== (refused.get(token) ?? 0)) {
+      problems.push(
+        `${nameOf(event)}: it tells of ${refusedDays} refused days, the events of ${refused.get(token) ?? 0}`,
+      );
+    }
+    if (event.kind === "issued") {
+      const at = Date.parse(event.content.generatedAt);
+      if (at < latest) problems.push(`${nameOf(event)} is older than an event before it`);
+      latest = Math.max(latest, at);
+      problems.push(
+        ...issueProblems(event.content, previousHash).map((problem) => `${nameOf(event)}: ${problem}`),
+      );
+      issued.set(key, event.content);
+    } else if (event.kind === "refused") {
+      if (signal !== undefined) problems.push(`${nameOf(event)}: on this day a signal was issued`);
+    } else if (signal === undefined) {
+      problems.push(`${nameOf(event)}: this signal had not been issued before`);
+    } else {
+      problems.push(
+        ...(event.kind === "closed" ? outcomeProblems(event, signal) : controlProblems(event, signal)),
+      );
+    }
+    previousHash = event.hash;
   }
   return problems;
 }
 
 /** What the rules forbid to issue. */
-function issueProblems(signal: IssuedContent): string[] {
-  const { day, generatedAt, expiresAt, priceUsd, priceSource, priceObservedAt } = signal;
+function issueProblems(signal: IssuedContent, previousHash: string): string[] {
+  const { token, day, generatedAt, expiresAt, entry, costBps, priceSource, priceObservedAt, coin, momentum } =
+    signal;
   const problems: string[] = [];
-  const forbidden = problemsOf(signal, priceUsd);
+  const forbidden = problemsOf(signal, { priceUsd: entry, costBps });
   if (forbidden !== null) problems.push(forbidden);
-  if (signal.signal === "HOLD" && (signal.tp1 !== null || signal.tp2 !== null || signal.sl !== null)) {
-    problems.push("a HOLD has no levels");
+  if (
+    signal.signal === "HOLD" &&
+    [signal.tp1, signal.tp2, signal.sl, coin, momentum].some((one) => one !== null)
+  ) {
+    problems.push("a HOLD has no levels and no controls");
   }
-  if (priceSource === "llm") problems.push("its live price is the model's own word");
+  if (
+    signal.signal !== "HOLD" &&
+    coin !== coinFlip(previousHash === "" ? GENESIS : previousHash, token, day)
+  ) {
+    problems.push(`its coin is told as ${coin}, the hash before it says otherwise`);
+  }
+  if (priceSource === "llm") problems.push("its price is the model's own word");
   if (day !== generatedAt.slice(0, 10)) problems.push(`it was issued at ${generatedAt}, not on its day`);
   if (Date.parse(expiresAt) - Date.parse(generatedAt) !== LIFETIME_MS) {
     problems.push(`it was issued at ${generatedAt} and cannot expire at ${expiresAt}`);
@@ -126,26 +160,47 @@ function issueProblems(signal: IssuedContent): string[] {
 }
 
 function outcomeProblems(event: SignalEvent & { kind: "closed" }, signal: IssuedContent): string[] {
-  const { status, exitPrice, pnlPercent: told, closedAt } = event.content;
-  const level = { WIN: signal.tp1, LOSS: signal.sl, EXPIRED: exitPrice }[status];
+  const { status, exitPrice, pnlPercent: told, closedAt, decidedBy } = event.content;
+  const name = nameOf(event);
+  const problems = endProblems(signal, status, exitPrice).map((problem) => `${name}: ${problem}`);
   const due = exitPrice === null ? null : pnlPercent(signal.signal, signal.entry, exitPrice);
-  if (exitPrice !== level) return [`${nameOf(event)}: a ${status} ends at ${level}, not at ${exitPrice}`];
-  if (told !== due) return [`${nameOf(event)}: its PnL is ${due} %, not ${told} %`];
-  const now = Date.parse(closedAt);
-  const generatedAt = Date.parse(signal.generatedAt);
-  if (now < generatedAt) return [`${nameOf(event)}: it was closed at ${closedAt}, before it was issued`];
-  const look = exitPrice === null ? null : { priceUsd: exitPrice, observedAt: now, takenAt: now };
-  const outcome = outcomeOf({ ...signal, generatedAt }, look, now);
-  if (outcome?.status === status) return [];
-  return [
-    `${nameOf(event)}: at ${exitPrice} at ${closedAt} it was ${outcome === null ? "still open" : `a ${outcome.status}`}, not ${status}`,
-  ];
+  if (told !== due) problems.push(`${name}: its PnL is ${due} %, not ${told} %`);
+  if (closedAt < signal.generatedAt)
+    problems.push(`${name}: it was closed at ${closedAt}, before it was issued`);
+  if (closedAt > signal.expiresAt) problems.push(`${name}: it was closed at ${closedAt}, after its expiry`);
+  if (status === "EXPIRED" && closedAt !== signal.expiresAt) {
+    problems.push(`${name}: it expires at ${signal.expiresAt}, not at ${closedAt}`);
+  }
+  if ((decidedBy === null) !== (exitPrice === null))
+    problems.push(`${name}: what decided it does not fit its price`);
+  return problems;
+}
+
+function controlProblems(event: SignalEvent & { kind: "compared" }, signal: IssuedContent): string[] {
+  const { mirrorStatus, mirrorExitPrice } = event.content;
+  const position = positionOf(signal);
+  if (position === null) return [`${nameOf(event)}: a HOLD has no controls`];
+  const { signal: side, tp1, sl } = mirrored(position);
+  const levels = { signal: side, entry: signal.entry, tp1, tp2: tp1, sl };
+  return endProblems(levels, mirrorStatus, mirrorExitPrice).map((problem) => `${nameOf(event)}: ${problem}`);
+}
+
+/** Where a signal of these levels can have ended. */
+function endProblems(levels: Levels, status: ClosedContent["status"], exitPrice: number | null): string[] {
+  const { tp1, sl } = levels;
+  if (status !== "EXPIRED") {
+    const level = status === "WIN" ? tp1 : sl;
+    return level === null || exitPrice !== level ? [`a ${status} ends at ${level}, not at ${exitPrice}`] : [];
+  }
+  if (exitPrice === null || tp1 === null || sl === null) return [];
+  const isBetween = exitPrice >= Math.min(tp1, sl) && exitPrice <= Math.max(tp1, sl);
+  return isBetween ? [] : [`it expired at ${exitPrice}, beyond its levels`];
 }
 
 /** The signals that callers are shown against the events. */
 function signalProblems(events: readonly SignalEvent[], signals: readonly PublicSignal[]): string[] {
   const problems: string[] = [];
-  const told = new Map<string, { issued?: IssuedContent; closed?: ClosedContent }>();
+  const told = new Map<string, Told>();
   for (const event of events) {
     const key = keyOf(event.content);
     told.set(key, { ...told.get(key), [event.kind]: event.content });
@@ -153,7 +208,8 @@ function signalProblems(events: readonly SignalEvent[], signals: readonly Public
   const shown = new Set<string>();
   for (const signal of signals) {
     const key = keyOf({ token: signal.token, day: signal.generatedAt.slice(0, 10) });
-    const { issued, closed } = told.get(key) ?? {};
+    const events = told.get(key) ?? {};
+    const { issued, closed } = events;
     if (shown.has(key)) problems.push(`The signal ${key} is shown twice`);
     shown.add(key);
     if (issued === undefined) {
@@ -168,6 +224,7 @@ function signalProblems(events: readonly SignalEvent[], signals: readonly Public
         );
       }
     }
+    problems.push(...controlsProblems(key, signal, events));
   }
   for (const [key, { issued }] of told) {
     if (issued !== undefined && !shown.has(key))
@@ -178,48 +235,28 @@ function signalProblems(events: readonly SignalEvent[], signals: readonly Public
 
 /** The signal as its events describe it; `null` for what they do not hold. */
 function expectedView(issued: IssuedContent, closed: ClosedContent | undefined): Record<string, unknown> {
-  const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, reasoning } = issued;
-  const { generatedAt, expiresAt } = issued;
+  const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } =
+    issued;
+  const { generatedAt, expiresAt, model, promptVersion, costBps } = issued;
   return {
-    ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, reasoning, generatedAt, expiresAt },
+    ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
+    ...{ generatedAt, expiresAt, model, promptVersion, costPercent: costBps / 100 },
     status: closed?.status ?? "PENDING",
     closedAt: closed?.closedAt ?? null,
+    decidedBy: closed?.decidedBy ?? null,
     exitPrice: closed?.exitPrice ?? null,
     pnlPercent: closed?.pnlPercent ?? null,
+    ...(closed === undefined ? {} : { gapMinutes: closed.gapMinutes }),
   };
 }
 
-/** The statistics that callers are shown against those that follow from the events. */
-function statisticsProblems(events: readonly SignalEvent[], stats: SignalRecord["stats"]): string[] {
-  if (stats === undefined) return [];
-  const issued = new Map<string, IssuedContent>();
-  const totals = { BTC: emptyTotals(), ETH: emptyTotals(), ALL: emptyTotals() };
-  try {
-    for (const event of events) {
-      if (event.kind === "issued") issued.set(keyOf(event.content), event.content);
-      else {
-        const signal = issued.get(keyOf(event.content));
-        if (signal === undefined) continue;
-        const { token, status, pnlPercent: pnl, closedAt } = event.content;
-        const { confidence } = signal;
-        const one = {
-          signal: signal.signal,
-          status,
-          pnlPercent: pnl,
-          confidence,
-          closedAt: Date.parse(closedAt),
-        };
-        totals[token] = addClosed(totals[token], one);
-        totals.ALL = addClosed(totals.ALL, one);
-      }
-    }
-  } catch (error) {
-    if (error instanceof RangeError) return [`The events hold an impossible result: ${error.message}`];
-    throw error;
-  }
-  return (["BTC", "ETH", "ALL"] as const)
-    .filter((scope) => JSON.stringify(statisticsOf(totals[scope])) !== JSON.stringify(stats[scope]))
-    .map((scope) => `The statistics shown for ${scope} do not follow from the events`);
+/** Why the controls that are shown are not those of the events. */
+function controlsProblems(key: string, shown: PublicSignal, told: Told): string[] {
+  const trade = tradeOf(told);
+  const expected = trade === null ? undefined : controlsView(trade);
+  return JSON.stringify(shown.controls) === JSON.stringify(expected)
+    ? []
+    : [`The signal ${key}: its controls are not those of its events`];
 }
 
 function keyOf({ token, day }: { token: string; day: string }): string {

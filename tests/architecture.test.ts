@@ -107,7 +107,7 @@ describe("the house", () => {
       const told = path === "ops/retention" ? source.replace("walletKeys: kept(", "") : source;
       expect([
         path,
-        /viem\/accounts|walletKeys|keySeal|required\("X402_RELAYER_PRIVATE_KEY"/.test(told),
+        /viem\/accounts|walletKeys|keySeal|required\("(?:X402_RELAYER|ANCHOR)_PRIVATE_KEY"/.test(told),
       ]).toEqual([path, false]);
     }
   });

@@ -47,6 +47,7 @@ type Env = {
   readonly WALLET_ENCRYPTION_KEY_PREVIOUS: string | undefined;
   readonly CHAIN_RPC_URL: string | undefined;
   readonly TICKER_API_URL: string | undefined;
+  readonly EVIDENCE_API_URL: string | undefined;
   readonly SWAP_API_KEY: string | undefined;
   readonly SWAP_API_URL: string | undefined;
   readonly MAX_TRANSFER_USD: string | undefined;
@@ -54,6 +55,8 @@ type Env = {
   readonly WEAK_ID_DAILY_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
+  readonly ROUND_TRIP_COST_BPS: string | undefined;
+  readonly ANCHOR_PRIVATE_KEY: string | undefined;
   readonly TRUSTED_PROXY_HOPS: string | undefined;
   readonly DAILY_BUDGET_USD: string | undefined;
   readonly PLATFORM_WALLET_ADDRESS: string | undefined;

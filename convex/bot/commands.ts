@@ -17,6 +17,7 @@ import { walletOf } from "../wallets/model";
 import { alertCard } from "../whales/cards";
 import { hours } from "../whales/inputs";
 import { alertsSince, hasLooked } from "../whales/model";
+import { publicAlert } from "../whales/views";
 import { pseudonymOf } from "../users/model";
 import {
   alertLine,
@@ -169,7 +170,7 @@ export const commands: readonly Command[] = [
       if (alerts.length === 0 && !(await hasLooked(ctx))) {
         return { answer: notice("I have not looked for whales yet: I do so every hour, on the hour.") };
       }
-      return { answer: alertCard({ hours: window.data, at: now, alerts }) };
+      return { answer: alertCard({ hours: window.data, at: now, alerts: alerts.map(publicAlert) }) };
     },
   },
   {

@@ -41,9 +41,11 @@ export const stored = internalQuery({
       signals: lines(signals.filter((one) => now - one.generatedAt < SIGNALS_WITHIN_MS).map(describeSignal)),
       whales: lines(
         whales.map(
-          ({ token, alertType, amount, direction, description, detectedAt, verified }) =>
+          ({ token, alertType, amount, direction, description, detectedAt, verified, movement }) =>
             `${iso(detectedAt)} ${token} ${alertType}, $${amount}, ${direction}: ${description}` +
-            (verified ? "" : " (reported by a model, not verified on chain)"),
+            (movement !== undefined
+              ? " (measured on Base)"
+              : ` (reported by a model, ${verified ? "its transaction verified" : "not verified"} on chain)`),
         ),
       ),
       research: userId === null ? null : await describeResearch(ctx, userId),

@@ -110,7 +110,17 @@ const winrates: MountedEndpoint = endpoint({
   needs: [],
   example: {
     input: { token: "BTC", days: 30 },
-    output: { total: 24, wins: 13, losses: 8, winrate: 61.9, avgPnl: 0.31, bestPnl: 1.4, worstPnl: -1.02 },
+    output: {
+      n: 24,
+      excess: 1.8,
+      total: 24,
+      wins: 13,
+      losses: 8,
+      winrate: 61.9,
+      avgPnl: 0.31,
+      bestPnl: 1.4,
+      worstPnl: -1.02,
+    },
   },
   input: z.object({ token: signalToken, days }),
   returns: trackRecord,
@@ -175,6 +185,8 @@ const recap: MountedEndpoint = endpoint({
       ethWorstPnl: -1.1,
       totalWinrate: 50,
       avgPnl: -0.06,
+      n: 2,
+      excess: 0,
       aiReview: "Bitcoin reached its first target within three hours; Ethereum was stopped out.",
     },
   },
@@ -193,6 +205,8 @@ const recap: MountedEndpoint = endpoint({
     ethWorstPnl: percent,
     totalWinrate: percent,
     avgPnl: percent,
+    n: z.int().describe("Trades that closed at a price"),
+    excess: z.number().describe("Points over the chance of their own levels, a trade on average"),
     aiReview: z.string(),
   }),
   handler: async (ctx, _input, { caller }) => {
@@ -214,6 +228,8 @@ const recap: MountedEndpoint = endpoint({
       ethWorstPnl: eth.worstPnl,
       totalWinrate: both.winrate,
       avgPnl: both.avgPnl,
+      n: both.n,
+      excess: both.excess,
       aiReview:
         review ?? (signals.length === 0 ? "No signal was issued today yet." : "No review is available yet."),
     };

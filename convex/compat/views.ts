@@ -55,6 +55,10 @@ export function pastView({ token, signal, entry, status, pnlPercent }: Signal): 
 }
 
 export const trackRecord = z.object({
+  n: z.int().describe("Trades that closed at a price: what the figures are about"),
+  excess: z
+    .number()
+    .describe("Points over the chance of their own levels, a trade on average; 0 when there are none"),
   total: z.int().describe("BUY and SELL signals that were closed: won, lost or expired"),
   wins: z.int(),
   losses: z.int(),
@@ -66,10 +70,12 @@ export const trackRecord = z.object({
 
 export function trackRecordView(signals: readonly Signal[]): z.output<typeof trackRecord> {
   const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
-  const { wins, losses, winrate } = standingOf(trades);
+  const { wins, losses, winrate, excessPoints } = standingOf(trades);
   const results = resultsOf(trades);
   const average = results.reduce((sum, one) => sum + one, 0) / results.length;
   return {
+    n: results.length,
+    excess: figure(excessPoints / results.length),
     total: trades.length,
     wins,
     losses,

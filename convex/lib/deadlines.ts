@@ -26,6 +26,12 @@ export const deadlines = {
   price: 3 * SECOND,
   /** All sources of prices, asked together before the model is. */
   grounding: 3 * SECOND,
+  /** One request to a public source of data. */
+  publicData: 8 * SECOND,
+  /** The same of the news search, which is slow. */
+  news: 20 * SECOND,
+  /** How long a report waits for all collectors of facts, their turns included; each has its own deadline below this. */
+  facts: 75 * SECOND,
   /** How long a price waits for the model's market data when no other source knows it. */
   modelPrice: 12 * SECOND,
   /** One request to the payment facilitator, which waits for the chain itself. */

@@ -2,8 +2,23 @@ import * as z from "zod";
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
 
-const secret = z.string().min(8, "is too short to be a key");
+/** Keys travel in headers and addresses, which take no spaces and nothing beyond ASCII. */
+const secret = z
+  .string()
+  .min(8, "is too short to be a key")
+  .regex(/^[\x21-\x7e]+$/, "must be printable characters without spaces");
 const address = z.url({ protocol: /^https?$/, error: "must be an http(s) address" }).transform(trimSlashes);
+/** One that paths are appended to. */
+const base = address.refine((url) => !/[?#]/.test(url), "must be an http(s) address without ? and #");
+const model = z.string().regex(/^[\w.:@/+-]{1,128}$/, "must be a model's name, without spaces");
+
+/** The Bot API's tokens: the bot's id and its secret. They stand in the path of every call. */
+const botToken = z
+  .string()
+  .regex(/^\d{3,20}:[A-Za-z0-9_-]{8,128}$/, "must be a bot's token: digits, a colon and its secret");
+const chat = z
+  .string()
+  .regex(/^(?:-?\d{1,20}|@[A-Za-z]\w{3,63})$/, "must be a numeric chat id (negative for groups) or @channel");
 
 /** What the messenger accepts as a webhook's secret token. Source: the Bot API's `setWebhook`. */
 const webhookToken = z
@@ -19,48 +34,55 @@ const usdAmount = z
   .string()
   .regex(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
 const count = z.string().regex(/^[1-9]\d{0,6}$/, "must be a positive whole number");
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
+  .refine(isPrivateKey, "must be a private key: this number is none");
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
 const shapes = {
   LLM_GATEWAY_API_KEY: secret,
-  LLM_ENDPOINT: address,
-  LLM_MODEL: z.string(),
-  AGENT_API_URL: address,
+  LLM_ENDPOINT: base,
+  LLM_MODEL: model,
+  AGENT_API_URL: base,
   SENTIMENT_API_KEY: secret,
-  SENTIMENT_ENDPOINT: address,
-  SENTIMENT_MODEL: z.string(),
-  MESSENGER_BOT_TOKEN: secret,
-  MESSENGER_CHAT_ID: z.string(),
-  MESSENGER_API_URL: address,
+  SENTIMENT_ENDPOINT: base,
+  SENTIMENT_MODEL: model,
+  MESSENGER_BOT_TOKEN: botToken,
+  MESSENGER_CHAT_ID: chat,
+  MESSENGER_API_URL: base,
   MESSENGER_WEBHOOK_SECRET: webhookToken,
-  /** The social network makes this one, in whatever length. */
-  SOCIAL_WEBHOOK_SECRET: z.string(),
+  SOCIAL_WEBHOOK_SECRET: secret,
   SOCIAL_TRADE_CONFIDENCE: z.string().regex(/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"),
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
   CHAIN_RPC_URL: address,
-  TICKER_API_URL: address,
+  TICKER_API_URL: base,
+  EVIDENCE_API_URL: base,
   SWAP_API_KEY: secret,
-  SWAP_API_URL: address,
+  SWAP_API_URL: base,
   MAX_TRANSFER_USD: usdAmount,
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
   WEAK_ID_DAILY_USD: usdAmount,
-  MAX_PRICE_IMPACT_BPS: z.string().regex(/^\d{1,5}$/, "must be basis points such as 300"),
+  /** More would be no guard. */
+  MAX_PRICE_IMPACT_BPS: z.string().regex(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
   TRADING_PAUSED: flag,
+  /** Ten thousand is the whole stake. */
+  ROUND_TRIP_COST_BPS: z.string().regex(/^\d{1,4}$/, "must be basis points such as 15"),
+  ANCHOR_PRIVATE_KEY: privateKey,
   DAILY_BUDGET_USD: usdAmount.refine((amount) => Number(amount) > 0, "must be more than 0 USD"),
   TRUSTED_PROXY_HOPS: z.string().regex(/^\d$/, "must be a number of proxies from 0 to 9"),
   PLATFORM_WALLET_ADDRESS: z
     .string()
-    .regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
-  CONFIRMATIONS: count,
+    .regex(/^0x(?!0{40}$)[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits, not all zero"),
+  /** Half an hour of the chain's blocks. */
+  CONFIRMATIONS: z.string().regex(/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"),
   CREDITS_PER_USDC: count,
   TOKENS_PER_CREDIT: count,
   DEPOSIT_WEBHOOK_SECRET: secret,
-  X402_RELAYER_PRIVATE_KEY: z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits"),
-  X402_FACILITATOR_URL: address,
+  X402_RELAYER_PRIVATE_KEY: privateKey,
+  X402_FACILITATOR_URL: base,
   BARE_HASH_PROOFS: z.string().regex(/^(?:on|off)$/i, "must be on or off"),
 } satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, z.ZodType<string>>;
 
@@ -80,6 +102,7 @@ const defaults = {
   MAX_PRICE_IMPACT_BPS: "300",
   SOCIAL_TRADE_CONFIDENCE: "0.8",
   CONFIRMATIONS: "1",
+  ROUND_TRIP_COST_BPS: "15",
   CREDITS_PER_USDC: "100",
   TOKENS_PER_CREDIT: "1000",
   BARE_HASH_PROOFS: "on",
@@ -146,6 +169,13 @@ export function siteUrl(): string {
 /** Whether a switch is on; an absent one is off. */
 export function isOn(name: "TRADING_PAUSED"): boolean {
   return /^(?:true|1)$/i.test(optional(name) ?? "");
+}
+
+/** The order of secp256k1's group: a private key is below it. */
+const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+function isPrivateKey(hex: string): boolean {
+  return /^0x[0-9a-fA-F]{64}$/.test(hex) && BigInt(hex) > 0n && BigInt(hex) < CURVE_ORDER;
 }
 
 function trimSlashes(url: string): string {

@@ -24,7 +24,7 @@ type ErrorData = {
   code: ErrorCode;
   /** Shown to the caller: says what was wrong, never a secret, a stack or an upstream body. */
   message: string;
-  /** For `rate_limited`: when to come back, in ms. */
+  /** When to come back, in ms. */
   retryAfterMs?: number;
   /** Further fields of the error's body, beside `error`. */
   body?: Record<string, Value>;

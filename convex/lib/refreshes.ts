@@ -12,7 +12,7 @@ import { AppError, failureOf, messageOf } from "./errors";
 import { waitingAs } from "./crowd";
 import { charge, noteCounted, type Caller } from "./limits";
 import { log } from "./log";
-import { MINUTE, sleep } from "./time";
+import { MINUTE, SECOND, sleep } from "./time";
 
 /**
  * One owner per refresh of a cached thing. The first caller's mutation claims the key and schedules the work, which
@@ -22,6 +22,8 @@ import { MINUTE, sleep } from "./time";
  * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
  */
 
+/** How long a failed attempt is the answer: callers do not each ask a provider that has just failed. */
+export const REST_MS = 15 * SECOND;
 /** How long an attempt may wait for its place before who asked for it has surely gone. */
 export const QUEUE_MS = 2 * MINUTE;
 
@@ -43,7 +45,12 @@ export type Ticket = Infer<typeof vTicket>;
  */
 export async function beginRefresh(
   ctx: MutationCtx,
-  { key, leaseMs, restMs = 0, caller }: { key: string; leaseMs: number; restMs?: number; caller: Caller },
+  {
+    key,
+    leaseMs,
+    restMs = REST_MS,
+    caller,
+  }: { key: string; leaseMs: number; restMs?: number; caller: Caller },
   start: (attempt: number) => Promise<unknown>,
 ): Promise<Ticket> {
   const now = Date.now();
@@ -52,7 +59,7 @@ export async function beginRefresh(
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
-  const begun = { key, attempt, beganAt: now, leaseUntil: now + leaseMs };
+  const begun = { key, attempt, beganAt: now, leaseUntil: now + leaseMs, restMs };
   if (row === null) await ctx.db.insert("refreshes", begun);
   else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
@@ -102,6 +109,7 @@ export async function finishRefresh(
     attempt,
     beganAt: row.beganAt,
     leaseUntil: 0,
+    restMs: row.restMs ?? 0,
     ...(failure === null ? {} : { failure, failedAt: Date.now() }),
     ...(limitedUntil === undefined ? {} : { limitedUntil }),
   });
@@ -113,7 +121,8 @@ export async function finishRefresh(
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
  * @returns `done`, or `late` when the deadline came first (the work goes on).
- * @throws AppError `upstream` when the attempt failed; `rate_limited` when the day's budget had come to its end.
+ * @throws AppError `upstream` when the attempt failed, with the end of its rest as `retryAfterMs`; `rate_limited` when the
+ * day's budget had come to its end.
  */
 export async function awaitRefresh(
   ctx: ActionCtx,
@@ -140,14 +149,14 @@ export async function awaitRefresh(
 export async function readThrough<Value extends { fetchedAt: number }>(
   ctx: ActionCtx,
   steps: {
-    freshMs: number;
+    freshMs: (value: Value) => number;
     caller: Caller;
     read: () => Promise<Value | null>;
     begin: () => Promise<Ticket>;
   },
 ): Promise<Value> {
   const stored = await steps.read();
-  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs) return stored;
+  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored)) return stored;
   const ticket = await steps.begin();
   // The one who began it was counted, which those who join are not told.
   if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
@@ -186,14 +195,22 @@ export const fail = internalMutation({
 });
 
 /** What whoever waited for a failed attempt is told. */
-export function failureOfAttempt({ failure, limitedUntil }: Omit<Infer<typeof vFailed>, "state">): AppError {
-  if (limitedUntil === undefined) return new AppError("upstream", failure);
-  return new AppError("rate_limited", failure, { retryAfterMs: Math.max(0, limitedUntil - Date.now()) });
+export function failureOfAttempt({
+  failure,
+  restsUntil,
+  limitedUntil,
+}: Omit<Infer<typeof vFailed>, "state">): AppError {
+  const code = limitedUntil === undefined ? "upstream" : "rate_limited";
+  return new AppError(code, failure, {
+    retryAfterMs: Math.max(0, (limitedUntil ?? restsUntil) - Date.now()),
+  });
 }
 
 const vFailed = v.object({
   state: v.literal("failed"),
   failure: v.string(),
+  /** Epoch ms: until then nobody asks again. */
+  restsUntil: v.number(),
   limitedUntil: v.optional(v.number()),
 });
 const vOutcome = v.union(
@@ -213,9 +230,10 @@ export const outcome = internalQuery({
 export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
   const row = await find(ctx, key);
   if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
-  const { failure, limitedUntil } = row;
+  const { failure, failedAt = 0, restMs = 0, limitedUntil } = row;
   if (failure === undefined) return { state: "done" };
-  return { state: "failed", failure, ...(limitedUntil === undefined ? {} : { limitedUntil }) };
+  const limited = limitedUntil === undefined ? {} : { limitedUntil };
+  return { state: "failed", failure, restsUntil: failedAt + restMs, ...limited };
 }
 
 async function find(ctx: QueryCtx, key: string) {

@@ -11,6 +11,12 @@ export const vProvider = v.union(
   v.literal("chain"),
   v.literal("facilitator"),
   v.literal("messenger"),
+  v.literal("coinbase"),
+  v.literal("binance"),
+  v.literal("coingecko"),
+  v.literal("hyperliquid"),
+  v.literal("defillama"),
+  v.literal("gdelt"),
 );
 
 /** The providers that bill by the call, or by the token. */
@@ -53,6 +59,8 @@ export const libTables = {
     limitedUntil: v.optional(v.number()),
     /** Epoch ms: when it failed. */
     failedAt: v.optional(v.number()),
+    /** For so many ms after that no new attempt begins. Absent on rows of earlier versions. */
+    restMs: v.optional(v.number()),
   })
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),

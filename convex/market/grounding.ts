@@ -1,15 +1,23 @@
+import { listedCoins, searchedCoins, type ListedCoin } from "../evidence/lists";
+import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";
-import type { MarketFigures, MarketSource, TokenFigures } from "./tables";
+import type { AskedFigures, MarketFigures, MarketSource, RowSource, TokenFigures } from "./tables";
 
-/** A model cannot know live prices: what it says is held against the sources that do. Pure. */
+/** A model cannot know the market: what a source covers is the source's, and what is left is marked as the model's. Pure. */
 
-/** A price further off than this share of the source's is replaced. */
+/** A price of the model's that is further off than this share is worth a word to the operator. */
 const TOLERANCE = 0.02;
 /** A price a hundred times the source's, or further off, is told as this far off. */
 const MAX_AGREEMENT_BPS = 1_000_000;
+const TOP = 20;
+const TRENDING = 10;
 
 const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
+type Known = keyof typeof KEYS;
+
+/** What the sources say: live quotes of a few coins, most trusted first, and lists of many. */
+export type Observed = { quoted: readonly QuoteSource[]; facts: readonly Fact[] };
 
 type Reference = {
   usd: number;
@@ -20,14 +28,20 @@ type Reference = {
 };
 
 /** What the most trusted source that knows a coin says of it, by symbol. `change24h`: from the first that tells one. */
-export function references(sources: readonly QuoteSource[]): Map<string, Reference> {
+export function references({ quoted, facts }: Observed): Map<string, Reference> {
   const known = new Map<string, Reference>();
-  for (const { name: source, quotes } of sources) {
+  const add = (symbol: string, told: Reference) => {
+    const earlier = known.get(symbol);
+    if (earlier === undefined) known.set(symbol, told);
+    else earlier.change24h ??= told.change24h;
+  };
+  for (const { name: source, quotes } of quoted) {
     for (const { symbol, usd, change24h, observedAt } of quotes) {
-      const earlier = known.get(symbol);
-      if (earlier === undefined) known.set(symbol, { usd, change24h, source, observedAt });
-      else earlier.change24h ??= change24h;
+      add(symbol, { usd, change24h, source, observedAt });
     }
+  }
+  for (const { symbol, price: usd, change24h, observedAt } of listedCoins(facts)) {
+    add(symbol, { usd, change24h, source: "coingecko", observedAt });
   }
   return known;
 }
@@ -36,69 +50,132 @@ export function references(sources: readonly QuoteSource[]): Map<string, Referen
  * What is wrong with one token's figures by the sources, in words for the model; `null` when they are right, or no
  * source knows the token.
  */
-export function tokenProblem(token: TokenFigures, sources: readonly QuoteSource[]): string | null {
-  const reference = references(sources).get(token.symbol);
+export function tokenProblem(token: AskedFigures, observed: Observed): string | null {
+  const reference = references(observed).get(token.symbol);
   if (reference === undefined || distance(token.price, reference.usd) <= TOLERANCE) return null;
   return `the price of ${token.symbol} is ${reference.usd} USD (${reference.source}), not ${token.price}, in the figures and in the answer`;
 }
 
-/** One token's figures with the sources' own price and change, and who told it; as they are where no source knows it. */
+/** One token's figures with all that a source tells, and when its price was seen; `null` where no source knows it. */
 export function groundToken(
-  token: TokenFigures,
-  sources: readonly QuoteSource[],
-): { token: TokenFigures; priced: { source: QuoteSource["name"]; observedAt: number } | null } {
-  const reference = references(sources).get(token.symbol);
-  if (reference === undefined) return { token, priced: null };
+  token: AskedFigures,
+  observed: Observed,
+): { token: TokenFigures; observedAt: number | null } {
+  const reference = references(observed).get(token.symbol);
+  const listed = listedCoins(observed.facts).find(({ symbol }) => symbol === token.symbol);
+  const sized =
+    listed === undefined
+      ? { ...token, sizeSource: "model" as const }
+      : {
+          ...token,
+          name: listed.name,
+          marketCap: listed.marketCap,
+          volume24h: listed.volume24h,
+          sizeSource: "coingecko" as const,
+        };
+  if (reference === undefined) return { token: { ...sized, source: "model" }, observedAt: null };
   const { usd: price, change24h, source, observedAt } = reference;
   return {
-    token: { ...token, price, change24h: change24h ?? token.change24h },
-    priced: { source, observedAt },
+    token: { ...sized, price, change24h: change24h ?? token.change24h, source },
+    observedAt,
   };
 }
 
 /**
- * Holds figures against the sources: a price of a coin that a source knows, in `keyPrices`, `top20` or `focus`, that is
- * more than 2 % off the most trusted source's becomes that source's, with its 24-hour change where a source tells one.
- * @returns The figures to use, how far the model was from each source, and how many prices were replaced.
+ * The figures with each row that a source covers as the source tells it. Where a list of the market is at hand, its 20
+ * largest and its most searched coins are the answer's; else the model's rows stay, with the prices that sources know.
+ * @returns The figures to use, how far the model was from each source, and how many of its prices were more than 2 % off.
  */
 export function ground(
-  figures: MarketFigures,
-  quoted: readonly QuoteSource[],
+  figures: AskedMarketFigures,
+  observed: Observed,
 ): { figures: MarketFigures; sources: MarketSource[]; replaced: number } {
-  const known = references(quoted);
-  let replaced = 0;
-  const checked = (
-    symbol: string,
-    price: number,
-    change24h: number,
-  ): { price: number; change24h: number } => {
-    const reference = known.get(symbol);
-    if (reference === undefined || distance(price, reference.usd) <= TOLERANCE) return { price, change24h };
-    replaced++;
-    return { price: reference.usd, change24h: reference.change24h ?? change24h };
-  };
-  const key = (symbol: keyof typeof KEYS) => {
+  const known = references(observed);
+  const listed = listedCoins(observed.facts);
+  const key = (symbol: Known) => {
     const { usd, usd_24h_change } = figures.keyPrices[KEYS[symbol]];
-    const { price, change24h } = checked(symbol, usd, usd_24h_change);
-    return { usd: price, usd_24h_change: change24h };
+    const told = known.get(symbol);
+    return told === undefined
+      ? { usd, usd_24h_change, source: "model" as const }
+      : { usd: told.usd, usd_24h_change: told.change24h ?? usd_24h_change, source: told.source };
   };
-  const row = <Row extends { symbol: string; price: number; change24h: number }>(coin: Row): Row => ({
-    ...coin,
-    ...checked(coin.symbol, coin.price, coin.change24h),
-  });
   const grounded: MarketFigures = {
-    ...figures,
     keyPrices: { bitcoin: key("BTC"), ethereum: key("ETH"), solana: key("SOL") },
-    top20: figures.top20.map(row),
-    ...(figures.focus ? { focus: row(figures.focus) } : {}),
+    trending: groundTrending(figures.trending, observed.facts, known),
+    top20: groundTop(figures.top20, listed, known),
+    ...(figures.focus === undefined
+      ? {}
+      : { focus: figures.focus === null ? null : groundToken(figures.focus, observed).token }),
   };
-  return { figures: grounded, sources: quoted.map((source) => agreement(figures, source)), replaced };
+  const asked = everyPrice(figures);
+  const replaced = asked.filter(({ symbol, price }) => {
+    const told = known.get(symbol);
+    return told !== undefined && distance(price, told.usd) > TOLERANCE;
+  }).length;
+  const quoted = withList(observed.quoted, listed);
+  return { figures: grounded, sources: quoted.map((source) => agreement(asked, source)), replaced };
 }
 
+type Ungrounded<Row> = Omit<Row, "source" | "sizeSource">;
+/** The figures as the model gives them. */
+export type AskedMarketFigures = {
+  keyPrices: Record<(typeof KEYS)[Known], Ungrounded<MarketFigures["keyPrices"]["bitcoin"]>>;
+  trending: Ungrounded<MarketFigures["trending"][number]>[];
+  top20: Ungrounded<MarketFigures["top20"][number]>[];
+  focus?: AskedFigures | null | undefined;
+};
+
+function groundTrending(
+  asked: AskedMarketFigures["trending"],
+  facts: readonly Fact[],
+  known: ReadonlyMap<string, Reference>,
+): MarketFigures["trending"] {
+  const searched = searchedCoins(facts).slice(0, TRENDING);
+  if (searched.length === 0) return asked.map((row) => ({ ...row, source: "model" }));
+  return searched.flatMap(({ symbol, name, place: rank, change24h: told }) => {
+    const change24h = told ?? known.get(symbol)?.change24h ?? null;
+    return change24h === null ? [] : [{ symbol, name, rank, change24h, source: "coingecko" as const }];
+  });
+}
+
+function groundTop(
+  asked: AskedMarketFigures["top20"],
+  listed: readonly ListedCoin[],
+  known: ReadonlyMap<string, Reference>,
+): MarketFigures["top20"] {
+  const told = listed.slice(0, TOP).flatMap(({ symbol, name, rank, marketCap }) => {
+    const reference = known.get(symbol);
+    const change24h = reference?.change24h ?? null;
+    if (reference === undefined || change24h === null) return [];
+    const { usd: price, source } = reference;
+    return [{ rank, name, symbol, price, change24h, marketCap, source, sizeSource: "coingecko" as const }];
+  });
+  if (told.length === TOP) return told;
+  return asked.map((row) => {
+    const reference = known.get(row.symbol);
+    if (reference === undefined) return { ...row, source: "model", sizeSource: "model" };
+    const { usd: price, change24h, source } = reference;
+    return { ...row, price, change24h: change24h ?? row.change24h, source, sizeSource: "model" };
+  });
+}
+
+/** The list counts as a source like the others, where CoinGecko is not among them already. */
+function withList(quoted: readonly QuoteSource[], listed: readonly ListedCoin[]): QuoteSource[] {
+  if (quoted.some(({ name }) => name === "coingecko")) return [...quoted];
+  const quotes = (["BTC", "ETH", "SOL"] as const).flatMap((symbol) => {
+    const coin = listed.find((one) => one.symbol === symbol);
+    if (coin === undefined) return [];
+    return [{ symbol, usd: coin.price, change24h: coin.change24h, observedAt: coin.observedAt }];
+  });
+  return quotes.length === 0 ? [...quoted] : [...quoted, { name: "coingecko", quotes }];
+}
+
+type Price = { symbol: string; price: number };
+
 /** How far the model's own prices were from one source's, at the worst. */
-function agreement(figures: MarketFigures, { name, quotes }: QuoteSource): MarketSource {
+function agreement(asked: readonly Price[], { name, quotes }: QuoteSource): MarketSource {
   const distances = quotes.flatMap(({ symbol, usd }) =>
-    pricesOf(figures, symbol).map((price) => distance(price, usd)),
+    asked.filter((one) => one.symbol === symbol).map(({ price }) => distance(price, usd)),
   );
   return {
     name,
@@ -108,14 +185,19 @@ function agreement(figures: MarketFigures, { name, quotes }: QuoteSource): Marke
 }
 
 /** Everywhere the figures tell a coin's price. */
-function pricesOf(figures: MarketFigures, symbol: keyof typeof KEYS): number[] {
-  const rows = [...figures.top20, ...(figures.focus ? [figures.focus] : [])];
+function everyPrice({ keyPrices, top20, focus }: AskedMarketFigures): Price[] {
   return [
-    figures.keyPrices[KEYS[symbol]].usd,
-    ...rows.filter((coin) => coin.symbol === symbol).map(({ price }) => price),
+    ...(["BTC", "ETH", "SOL"] as const).map((symbol) => ({ symbol, price: keyPrices[KEYS[symbol]].usd })),
+    ...top20,
+    ...(focus ? [focus] : []),
   ];
 }
 
 function distance(price: number, reference: number): number {
   return Math.abs(price - reference) / reference;
+}
+
+/** How a row's source is shown; rows from before sources were told are the model's word. */
+export function sourceOf({ source }: { source?: RowSource | undefined }): RowSource {
+  return source ?? "model";
 }

@@ -5,13 +5,20 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
+import type { MarketFigures, RowSource } from "./tables";
 
 /** How long a snapshot or a token answer counts as live. */
 const FRESH_MS = 60 * SECOND;
 
 const change = z.number().describe("Change over 24 hours, in percent");
 
-const keyPrice = z.object({ usd: z.number().describe("Price in USD"), usd_24h_change: change });
+const rowSource = z.enum(["chainlink", "coinbase", "binance", "coingecko", "model"]);
+const source = rowSource.describe(
+  "Who tells price and change: a price feed, an exchange, CoinGecko (coingecko.com), or the model alone",
+);
+const sizeSource = rowSource.describe("Who tells capitalisation and volume");
+
+const keyPrice = z.object({ usd: z.number().describe("Price in USD"), usd_24h_change: change, source });
 
 const tokenFigures = z.object({
   symbol: z.string(),
@@ -20,12 +27,16 @@ const tokenFigures = z.object({
   change24h: change,
   marketCap: z.number().nullable().describe("USD"),
   volume24h: z.number().nullable().describe("USD traded in 24 hours"),
+  source,
+  sizeSource,
 });
 
 const marketSnapshot = z.object({
   fetchedAt: z.iso.datetime().describe("When these figures were fetched"),
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
-  trending: z.array(z.object({ name: z.string(), symbol: z.string(), rank: z.int(), change24h: change })),
+  trending: z.array(
+    z.object({ name: z.string(), symbol: z.string(), rank: z.int(), change24h: change, source }),
+  ),
   top20: z.array(
     z.object({
       rank: z.int().describe("By market cap"),
@@ -34,6 +45,8 @@ const marketSnapshot = z.object({
       price: z.number().describe("USD"),
       change24h: change,
       marketCap: z.number().describe("USD"),
+      source,
+      sizeSource,
     }),
   ),
   focus: tokenFigures
@@ -64,6 +77,8 @@ const figuresExample = {
   change24h: 2.31,
   marketCap: 98_700_000_000,
   volume24h: 3_450_000_000,
+  source: "coinbase" as const,
+  sizeSource: "coingecko" as const,
 };
 
 /** What both endpoints can answer, since both read through a cache that is refreshed on demand. */
@@ -71,6 +86,25 @@ const errors = {
   rate_limited: "A refresh was needed, and this caller has asked for too many.",
   upstream: "The LLM gateway failed, or took too long with nothing older to show.",
 };
+
+/** A row with who tells it; rows from before sources were told are the model's word. */
+function shown<Row extends { source?: RowSource; sizeSource?: RowSource }>(row: Row) {
+  return { ...row, source: row.source ?? "model", sizeSource: row.sizeSource ?? "model" };
+}
+
+function shownFigures({ keyPrices, trending, top20, focus }: MarketFigures) {
+  const priced = <Row extends { source?: RowSource }>(row: Row) => ({
+    ...row,
+    source: row.source ?? "model",
+  });
+  const { bitcoin, ethereum, solana } = keyPrices;
+  return {
+    keyPrices: { bitcoin: priced(bitcoin), ethereum: priced(ethereum), solana: priced(solana) },
+    trending: trending.map(priced),
+    top20: top20.map(shown),
+    ...(focus === undefined ? {} : { focus: focus === null ? null : shown(focus) }),
+  };
+}
 
 const market: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -86,11 +120,11 @@ const market: MountedEndpoint = endpoint({
     output: {
       fetchedAt: EXAMPLE_TIME,
       keyPrices: {
-        bitcoin: { usd: 97_250.5, usd_24h_change: 1.42 },
-        ethereum: { usd: 3_410.2, usd_24h_change: -0.65 },
-        solana: { usd: 187.42, usd_24h_change: 2.31 },
+        bitcoin: { usd: 97_250.5, usd_24h_change: 1.42, source: "chainlink" },
+        ethereum: { usd: 3_410.2, usd_24h_change: -0.65, source: "chainlink" },
+        solana: { usd: 187.42, usd_24h_change: 2.31, source: "chainlink" },
       },
-      trending: [{ name: "Solana", symbol: "SOL", rank: 1, change24h: 2.31 }],
+      trending: [{ name: "Solana", symbol: "SOL", rank: 1, change24h: 2.31, source: "coingecko" }],
       top20: [
         {
           rank: 1,
@@ -99,6 +133,8 @@ const market: MountedEndpoint = endpoint({
           price: 97_250.5,
           change24h: 1.42,
           marketCap: 1_926_000_000_000,
+          source: "chainlink",
+          sizeSource: "coingecko",
         },
       ],
       focus: figuresExample,
@@ -110,12 +146,13 @@ const market: MountedEndpoint = endpoint({
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const snapshot = await readThrough(ctx, {
-      freshMs: FRESH_MS,
+      freshMs: () => FRESH_MS,
       caller,
       read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
       begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
     });
-    return { fetchedAt: iso(snapshot.fetchedAt), ...snapshot.figures, sources: snapshot.sources };
+    const figures = shownFigures(snapshot.figures);
+    return { fetchedAt: iso(snapshot.fetchedAt), ...figures, sources: snapshot.sources };
   },
 });
 
@@ -146,8 +183,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
     token: tokenFigures.nullable().describe("null when the question names no known token"),
     answer: z.string(),
     model: z.string().describe("The model that answered; none when no model was asked"),
-    priceSource: z
-      .enum(["chainlink", "coinbase", "binance", "coingecko", "model"])
+    priceSource: rowSource
       .nullable()
       .describe("Whose the price is; `model` where no live source knows the token, null without a token"),
     fetchedAt: z.iso
@@ -161,12 +197,13 @@ const tokenQuestion: MountedEndpoint = endpoint({
       return { question, answer: SECURITY_MESSAGE, ...none };
     }
     const { token, answer, model, priceSource, figuresAt } = await readThrough(ctx, {
-      freshMs: FRESH_MS,
+      freshMs: () => FRESH_MS,
       caller,
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),
       begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),
     });
-    return { question, token, answer, model, priceSource, fetchedAt: iso(figuresAt) };
+    const figures = token === null ? null : shown(token);
+    return { question, token: figures, answer, model, priceSource, fetchedAt: iso(figuresAt) };
   },
 });
 

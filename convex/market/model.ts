@@ -1,15 +1,19 @@
 import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx, QueryCtx } from "../_generated/server";
+import { internal } from "../_generated/api";
+import { gatherSoon } from "../evidence/collecting";
+import { searchedCoins } from "../evidence/lists";
+import { LISTS } from "../evidence/model";
+import type { Fact } from "../evidence/tables";
 import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { log } from "../lib/log";
-import { iso } from "../lib/time";
+import { iso, MINUTE } from "../lib/time";
 import { freshQuotes } from "../prices/quotes";
-import type { QuoteSource } from "../prices/tables";
 import { completeStructured } from "../providers/structured";
-import { ground, references } from "./grounding";
+import { ground, references, sourceOf, type Observed } from "./grounding";
 import { snapshotQuestion } from "./prompts";
-import type { MarketFigures, MarketSource } from "./tables";
+import type { MarketFigures, MarketSource, RowSource } from "./tables";
 
 /** The stored snapshot of a focus ("" for the whole market), however old. */
 export async function latestSnapshot(ctx: QueryCtx, focus: string): Promise<Doc<"marketSnapshots"> | null> {
@@ -31,44 +35,67 @@ export type AskedMarket = {
   tokensUsed: number;
 };
 
+/** Lists as old as this are no live market: rows fall back on the model. */
+const LISTS_GOOD_MS = 10 * MINUTE;
+
 /**
- * Asks the LLM gateway for the market: the one place where a snapshot is made. The model is told the live prices of the
- * coins that feeds and tickers know, and its own are held against them.
+ * Asks the LLM gateway for the market: the one place where a snapshot is made. The model is told what the sources say,
+ * and what they cover is theirs in the answer.
  * @param focus Token symbol, or "" for the whole market.
- * @throws AppError `upstream` when the gateway fails; without any price source the answer stands as it came.
+ * @throws AppError `upstream` when the gateway fails; without any source the answer stands as it came, marked as the model's.
  */
 export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<AskedMarket> {
-  const quoted = await freshQuotes(ctx);
-  const question = snapshotQuestion(focus, iso(Date.now()), describeQuotes(quoted));
+  const observed = await observedSoon(ctx);
+  const question = snapshotQuestion(focus, iso(Date.now()), describeObserved(observed));
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const answer = await completeStructured(ctx, question, patience);
-  const grounded = ground(answer.value, quoted);
+  // A list that came while the model was writing counts as well.
+  const grounded = ground(answer.value, { ...observed, facts: await listFacts(ctx) });
   if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
   return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
 }
 
-/** Live prices in one line, for the prompt; `null` when no source is within reach. */
-export function describeQuotes(sources: readonly QuoteSource[]): string | null {
-  const known = [...references(sources)].map(([symbol, { usd, change24h }]) => {
+/** What the sources say by now: quotes and lists are asked together, and neither is waited for longer than the deadline. */
+export async function observedSoon(ctx: ActionCtx): Promise<Observed> {
+  const [quoted] = await Promise.all([
+    freshQuotes(ctx),
+    gatherSoon(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),
+  ]);
+  return { quoted, facts: await listFacts(ctx) };
+}
+
+function listFacts(ctx: ActionCtx): Promise<Fact[]> {
+  return ctx.runQuery(internal.evidence.collecting.latest, { wanted: [...LISTS], withinMs: LISTS_GOOD_MS });
+}
+
+/** What the sources say of the coins they know, in one line for the prompt; `null` when none is within reach. */
+export function describeObserved(observed: Observed): string | null {
+  const known = [...references(observed)].map(([symbol, { usd, change24h }]) => {
     const change = change24h === null ? "" : ` (${signed(change24h)} % over 24 hours)`;
     return `${symbol} ${usd} USD${change}`;
   });
-  return known.length === 0 ? null : known.join(", ");
+  const searched = searchedCoins(observed.facts).map(({ symbol }) => symbol);
+  const trending = searched.length === 0 ? "" : `; most searched on CoinGecko: ${searched.join(", ")}`;
+  return known.length === 0 ? null : known.join(", ") + trending;
 }
 
-/** A snapshot in a few lines, for a prompt. */
+/** A snapshot in a few lines, for a prompt. What only a model said is called so. */
 export function describeMarket(snapshot: { fetchedAt: number; figures: MarketFigures }): string {
   const { trending, top20 } = snapshot.figures;
+  const change = (coin: { change24h: number } & Sourced) =>
+    `(${signed(coin.change24h)} %, ${sourceOf(coin)})`;
   return [
-    `As of ${iso(snapshot.fetchedAt)}: ${describeKeyPrices(snapshot.figures)}`,
-    `Trending: ${trending.map((coin) => `${coin.symbol} (${signed(coin.change24h)} %)`).join(", ")}`,
-    `Largest: ${top20.map((coin) => `${coin.symbol} $${coin.price} (${signed(coin.change24h)} %)`).join(", ")}`,
+    `As of ${iso(snapshot.fetchedAt)}, each with its source: ${describeKeyPrices(snapshot.figures)}`,
+    `Trending: ${trending.map((coin) => `${coin.symbol} ${change(coin)}`).join(", ")}`,
+    `Largest: ${top20.map((coin) => `${coin.symbol} $${coin.price} ${change(coin)}`).join(", ")}`,
   ].join("\n");
 }
 
+type Sourced = { source?: RowSource | undefined };
+
 export function describeKeyPrices({ keyPrices }: MarketFigures): string {
-  const price = (name: string, { usd, usd_24h_change }: { usd: number; usd_24h_change: number }) =>
-    `${name} $${usd} (${signed(usd_24h_change)} %)`;
+  const price = (name: string, row: { usd: number; usd_24h_change: number } & Sourced) =>
+    `${name} $${row.usd} (${signed(row.usd_24h_change)} %, ${sourceOf(row)})`;
   const { bitcoin, ethereum, solana } = keyPrices;
   return [price("Bitcoin", bitcoin), price("Ethereum", ethereum), price("Solana", solana)].join(", ");
 }

@@ -1,6 +1,17 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 
+/** Who tells a row's figures: one of the sources, or the model itself. */
+export const vRowSource = v.union(
+  v.literal("chainlink"),
+  v.literal("coinbase"),
+  v.literal("binance"),
+  v.literal("coingecko"),
+  v.literal("model"),
+);
+/** Absent on rows from before sources were told: those are the model's. */
+const vSource = v.optional(vRowSource);
+
 export const vCoin = v.object({
   name: v.string(),
   symbol: v.string(),
@@ -8,9 +19,10 @@ export const vCoin = v.object({
   rank: v.number(),
   /** Percent over 24 hours. */
   change24h: v.number(),
+  source: vSource,
 });
 
-const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number() });
+const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number(), source: vSource });
 
 export const vTokenFigures = v.object({
   symbol: v.string(),
@@ -20,6 +32,10 @@ export const vTokenFigures = v.object({
   change24h: v.number(),
   marketCap: v.union(v.number(), v.null()),
   volume24h: v.union(v.number(), v.null()),
+  /** Of price and change. */
+  source: vSource,
+  /** Of capitalisation and volume. */
+  sizeSource: vSource,
 });
 
 export const vMarketFigures = v.object({
@@ -33,6 +49,8 @@ export const vMarketFigures = v.object({
       price: v.number(),
       change24h: v.number(),
       marketCap: v.number(),
+      source: vSource,
+      sizeSource: vSource,
     }),
   ),
   /** The focus token's own figures; `null` when the model knows none, absent without a focus. */
@@ -51,16 +69,10 @@ export const vMarketSource = v.object({
   agreementBps: v.number(),
 });
 
-/** Who tells a token's price: one of the sources, or the model itself. */
-export const vTokenPriceSource = v.union(
-  v.literal("chainlink"),
-  v.literal("coinbase"),
-  v.literal("binance"),
-  v.literal("coingecko"),
-  v.literal("model"),
-);
-
+export type RowSource = Infer<typeof vRowSource>;
 export type TokenFigures = Infer<typeof vTokenFigures>;
+/** A token's figures as the model gives them. */
+export type AskedFigures = Omit<TokenFigures, "source" | "sizeSource">;
 export type MarketSource = Infer<typeof vMarketSource>;
 export type Coin = Infer<typeof vCoin>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
@@ -90,7 +102,7 @@ export const marketTables = {
     token: v.union(vTokenFigures, v.null()),
     answer: v.string(),
     /** Whose the token's price is, `null` without a token. Absent on rows from before prices were held against sources. */
-    priceSource: v.optional(v.union(vTokenPriceSource, v.null())),
+    priceSource: v.optional(v.union(vRowSource, v.null())),
     /** Epoch ms: when the figures were seen. Absent on the same rows. */
     figuresAt: v.optional(v.number()),
   })

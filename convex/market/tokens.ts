@@ -10,13 +10,11 @@ import { providerAction } from "../lib/providerCalls";
 import { beginRefresh, failRefresh, finishRefresh, QUEUE_MS, vTicket, type Ticket } from "../lib/refreshes";
 import { vPayer } from "../lib/tables";
 import { iso, MINUTE } from "../lib/time";
-import { freshQuotes } from "../prices/quotes";
-import type { QuoteSource } from "../prices/tables";
 import { completeStructured } from "../providers/structured";
-import { groundToken, tokenProblem } from "./grounding";
-import { describeMarket, describeQuotes, signed } from "./model";
+import { groundToken, sourceOf, tokenProblem, type Observed } from "./grounding";
+import { describeMarket, describeObserved, observedSoon, signed } from "./model";
 import { tokenQuestion, type TokenAnswer } from "./prompts";
-import { vTokenFigures, vTokenPriceSource, type TokenFigures } from "./tables";
+import { vTokenFigures, vRowSource, type TokenFigures } from "./tables";
 
 const LEASE_MS = 2.5 * MINUTE;
 /** A market older than this says nothing about how a token does now. */
@@ -26,7 +24,7 @@ const vAnswer = v.object({
   token: v.union(vTokenFigures, v.null()),
   answer: v.string(),
   model: v.string(),
-  priceSource: v.union(vTokenPriceSource, v.null()),
+  priceSource: v.union(vRowSource, v.null()),
   /** Epoch ms. */
   figuresAt: v.number(),
 });
@@ -71,7 +69,7 @@ export const refresh = providerAction({
     const taken = { key: refreshKey(hash), attempt, leaseMs: LEASE_MS };
     if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
     try {
-      const quoted = await freshQuotes(ctx);
+      const observed = await observedSoon(ctx);
       const now = Date.now();
       const market = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
       const young = market !== null && now - market.fetchedAt <= MARKET_USABLE_MS ? market : null;
@@ -81,15 +79,15 @@ export const refresh = providerAction({
           {
             question,
             nowIso: iso(now),
-            live: describeQuotes(quoted),
+            live: describeObserved(observed),
             market: young === null ? null : describeMarket(young),
           },
-          ({ token }) => (token === null ? null : tokenProblem(token, quoted)),
-          (given) => mended(given, quoted),
+          ({ token }) => (token === null ? null : tokenProblem(token, observed)),
+          (given) => mended(given, observed),
         ),
         { turnMs: deadlines.llmScheduled, attempts: 2, payer },
       );
-      const result = { ...grounded(answer.value, quoted, now), model: answer.model };
+      const result = { ...grounded(answer.value, observed, now), model: answer.model };
       await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
     } catch (error) {
       await failRefresh(ctx, refreshKey(hash), attempt, error);
@@ -98,23 +96,18 @@ export const refresh = providerAction({
   },
 });
 
-/** The answer with the sources' price, and whose and how old it is; a token that no source knows has the model's own. */
-function grounded({ token, answer }: TokenAnswer, quoted: readonly QuoteSource[], now: number) {
+/** The answer with the sources' figures, and how old the price is; a token that no source knows has the model's own. */
+function grounded({ token, answer }: TokenAnswer, observed: Observed, now: number) {
   if (token === null) return { token, answer, priceSource: null, figuresAt: now };
-  const { token: figures, priced } = groundToken(token, quoted);
-  return {
-    token: figures,
-    answer,
-    priceSource: priced?.source ?? ("model" as const),
-    figuresAt: priced?.observedAt ?? now,
-  };
+  const { token: figures, observedAt } = groundToken(token, observed);
+  return { token: figures, answer, priceSource: sourceOf(figures), figuresAt: observedAt ?? now };
 }
 
 /** What a model that insists on its own price said of it is left out with it. */
-function mended({ token }: TokenAnswer, quoted: readonly QuoteSource[]): TokenAnswer | null {
+function mended({ token }: TokenAnswer, observed: Observed): TokenAnswer | null {
   if (token === null) return null;
-  const { token: figures, priced } = groundToken(token, quoted);
-  return priced === null ? null : { token: figures, answer: sentenceOf(figures, priced.source) };
+  const { token: figures, observedAt } = groundToken(token, observed);
+  return observedAt === null ? null : { token: figures, answer: sentenceOf(figures, sourceOf(figures)) };
 }
 
 function sentenceOf({ name, symbol, price, change24h }: TokenFigures, source: string): string {

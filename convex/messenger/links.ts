@@ -43,10 +43,11 @@ export const link = internalMutation({
     const { userId, code } = await linkable(ctx, account, now);
     if (code === null) return null;
     const { messengerId, codeHash, by } = account;
-    // What nobody has confirmed gives way: of the account, and of the user.
-    for (const replaced of [await linkOfAccount(ctx, messengerId), await linkOf(ctx, userId)]) {
-      if (replaced !== null) await ctx.db.delete("messengerLinks", replaced._id);
-    }
+    // What nobody has confirmed gives way: the account's, then the user's, which may have been the same.
+    const ofAccount = await linkOfAccount(ctx, messengerId);
+    if (ofAccount !== null) await ctx.db.delete("messengerLinks", ofAccount._id);
+    const ofUser = await linkOf(ctx, userId);
+    if (ofUser !== null) await ctx.db.delete("messengerLinks", ofUser._id);
     await ctx.db.delete("linkCodes", code._id);
     await ctx.db.insert("messengerLinks", {
       messengerId,

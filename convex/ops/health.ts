@@ -43,7 +43,7 @@ type Checks = Infer<typeof vChecks>;
 
 /**
  * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 25 crons,
- * 100 cards, 20 rows of each kind of work, 100 waiting model calls of each lane, 500 counts of providers' calls, 120 sums of what they cost. Usually fewer than 100 documents in all.
+ * 100 cards, 20 rows of each kind of work, 100 waiting model calls of each lane, 800 counts of providers' calls, 120 sums of what they cost. Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },

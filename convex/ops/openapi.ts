@@ -279,7 +279,7 @@ function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
   const retry: Record<string, Header> =
     code === "rate_limited"
       ? { "Retry-After": RETRY_AFTER, ...QUOTAS }
-      : code === "overloaded"
+      : code === "overloaded" || code === "upstream"
         ? { "Retry-After": { ...RETRY_AFTER, required: false } }
         : {};
   return {

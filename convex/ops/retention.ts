@@ -46,11 +46,11 @@ const kept = (why: string): Retention => ({ kept: why });
 
 function goes<Table extends TableNames>(table: Table, ...ranges: Range<Table>[]): Retention {
   return {
-    sweeps: ranges.map(({ keptMs, why, aged, ended, erase }) => ({
+    sweeps: ranges.map(({ keptMs, why, aged, ended, erase, rows = BATCH }) => ({
       keptMs,
       why,
       batch: async (ctx, before, cursor) => {
-        const found = await aged(ctx.db, before).paginate({ numItems: BATCH, cursor });
+        const found = await aged(ctx.db, before).paginate({ numItems: rows, cursor });
         let deleted = 0;
         for (const row of found.page) {
           if (ended !== undefined && !(await ended(ctx, row, before))) continue;
@@ -71,6 +71,8 @@ type Range<Table extends TableNames> = {
   aged: (db: DatabaseReader, before: number) => OrderedQuery<NamedTableInfo<DataModel, Table>>;
   /** Whether an old row has ended too; left out where age says it all. */
   ended?: (ctx: QueryCtx, row: Doc<Table>, before: number) => boolean | Promise<boolean>;
+  /** How many are looked at per transaction, where they are larger than most. */
+  rows?: number;
   /** Deletes the row with what belongs to it; left out where it is all. */
   erase?: (ctx: MutationCtx, row: Doc<Table>) => Promise<void>;
 };
@@ -111,6 +113,13 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
   refusedFormats: kept("one row per gateway that was ever set"),
   auditEvents: kept("the record of what was done with keys and money; to be exported, never shortened"),
 
+  facts: goes("facts", {
+    keptMs: 8 * DAY,
+    why: "reports keep what they cite; a report of a week ago is compared with",
+    // The largest, of fifty coins, have some 60 kB.
+    rows: 50,
+    aged: (db, before) => db.query("facts").withIndex("by_slot", (q) => q.lt("slot", before)),
+  }),
   marketSnapshots: goes("marketSnapshots", {
     keptMs: 7 * DAY,
     why: "a cache of a minute, which stands in for slowness; a week-old price stands for nothing",
@@ -181,6 +190,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
   agentRuns: kept("the user's history, until they delete their data"),
 
   signals: kept("the track record"),
+  signalDays: kept("a row a day; it keeps a day from counting twice"),
   signalRuns: kept("two rows a day; they say why a day has no signal"),
   operatorNotes: kept("a row for each day without a signal"),
   signalEvents: kept("the tamper-evident record: it proves nothing with a gap"),
@@ -246,6 +256,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
 
   whaleWatches: kept("a row an hour: what was asked, and why an hour has no alerts"),
   whaleAlerts: kept("what the service has told"),
+  whaleCursors: kept("one row: how far Base has been read"),
 
   creditTransactions: kept("the ledger"),
   creditBalances: kept("the ledger's sum, one row per user"),

@@ -38,7 +38,7 @@ export function homePage({ prices, market, signals, whales }: HomeData, now: num
           alerts.length === 0
             ? html`<p>No large movement in the last day.</p>`
             : html`<div class="card">${movementList(alerts, now)}</div>
-                <p><a href="/whales">All of the last day</a>, as an agent with tools reported them.</p>`,
+                <p><a href="/whales">All of the last day</a>, measured on Base or reported by an agent.</p>`,
         )}
       </section>
       <section aria-labelledby="market">

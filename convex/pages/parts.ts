@@ -52,14 +52,15 @@ const WAYS = { bullish: "▲", bearish: "▼", neutral: "●" } as const;
 /** Movements, newest first, each in the agent's own words. */
 export function movementList(alerts: WhalesData["alerts"], now: number): Html {
   const items = alerts.map(
-    ({ token, alertType, amount, direction, description, detectedAt, verified }) =>
+    ({ token, alertType, amount, direction, description, detectedAt, verified, source }) =>
       html`<li>
         <div class="head">
           <span
             ><strong>${token} ${bigUsd(amount)}</strong> <span class="soft">${KINDS[alertType]}</span></span
           ><span class="small"
             ><span class="${direction}"><span aria-hidden="true">${WAYS[direction]}</span> ${direction}</span>
-            · ${since(iso(detectedAt), now)}${verified ? " · seen on the chain" : ""}</span
+            ·
+            ${since(iso(detectedAt), now)}${source === "measured" ? " · measured on Base" : verified ? " · reported, and found on Base" : " · reported"}</span
           >
         </div>
         <p class="small">${description}</p>

@@ -6,6 +6,7 @@ import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
 import { closesSince, readPrices, type PricePoint, type ShownPrices } from "../prices/shown";
 import { readReport, shownSnapshot } from "../research/http";
 import { equityOf } from "../signals/equity";
+import { shownAnchor } from "../signals/http";
 import { TOKENS, type Token } from "../signals/rules";
 import { statisticsOf } from "../signals/statistics";
 import type { Signal } from "../signals/tables";
@@ -24,20 +25,22 @@ const EQUITY_SIGNALS = 100;
 export async function readRecord(ctx: ActionCtx, token: Token | undefined): Promise<RecordData> {
   const before = wholeHour(Date.now());
   const scope = token ?? null;
-  const [page, closes, proof] = await Promise.all([
+  const [page, closes, proof, anchor] = await Promise.all([
     ctx.runQuery(internal.signals.history.page, { token: scope, limit: EQUITY_SIGNALS, before: null }),
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.history.proof, { after: Number.MAX_SAFE_INTEGER, limit: 1 }),
+    ctx.runQuery(internal.signals.anchors.latest, {}),
   ]);
-  const stats = statisticsOf(page.totals);
+  const signals = page.signals.map(signalView);
   const since = before - RECORD_HOURS * HOUR;
   const of = (one: Token) => (scope === null || scope === one ? closesSince(closes[one], since) : []);
   return {
-    stats,
-    signals: page.signals.slice(0, RECORD_SIGNALS).map(signalView),
-    equity: equityOf(page.signals, stats.totalPnlPercent),
+    stats: statisticsOf(page.totals),
+    signals: signals.slice(0, RECORD_SIGNALS),
+    equity: equityOf(signals),
     closes: { BTC: of("BTC"), ETH: of("ETH") },
     head: proof.head,
+    anchor: anchor === null ? null : shownAnchor(anchor),
   };
 }
 

@@ -1,13 +1,15 @@
 import type { Reply } from "../lib/http";
 import { siteUrl } from "../lib/env";
+import { ARM_NAMES } from "../signals/equity";
 import { drawdownChart, equityChart } from "./charts/equity";
+import { excessChart } from "./charts/excess";
 import { reliabilityChart } from "./charts/reliability";
 import { weekChart } from "./charts/week";
 import { pageReply } from "./layout";
 import { html, type Html } from "./markup";
 import { signalRow, wideTable } from "./parts";
 import type { RecordData } from "./shapes";
-import { moment, signed, sourceNames } from "./words";
+import { ARM_WORDS, moment, points, signed, sourceNames } from "./words";
 
 /** How the signals have done. */
 
@@ -22,7 +24,8 @@ export function recordPage(data: RecordData, now: number): Reply<string> {
     ${
       isEmpty
         ? html`<p class="note">No signal has been issued yet: the first come at 08:00 UTC.</p>`
-        : html`${headline(stats)} ${equitySection(equity, stats)} ${calibrationSection(stats)}
+        : html`${headline(stats)} ${excessSection(stats)} ${equitySection(equity, stats)}
+            ${calibrationSection(stats)}
             <h2 id="week">The last seven days</h2>
             ${weekSection(signals, closes)}
             <h2 id="all">The newest signals</h2>
@@ -51,73 +54,142 @@ const SIGNAL_HEAD = html`<th scope="col">Signal</th>
 
 type Stats = RecordData["stats"];
 
-function headline(stats: Stats): Html {
-  const { wins, losses, expired, holds, winrate, winrateInterval, trades } = stats;
-  const rate =
-    winrate === null || winrateInterval === null
+const VERDICTS = {
+  "better than chance": "up",
+  "worse than chance": "down",
+  "not told from chance": "flat",
+} as const;
+
+function headline({
+  edge,
+  wins,
+  losses,
+  expired,
+  holds,
+  refusedDays,
+  trades,
+  afterCosts,
+  risk,
+}: Stats): Html {
+  const excess =
+    edge.excessPoints === null
       ? html`none yet`
-      : html`${winrate.toFixed(1)} %<small
-            >between ${winrateInterval.low.toFixed(0)} and ${winrateInterval.high.toFixed(0)} % with 95 %
-            confidence</small
+      : html`${points(edge.excessPoints)}<small
+            >points a day, from ${points(edge.lowPoints)} to ${points(edge.highPoints)} over ${edge.days}
+            days</small
           >`;
-  const fall =
-    stats.maxDrawdown === null
-      ? html`none`
-      : html`${signed(-stats.maxDrawdown.percent)}<small>the deepest of all time, in points</small>`;
   const average =
-    stats.averagePnlPercent === null
+    afterCosts.expectancyPercent === null
       ? html`none yet`
-      : html`${signed(stats.averagePnlPercent)}<small>over ${trades} trades, before costs</small>`;
-  return html`<dl class="grid facts">
-    <div>
-      <dt>Won of those decided</dt>
-      <dd>${rate}</dd>
-    </div>
-    <div>
-      <dt>Ended</dt>
-      <dd>
-        ${wins} won<small>${losses} lost, ${expired} expired, ${holds} of them without a position</small>
-      </dd>
-    </div>
-    <div>
-      <dt>A trade on average</dt>
-      <dd>${average}</dd>
-    </div>
-    <div>
-      <dt>Fall from the highest sum</dt>
-      <dd>${fall}</dd>
-    </div>
-  </dl>`;
+      : html`${signed(afterCosts.expectancyPercent)}<small>over ${trades} trades, after costs</small>`;
+  const fall =
+    risk.maxDrawdown === null
+      ? html`none told<small>below 30 trades it would say nothing</small>`
+      : html`${signed(-risk.maxDrawdown.percent)}<small>the deepest of all time, in points</small>`;
+  return html`<p>
+      <span class="tag ${VERDICTS[edge.verdict]}">${edge.verdict}</span>
+      <span class="soft">E-value ${edge.eValue.toFixed(2)}; from 20 on it counts as better.</span>
+    </p>
+    <dl class="grid facts">
+      <div>
+        <dt>Excess over chance</dt>
+        <dd>${excess}</dd>
+      </div>
+      <div>
+        <dt>Ended</dt>
+        <dd>
+          ${wins} won<small
+            >${losses} lost, ${expired} expired, ${holds} of them without a position; no signal on
+            ${refusedDays} days</small
+          >
+        </dd>
+      </div>
+      <div>
+        <dt>A trade on average</dt>
+        <dd>${average}</dd>
+      </div>
+      <div>
+        <dt>Fall from the highest sum</dt>
+        <dd>${fall}</dd>
+      </div>
+    </dl>`;
 }
 
-function equitySection(equity: RecordData["equity"], { totalPnlPercent }: Stats): Html {
+function excessSection({ controls }: Stats): Html {
+  const arms = Object.entries(controls).map(
+    ([arm, told]) =>
+      html`<tr>
+        <th scope="row">${ARM_WORDS[armName(arm)]}</th>
+        <td class="right">${told.trades}</td>
+        <td class="right">${orNone(told.averageBeforeCostsPercent)}</td>
+        <td class="right">${orNone(told.averageAfterCostsPercent)}</td>
+      </tr>`,
+  );
+  const head = html`<th scope="col">Arm</th>
+    <th scope="col" class="right">Trades</th>
+    <th scope="col" class="right">Before costs</th>
+    <th scope="col" class="right">After</th>`;
+  return html`<h2 id="excess-heading">Against chance and plain rules</h2>
+    <div class="grid aside">
+      <div class="card">
+        <figure>
+          ${excessChart(controls)}
+          <figcaption>
+            Where between stop (0) and first target (100) a trade ended, less what a price without direction
+            would have come to. The bars hold at all times together, however often anybody looks: one that
+            leaves 0 out says something.
+          </figcaption>
+        </figure>
+      </div>
+      <div class="card">${wideTable("A trade on average", head, arms)}</div>
+    </div>`;
+}
+
+function armName(name: string): keyof typeof ARM_WORDS {
+  const known = ["model", "coin", "momentum", "alwaysLong", "buyAndHold"] as const;
+  return known.find((one) => one === name) ?? "model";
+}
+
+function orNone(percent: number | null): string {
+  return percent === null ? "none" : signed(percent);
+}
+
+function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }: Stats): Html {
   if (equity.length === 0)
-    return html`<h2 id="equity">How results added up</h2>
+    return html`<h2 id="equity-heading">How results added up</h2>
       <p>No trade has ended yet.</p>`;
   const rows = equity.toReversed().map(
-    ({ id, closedAt, pnlPercent, sumPercent, fallPercent }) =>
+    ({ id, closedAt, afterCostsPercent, sumPercent, fallPercent, controls }) =>
       html`<tr>
         <th scope="row"><a href="/signals/${id}">${id}</a></th>
         <td>${moment(closedAt)}</td>
-        <td class="right">${signed(pnlPercent)}</td>
+        <td class="right">${signed(afterCostsPercent)}</td>
         <td class="right">${signed(sumPercent)}</td>
         <td class="right">${signed(-fallPercent)}</td>
+        ${ARM_NAMES.map((arm) => html`<td class="right">${signed(controls[arm])}</td>`)}
       </tr>`,
   );
   const head = html`<th scope="col">Signal</th>
     <th scope="col">Closed</th>
     <th scope="col" class="right">Result</th>
     <th scope="col" class="right">Sum</th>
-    <th scope="col" class="right">Below highest</th>`;
-  return html`<h2 id="equity">How results added up</h2>
+    <th scope="col" class="right">Below highest</th>
+    ${ARM_NAMES.map((arm) => html`<th scope="col" class="right">${ARM_WORDS[arm]}</th>`)}`;
+  return html`<h2 id="equity-heading">How results added up</h2>
     <div class="card">
       <figure>
         <p class="figure">
-          ${signed(totalPnlPercent)}
-          <small>in all: the same stake on every trade, gains not reinvested, before costs</small>
+          ${signed(afterCosts.totalPnlPercent)}
+          <small
+            >in all after costs, ${signed(beforeCosts.totalPnlPercent)} before: the same stake on every trade,
+            gains not reinvested</small
+          >
         </p>
         ${equityChart(equity)}
-        <figcaption>The sum of all results after each of the last ${equity.length}.</figcaption>
+        <figcaption>
+          The last ${equity.length} trades after costs, added up, and the same trades with other sides: a
+          coin's, that of the last 24 hours, always long, and bought and held for six hours.
+        </figcaption>
       </figure>
       <figure>
         ${drawdownChart(equity)}
@@ -125,13 +197,13 @@ function equitySection(equity: RecordData["equity"], { totalPnlPercent }: Stats)
       </figure>
       <details>
         <summary>These values as a table</summary>
-        ${wideTable("Results in closing order, last first", head, rows)}
+        ${wideTable("Trades in closing order, last first; sums after costs", head, rows)}
       </details>
     </div>`;
 }
 
 function calibrationSection({ calibration }: Stats): Html {
-  const { n, brier, bins } = calibration;
+  const { n, brier, calibratedBrier, bins } = calibration;
   const told = bins.filter((bin) => bin.n > 0);
   const rows = told.map(
     ({ from, to, n: count, meanConfidence, winrate }) =>
@@ -146,7 +218,10 @@ function calibrationSection({ calibration }: Stats): Html {
     <th scope="col" class="right">Signals</th>
     <th scope="col" class="right">Mean stated, %</th>
     <th scope="col" class="right">Won, %</th>`;
-  const score = brier === null ? "" : ` Brier score ${brier.toFixed(3)}: 0 is perfect, 0.25 a coin toss.`;
+  const score =
+    brier === null
+      ? ""
+      : ` Brier score ${brier.toFixed(3)}${calibratedBrier === null ? "" : `, of the calibrated confidence ${calibratedBrier.toFixed(3)}`}: 0 is perfect, 0.25 a coin toss.`;
   return html`<h2 id="reliability">What the confidence was worth</h2>
     <div class="grid aside">
       <div class="card">
@@ -186,21 +261,36 @@ function weekSection(signals: RecordData["signals"], closes: RecordData["closes"
   return html`<div class="grid two">${charts}</div>`;
 }
 
-function verifySection({ head }: RecordData): Html {
+function verifySection({ head, anchor }: RecordData): Html {
   if (head === null) return html`<p>The chain of events begins with the first signal.</p>`;
   return html`<div class="card">
     <p>
-      Every signal is an event when it is issued and another when it is closed. Each event carries the hash of
-      the one before it, and the messenger's cards publish the last: nothing can be changed, moved or left out
-      without changing it.
+      Every signal is an event when it is issued and others when it is closed and compared. Each event carries
+      the hash of the one before it, and the messenger's cards publish the last: nothing can be changed, moved
+      or left out without changing it.
     </p>
     <dl>
       <dt>Events</dt>
       <dd>${head.sequence}</dd>
       <dt>Last hash</dt>
       <dd><code>${head.hash}</code></dd>
+      ${anchorRows(anchor)}
     </dl>
     <p>From a copy of the source, this reads all events and works the record out again:</p>
     <p><code>npm run verify-signals -- ${siteUrl()}</code></p>
   </div>`;
+}
+
+/** A block holds what was so when it was made. */
+function anchorRows(anchor: RecordData["anchor"]): Html {
+  if (anchor === null)
+    return html`<dt>Anchor on Base</dt>
+      <dd>none yet</dd>`;
+  const { sequence, signedAt, status, txHashes } = anchor;
+  return html`<dt>Last anchor on Base</dt>
+    <dd>
+      ${sequence === null ? "nothing" : `event ${sequence}`}, ${moment(signedAt)}, ${status}<br /><code
+        >${txHashes.at(-1) ?? "not signed"}</code
+      >
+    </dd>`;
 }

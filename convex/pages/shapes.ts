@@ -5,9 +5,11 @@ import { reportShape, reportExample, snapshotShape } from "../research/http";
 import { chainHead } from "../signals/eventChain";
 import { equityPoint } from "../signals/equity";
 import { signalExample, statsExample } from "../signals/examples";
-import { signalStats } from "../signals/statistics";
+import { anchorShape } from "../signals/anchorText";
+import { signalStats } from "../signals/statisticsShapes";
 import { publicSignal } from "../signals/views";
-import { whaleAlert, whaleExample } from "../whales/http";
+import { measuredExample } from "../whales/http";
+import { publicAlertShape } from "../whales/views";
 
 /** What each page shows, as data. */
 
@@ -16,11 +18,18 @@ const pointExample: PricePoint = { at: EXAMPLE_TIME, priceUsd: 97_262.4, source:
 export const record = z.object({
   stats: signalStats,
   signals: z.array(publicSignal).describe("The newest 40, newest first"),
-  equity: z.array(equityPoint).describe("The results among the newest 100 signals, in closing order"),
+  equity: z
+    .array(equityPoint)
+    .describe("The trades among the newest 100 signals in closing order, added up from 0"),
   closes: z
     .object({ BTC: z.array(pricePoint), ETH: z.array(pricePoint) })
     .describe("The hours of the last seven days"),
   head: chainHead.nullable().describe("Of the chain of events, see /signals/proof; null before the first"),
+  anchor: anchorShape
+    .nullable()
+    .describe(
+      "The newest transaction on Base that holds the head, see /signals/anchors; null: none was made",
+    ),
 });
 export type RecordData = z.output<typeof record>;
 
@@ -31,13 +40,15 @@ export const recordExample: RecordData = {
     {
       id: signalExample.id,
       closedAt: "2026-01-05T12:00:00.000Z",
-      pnlPercent: 0.976864,
-      sumPercent: 0.976864,
+      afterCostsPercent: 0.826864,
+      sumPercent: 0.826864,
       fallPercent: 0,
+      controls: { coin: -1.126864, momentum: 0.826864, alwaysLong: 0.826864, buyAndHold: 0.261311 },
     },
   ],
   closes: { BTC: [pointExample], ETH: [] },
   head: { sequence: 2, hash: "9c".repeat(32) },
+  anchor: null,
 };
 
 export const oneSignal = z.object({
@@ -87,8 +98,8 @@ export const researchPageExample: ResearchData = {
 export const whales = z.object({
   hours: z.int(),
   count: z.int(),
-  alerts: z.array(whaleAlert).describe("Newest first, at most 100; /mcp/whale-alerts has more"),
+  alerts: z.array(publicAlertShape).describe("Newest first, at most 100; /mcp/whale-alerts has more"),
 });
 export type WhalesData = z.output<typeof whales>;
 
-export const whalesPageExample: WhalesData = { hours: 24, count: 1, alerts: [whaleExample] };
+export const whalesPageExample: WhalesData = { hours: 24, count: 1, alerts: [measuredExample] };

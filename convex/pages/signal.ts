@@ -47,6 +47,8 @@ export function signalPage(data: SignalData, now: number): Reply<string> {
           <dl>
             <dt>Stated confidence</dt>
             <dd>${confidence} %</dd>
+            <dt>As outcomes before it calibrate it</dt>
+            <dd>${signal.calibratedConfidence} %</dd>
             <dt>Model</dt>
             <dd>${issued.model}</dd>
           </dl>

@@ -79,6 +79,10 @@ figure { margin: 0; } figcaption { font-size: 0.875rem; color: var(--soft); marg
 .plot path { fill: none; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
 .path { stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
 .plot path.fill { stroke: none; fill: var(--accent-soft); } .plot path.fill.up { fill: var(--up-soft); } .plot path.fill.down { fill: var(--down-soft); } .plot path.fill.flat { fill: var(--code); }
+.plot path.path.main { stroke-width: 2.25px; }
+.plot path.arm { stroke: var(--even); stroke-width: 1.25px; } .plot path.coin { stroke-dasharray: 2 4; } .plot path.momentum { stroke-dasharray: 7 3; } .plot path.alwaysLong { stroke-dasharray: 12 3 2 3; }
+.chart text.arm { fill: var(--soft); font-weight: 400; }
+.interval { stroke: var(--even); stroke-width: 3px; stroke-linecap: round; opacity: 0.6; } .interval.model { stroke: var(--up); opacity: 1; }
 .grid-line { stroke: var(--line); } .zero { stroke: var(--shade); } .issue { stroke: var(--soft); stroke-dasharray: 2 3; }
 .gain { fill: var(--up-soft); } .far { opacity: 0.55; } .risk { fill: var(--down-soft); }
 .level { stroke-width: 1.5px; } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }

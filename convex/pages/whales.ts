@@ -30,8 +30,8 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): R
   );
   const content = html`<h1>Whales</h1>
     <p class="lead">
-      Large transfers, exchange flows and smart money, as an agent with tools reported them hour by hour. What
-      names a transaction is looked for on the chain.
+      Large transfers and exchange flows that the service read on Base itself, and what an agent with tools
+      reported of other chains, hour by hour.
     </p>
     <ul class="chips" aria-label="Time">
       ${chips}
@@ -46,8 +46,8 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): R
                 <figcaption>
                   <span class="bullish" aria-hidden="true">▲</span> bullish,
                   <span class="bearish" aria-hidden="true">▼</span> bearish,
-                  <span class="neutral" aria-hidden="true">●</span> neutral, in the agent's judgement. Each
-                  line is ten times the one below.
+                  <span class="neutral" aria-hidden="true">●</span> neutral, as measured or as the agent
+                  judges. Each line is ten times the one below.
                 </figcaption>
               </figure>
             </div>

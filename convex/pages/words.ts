@@ -42,6 +42,22 @@ export function signed(value: number, digits = 2): string {
   return `${value > 0 ? "+" : "−"}${shown} %`;
 }
 
+/** `+3.1`: hundredths of the way from stop to target. */
+export function points(value: number, digits = 1): string {
+  const shown = Math.abs(value).toFixed(digits);
+  if (Number(shown) === 0) return shown;
+  return `${value > 0 ? "+" : "−"}${shown}`;
+}
+
+/** The arms of the record. */
+export const ARM_WORDS = {
+  model: "The signals",
+  coin: "A coin",
+  momentum: "Momentum",
+  alwaysLong: "Always long",
+  buyAndHold: "Buy and hold",
+} as const;
+
 /** A change with its direction in a shape, not in colour alone. */
 export function change(value: number | null): Html {
   if (value === null) return html`<span class="flat">no change known</span>`;

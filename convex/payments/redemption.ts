@@ -17,7 +17,7 @@ import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
 import type { vPaidReport, vTroubleCode, Order } from "./paidTables";
 import { shownProof, type Authorization, type Proof } from "./proofs";
-import { relayerAddress } from "../wallets/custody/relayer";
+import { serviceAddress } from "../wallets/custody/serviceKeys";
 import { transfersFor } from "./settlement";
 import { refusal, UNPAID_USE, type Refusal } from "./terms";
 
@@ -84,7 +84,7 @@ async function claimAuthorization(
   if (refused !== null) return refused;
   const patience = AbortSignal.timeout(deadlines.receipt);
   for (;;) {
-    const feasible = await tryAuthorization(authorization, relayerAddress());
+    const feasible = await tryAuthorization(authorization, serviceAddress("relayer"));
     if (feasible.kind === "refused") return feasible;
     if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
     const claimed: ClaimTicket | Refusal | { kind: "busy" } = await ctx.runMutation(

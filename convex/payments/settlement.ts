@@ -1,5 +1,5 @@
 import { v } from "convex/values";
-import { keccak256, type Address } from "viem";
+import type { Address } from "viem";
 import { internal } from "../_generated/api";
 import { type ActionCtx } from "../_generated/server";
 import type { Id } from "../_generated/dataModel";
@@ -12,18 +12,17 @@ import { sleep } from "../lib/time";
 import { settleByFacilitator } from "../providers/facilitator";
 import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment } from "../providers/usdc";
 import { asHex } from "../wallets/addresses";
-import { relayerAddress } from "../wallets/custody/relayer";
-import { signTransaction } from "../wallets/custody/signing";
+import { serviceAddress } from "../wallets/custody/serviceKeys";
 import { follow } from "../wallets/followUp";
-import { isOpen, isReverted, nonceAfter } from "../wallets/machine";
-import { mendGap } from "../wallets/replacing";
-import { relayerWalletId, type View } from "../wallets/rows";
+import { isOpen, isReverted } from "../wallets/machine";
+import { serviceWalletId, type View } from "../wallets/rows";
+import { signNext } from "../wallets/signNext";
 import { handOut } from "../wallets/steps";
 import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
 import type { Authorization } from "./proofs";
 import type { SettlementTask } from "./settlements";
-import { CHAIN_ID, NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
+import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
 import type { Transfer } from "./transfers";
 
 /** Carrying out signed payments. Every step is safe to repeat: the same bytes, and the same authorization, pay once. */
@@ -78,7 +77,7 @@ export const settle = providerAction({
 /** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
 async function handIn(ctx: ActionCtx, work: Work, task: SettlementTask): Promise<Round> {
   const { authorization, dropped } = task;
-  const relayer = relayerAddress();
+  const relayer = serviceAddress("relayer");
   const feasible = await tryAuthorization(authorization, relayer);
   if (feasible.kind === "used") return recover(ctx, work, task, "not seen");
   if (feasible.kind === "refused") {
@@ -118,28 +117,14 @@ async function signAndHandOut(
   { authorization, relayer, feasible }: { authorization: Authorization; relayer: Address; feasible: Ready },
 ): Promise<void> {
   const { preparation, gas } = feasible;
-  const { mined } = preparation;
-  const walletId = relayerWalletId(relayer);
+  const walletId = serviceWalletId("relayer", relayer);
+  const call = authorizationCall(signedAuthorization(authorization));
   for (let turn = 0; turn < MAX_NONCES; turn++) {
-    const next = await ctx.runQuery(internal.wallets.nonces.next, { walletId });
-    const nonce = nonceAfter(mined, next);
-    if (nonce === null) {
-      throw new AppError(
-        "upstream",
+    const signed = await signNext(ctx, {
+      ...{ walletId, address: relayer, preparation, gas, call },
+      unlikely:
         "The chain RPC tells of transactions that the payment relayer has not made: nothing was moved",
-      );
-    }
-    // What was mined and is not any more would hold up all that comes behind it.
-    if (mined < nonce) await mendGap(ctx, { walletId, address: relayer, mined, only: "ended" });
-    const rawTransaction = await signTransaction(ctx, walletId, {
-      type: "eip1559",
-      chainId: CHAIN_ID,
-      nonce,
-      gas,
-      ...preparation.fees,
-      ...authorizationCall(signedAuthorization(authorization)),
     });
-    const signed = { nonce, rawTransaction, txHash: keccak256(rawTransaction) };
     const stored = await ctx.runMutation(internal.payments.settlements.store, { ...work, relayer, signed });
     if (stored.kind === "stored") {
       return handOut(ctx, { _id: stored.transactionId, address: relayer, ...signed });
@@ -190,7 +175,7 @@ async function recover(
   const { from, nonce } = signedAuthorization(authorization);
   const txHash = await findAuthorizationUse(from, nonce, { sinceMs: createdAt });
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
-  const feasible = await tryAuthorization(authorization, relayerAddress());
+  const feasible = await tryAuthorization(authorization, serviceAddress("relayer"));
   if (feasible.kind === "used" || own === "not seen") await believe(ctx, work);
   await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: whyUnpaid(feasible) });
   return "ended";

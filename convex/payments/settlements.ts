@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
 import { isReverted } from "../wallets/machine";
 import { vSignedBytes } from "../wallets/nonces";
-import { storeSettlement } from "../wallets/relayers";
+import { storeSigned } from "../wallets/serviceAccounts";
 import { byId, project, vView, type View } from "../wallets/rows";
 import { auditPayment, claimById, startGenerating, vRefusal } from "./claimRows";
 import { payFromCredits } from "./creditedTransfers";
@@ -59,7 +59,8 @@ export const store = internalMutation({
     if (row === null || (await settlementOf(ctx, row)).settlement !== null) {
       return { kind: "overtaken" as const };
     }
-    const transactionId = await storeSettlement(ctx, { relayer, claimKey: row.key, signed });
+    const request = { kind: "settlement" as const, claimKey: row.key };
+    const transactionId = await storeSigned(ctx, { role: "relayer", address: relayer, request, signed });
     if (transactionId === null) return { kind: "taken" as const };
     await ctx.db.patch("paymentClaims", row._id, { settlementId: transactionId });
     return { kind: "stored" as const, transactionId };

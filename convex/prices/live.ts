@@ -58,6 +58,28 @@ export const measured = providerAction({
 });
 
 /**
+ * A price that its source saw since a moment (epoch ms), for entering a trade: a feed's where it is young enough, which it
+ * is seldom (feeds are written every 20 minutes while they move little), else a ticker's.
+ * @throws AppError `upstream` naming what failed when none of them answers.
+ */
+export const tradable = providerAction({
+  args: { token: vPricedToken, observedSince: v.number() },
+  returns: vPrice,
+  handler: async (ctx, { token, observedSince }): Promise<Price> => {
+    const young: Price | null = await ctx.runQuery(internal.prices.samples.young, { token, now: Date.now() });
+    if (young !== null && young.source !== "llm" && young.observedAt >= observedSince) return young;
+    const { found, failures } = await findPrices([token], observedSince);
+    const [best] = found;
+    if (best === undefined) {
+      throw new AppError("upstream", `No source tells a price of ${token} of now: ${failures.join("; ")}`);
+    }
+    await ctx.runMutation(internal.prices.samples.store, best);
+    // A sample that was young enough for other uses may stand in the way of this one's being stored.
+    return { ...best, takenAt: Date.now() };
+  },
+});
+
+/**
  * The young sample, else a new one from feeds and tickers; `null`, and why, when none of them tells the price.
  * @param model Whether a young sample may be the model's word.
  */

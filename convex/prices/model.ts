@@ -73,6 +73,27 @@ async function forgetOld(ctx: MutationCtx, token: PricedToken, now: number): Pro
   for (const { _id } of old) await ctx.db.delete("priceSamples", _id);
 }
 
+/** Measured samples that their sources observed in [from, to], epoch ms, oldest first; at most 400: one a minute is the most. */
+export async function samplesBetween(
+  ctx: QueryCtx,
+  token: PricedToken,
+  { from, to }: { from: number; to: number },
+): Promise<Price[]> {
+  const rows = await ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) =>
+      q
+        .eq("token", token)
+        .gte("takenAt", from)
+        .lte("takenAt", to + HOUR),
+    )
+    .take(400);
+  return rows
+    .filter(({ source, observedAt }) => source !== "llm" && observedAt >= from && observedAt <= to)
+    .map(priceOf)
+    .sort((a, b) => a.observedAt - b.observedAt);
+}
+
 export type HourlyClose = {
   /** Epoch ms, a full hour. */
   hourEndsAt: number;

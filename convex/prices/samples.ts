@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { fireCrossed } from "./alertRows";
-import { priceOf, storeSample, youngSample } from "./model";
+import { priceOf, samplesBetween, storeSample, youngSample } from "./model";
 import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
 
 /** The newest sample of a token where it is young enough to serve at `now` (epoch ms), else `null`. */
@@ -14,6 +14,13 @@ export const young = internalQuery({
     const sample = await youngSample(ctx, token, now);
     return sample === null ? null : priceOf(sample);
   },
+});
+
+/** What feeds and tickers said in [from, to], epoch ms, oldest first. */
+export const between = internalQuery({
+  args: { token: vPricedToken, from: v.number(), to: v.number() },
+  returns: v.array(vPrice),
+  handler: async (ctx, { token, from, to }) => samplesBetween(ctx, token, { from, to }),
 });
 
 /** For the cron, every five minutes: has a sample of each token taken that has no young one. */

@@ -47,10 +47,12 @@ export type Found = {
 
 /**
  * Prices from the first source that knows each: the feeds, then one ticker after the other for what is still missing.
+ * @param observedSince Epoch ms: what a source saw before counts as not known.
  * @returns What was found, and why each source that was asked could not tell all.
  */
 export async function findPrices(
   tokens: readonly PricedToken[],
+  observedSince = 0,
 ): Promise<{ found: Found[]; failures: string[] }> {
   const found: Found[] = [];
   const failures: string[] = [];
@@ -64,7 +66,7 @@ export async function findPrices(
           : await askTicker(source, [...missing], deadlines.price);
       for (const token of [...missing]) {
         const quote = quotes[token];
-        if (quote === undefined) continue;
+        if (quote === undefined || quote.observedAt < observedSince) continue;
         found.push({ token, source, priceUsd: quote.usd, observedAt: quote.observedAt });
         missing.delete(token);
       }

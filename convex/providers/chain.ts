@@ -111,11 +111,16 @@ export async function readAllowance(token: Address, owner: Address, spender: Add
 
 /**
  * Latest rounds of feeds, in one call.
+ * @param blockNumber As of which block; the newest where it is left out. Old ones take a node that keeps them.
  * @throws AppError `upstream` when the chain cannot be asked; a feed without an answer is `null`.
  */
-export async function readRounds(feeds: readonly Address[], timeoutMs: number): Promise<Rounds> {
+export async function readRounds(
+  feeds: readonly Address[],
+  timeoutMs: number,
+  blockNumber?: number,
+): Promise<Rounds> {
   const client = chainClient(timeoutMs);
-  return guarded(async () => (await manyCalls(client, feeds.map(latestRound))).map(round));
+  return guarded(async () => (await manyCalls(client, feeds.map(latestRound), blockNumber)).map(round));
 }
 
 function latestRound(address: Address): ContractFunctionParameters {
@@ -128,9 +133,14 @@ type Result = { status: "success"; result: unknown } | { status: "failure" };
 async function manyCalls(
   client: ChainClient,
   contracts: readonly ContractFunctionParameters[],
+  blockNumber?: number,
 ): Promise<readonly Result[]> {
+  const at = blockNumber === undefined ? {} : { blockNumber: BigInt(blockNumber) };
   const ask = async (deployless: boolean) => {
-    const results = await multicall(client, { contracts, allowFailure: true, batchSize: 0, deployless });
+    const results = await multicall(client, {
+      ...{ contracts, allowFailure: true, batchSize: 0, deployless },
+      ...at,
+    });
     // viem tells a chain that cannot be asked as "every call failed": that is no answer about any of them.
     for (const result of results) {
       if (result.status === "failure" && isTransport(result.error)) throw result.error;
@@ -158,7 +168,14 @@ export function refusalText(error: unknown): string | null {
   return refused === null ? null : printable(refused.details);
 }
 
-function refusal(error: unknown): RpcRequestError | null {
+/** @throws AppError `upstream` when the RPC serves another chain. */
+export function requireChain(chainId: number): void {
+  if (chainId === CHAIN_ID) return;
+  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
+}
+
+/** The node's own refusal of a request; `null` when it was not asked or did not answer. */
+export function refusal(error: unknown): RpcRequestError | null {
   if (!(error instanceof BaseError) || isTransport(error)) return null;
   const refused = error.walk((inner) => inner instanceof RpcRequestError);
   return refused instanceof RpcRequestError ? refused : null;

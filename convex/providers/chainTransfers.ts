@@ -1,8 +1,8 @@
 import { hexToBigInt, toEventSelector, type Address, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
-import { AppError } from "../lib/errors";
-import { CHAIN_ID, chainClient, guarded, UPSTREAM, type ChainClient } from "./chain";
+import { chainClient, guarded, requireChain, type ChainClient } from "./chain";
+import { hash, hexData, quantity, toQuantity } from "./chainShapes";
 import { USDC } from "./usdc";
 
 /** What the chain says about transactions that are said to have moved USDC. */
@@ -38,16 +38,6 @@ export type Sought = { txHash: Hex; seenIn?: { blockNumber: number; blockHash: s
 
 const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
 const AUTHORIZATION_USED = toEventSelector("AuthorizationUsed(address,bytes32)");
-
-const quantity = z
-  .string()
-  .regex(/^0x[0-9a-f]+$/i)
-  .transform(Number);
-const hash = z
-  .string()
-  .regex(/^0x[0-9a-f]{64}$/i)
-  .toLowerCase();
-const hexData = z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/i.test(value));
 
 const receiptShape = z
   .object({
@@ -85,9 +75,7 @@ export async function sightTransfers(
       getBlockNumber(client),
       Promise.all(sought.map(({ txHash }) => readReceipt(client, txHash))),
     ]);
-    if (chainId !== CHAIN_ID) {
-      throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
-    }
+    requireChain(chainId);
     const sightings = await Promise.all(
       sought.map(async ({ seenIn }, i): Promise<Sighting> => {
         const receipt = receipts[i];
@@ -118,7 +106,7 @@ async function vanished(
 ): Promise<Sighting> {
   const answer = await client.request({
     method: "eth_getBlockByNumber",
-    params: [`0x${seenIn.blockNumber.toString(16)}`, false],
+    params: [toQuantity(seenIn.blockNumber), false],
   });
   const block = blockShape.parse(answer);
   return block === null || block.hash === seenIn.blockHash ? { kind: "unknown" } : { kind: "absent" };

@@ -22,8 +22,7 @@ import {
   verifyMessage,
 } from "viem/actions";
 import { sha256Hex } from "../lib/crypto";
-import { AppError } from "../lib/errors";
-import { CHAIN_ID, chainClient, guarded, UPSTREAM, type ChainClient } from "./chain";
+import { chainClient, guarded, requireChain, type ChainClient } from "./chain";
 import { orNull } from "./chainTransactions";
 
 /** USDC on Base as its payee sees it: transfers in mined transactions, and EIP-3009 authorizations. */
@@ -216,9 +215,4 @@ export async function signedBy(address: Address, message: string, signature: Hex
     if ((await getCode(client, { address })) === undefined) return false;
     return verifyMessage(client, { address, message, signature });
   });
-}
-
-function requireChain(chainId: number): void {
-  if (chainId === CHAIN_ID) return;
-  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
 }

@@ -88,6 +88,17 @@ export function describeEvidence(evidence: Evidence): string {
   return lines.join("\n");
 }
 
+/** What a new observation begins with: the readings since `since` (epoch ms) need no second asking. */
+export function carriedOver(sources: Sources, since: number): Sources {
+  const pending = { state: "pending" as const };
+  const isGood = (reading: Sources[keyof Sources]) => reading.state === "ok" && reading.at >= since;
+  return {
+    market: isGood(sources.market) ? sources.market : pending,
+    sentiment: isGood(sources.sentiment) ? sources.sentiment : pending,
+    onchain: isGood(sources.onchain) ? sources.onchain : pending,
+  };
+}
+
 /** The sources of an observation with one more settled. A source that already settled keeps its first outcome. */
 export function withSettled(sources: Sources, settled: Settled): Sources {
   if (sources[settled.source].state !== "pending") return sources;
@@ -103,6 +114,10 @@ export function withSettled(sources: Sources, settled: Settled): Sources {
 
 export function isSettled(sources: Sources): boolean {
   return Object.values(sources).every(({ state }) => state !== "pending");
+}
+
+export function anyFailed(sources: Sources): boolean {
+  return Object.values(sources).some(({ state }) => state === "failed");
 }
 
 export function anyOk(sources: Sources): boolean {

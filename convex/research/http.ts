@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { isSet } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
@@ -16,14 +17,19 @@ import {
 } from "../lib/input";
 import { log } from "../lib/log";
 import { readThrough } from "../lib/refreshes";
-import { iso, MINUTE } from "../lib/time";
+import { iso } from "../lib/time";
 import { assertMayMove } from "../users/access";
 import { pseudonymOf } from "../users/model";
+import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
 import { researchStatus } from "./statusHttp";
 import type { Result, SourceStates } from "./tables";
 
-/** On-demand results are cached this long. */
-const CACHE_MS = 15 * MINUTE;
+/** In ms: a result that a source was missing from stands as long as that source's failure. */
+function cachedForMs({ sources }: { sources: SourceStates }): number {
+  // A source that this deployment cannot ask would be missing from the next result too.
+  const asked = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };
+  return Object.values(asked).some((one) => one?.state === "missing") ? FAILURE_STANDS_MS : CACHE_MS;
+}
 
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 
@@ -109,7 +115,7 @@ export function shownSnapshot(stored: {
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
-  summary: "On-demand research snapshot, cached for 15 minutes per focus.",
+  summary: "On-demand research snapshot, cached for 15 minutes per focus, for 2 where a source was missing.",
   description:
     "The first call on a focus asks three sources and writes a report, which may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
   needs: ["LLM_GATEWAY_API_KEY"],
@@ -123,7 +129,7 @@ const snapshot: MountedEndpoint = endpoint({
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const stored = await readThrough(ctx, {
-      freshMs: CACHE_MS,
+      freshMs: cachedForMs,
       caller,
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
       begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),

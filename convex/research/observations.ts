@@ -14,20 +14,24 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
-import { anyOk, isSettled, withSettled } from "./evidence";
+import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./evidence";
+import { FAILURE_STANDS_MS } from "./freshness";
 import { collectSource } from "./sources";
 import { vSettled, vSources, type Sources } from "./tables";
 
 /** An observation this young serves whoever asks about the same focus. */
 const SHARED_FOR_MS = 5 * MINUTE;
-/** One in which every source failed is asked again sooner. */
-const FAILED_SHARED_FOR_MS = MINUTE;
 /** How long an attempt may take once it has begun: longer than the slowest source with its retries. */
 const LEASE_MS = 5 * MINUTE;
 /** How long it may wait for a place before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 const ATTEMPTS = 2;
 
+const NOTHING: Sources = {
+  market: { state: "pending" },
+  sentiment: { state: "pending" },
+  onchain: { state: "pending" },
+};
 const SOURCES = ["market", "sentiment", "onchain"] as const satisfies readonly (keyof Sources)[];
 
 /** An observation, and the attempt that whoever asked for it is to collect, where nobody does so yet. */
@@ -39,7 +43,7 @@ type Shared = Infer<typeof vShared>;
 
 /**
  * The observation of a focus that serves a shift now: a young one, the one being collected, or a new one, which then waits
- * for its place.
+ * for its place. A new one takes over the young one's readings: the sources that failed in it are asked again.
  * @returns Whether it is shared with another shift: this one's collections cost nothing while that one goes on.
  */
 export async function shareObservation(
@@ -49,10 +53,10 @@ export async function shareObservation(
 ): Promise<{ observationId: Id<"observations">; isShared: boolean }> {
   const now = Date.now();
   const latest = await latestOf(ctx, focus);
-  if (latest !== null && serves(latest, now))
+  if (latest !== null && serves(latest, now, "whole"))
     return { observationId: latest._id, isShared: latest.payer === "shift" };
   const lease = { leaseUntil: now + QUEUE_MS, lane: place.lane };
-  const observationId = await open(ctx, focus, now, { ...lease, payer: "shift" });
+  const observationId = await open(ctx, { focus, latest, now }, { ...lease, payer: "shift" });
   await queue(ctx, { observationId, attempt: 1 }, place);
   return { observationId, isShared: false };
 }
@@ -61,8 +65,9 @@ export async function shareObservation(
 export async function claimObservation(ctx: MutationCtx, focus: string, payer: Payer): Promise<Shared> {
   const now = Date.now();
   const latest = await latestOf(ctx, focus);
-  if (latest === null || !serves(latest, now)) {
-    const observationId = await open(ctx, focus, now, { leaseUntil: now + LEASE_MS, payer });
+  if (latest === null || !serves(latest, now, payer === "paid" ? "whole" : "soon")) {
+    const lease = { leaseUntil: now + LEASE_MS };
+    const observationId = await open(ctx, { focus, latest, now }, { ...lease, payer });
     return { observationId, collects: 1 };
   }
   // One that still waits for a place is taken out of turn; its place then comes to nothing.
@@ -75,16 +80,15 @@ export async function claimObservation(ctx: MutationCtx, focus: string, payer: P
 
 async function open(
   ctx: MutationCtx,
-  focus: string,
-  requestedAt: number,
+  { focus, latest, now }: { focus: string; latest: Doc<"observations"> | null; now: number },
   fields: Pick<Doc<"observations">, "leaseUntil" | "payer" | "lane">,
 ): Promise<Id<"observations">> {
   return ctx.db.insert("observations", {
     focus,
     state: "collecting",
-    requestedAt,
+    requestedAt: now,
     attempt: 1,
-    sources: { market: { state: "pending" }, sentiment: { state: "pending" }, onchain: { state: "pending" } },
+    sources: latest === null ? NOTHING : carriedOver(latest.sources, now - SHARED_FOR_MS),
     ...fields,
   });
 }
@@ -105,10 +109,12 @@ async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations
     .first();
 }
 
-function serves(observation: Doc<"observations">, now: number): boolean {
-  if (observation.state === "collecting") return observation.leaseUntil > now;
-  const age = now - (observation.collectedAt ?? observation.requestedAt);
-  return age <= (anyOk(observation.sources) ? SHARED_FOR_MS : FAILED_SHARED_FOR_MS);
+function serves(observation: Doc<"observations">, now: number, wanted: "soon" | "whole"): boolean {
+  const { state, sources, leaseUntil, requestedAt, collectedAt = requestedAt } = observation;
+  if (state === "collecting") return leaseUntil > now;
+  const age = now - collectedAt;
+  if (!anyFailed(sources)) return age <= SHARED_FOR_MS;
+  return wanted === "soon" && anyOk(sources) && age <= FAILURE_STANDS_MS;
 }
 
 export const collect = providerAction({

@@ -57,17 +57,24 @@ export const sentimentShape = z.object({
       z.object({
         token: symbol.describe("such as BTC"),
         sentiment: z.enum(OUTLOOKS),
-        buzz: z
-          .number()
-          .overwrite((score) => Math.min(10, Math.max(1, Math.round(score))))
-          .describe("1 (silent) to 10 (everybody talks about it)"),
+        buzz: z.number().describe("1 (silent) to 10 (everybody talks about it)"),
         narrative: text(400).describe("one sentence"),
       }),
     )
     .min(1)
-    .overwrite((tokens) => tokens.slice(0, 12))
+    .refine((tokens) => isBuzz(tokens.map(({ buzz }) => buzz)), "buzz must be on a scale of 1 to 10")
+    .overwrite((tokens) =>
+      tokens.slice(0, 12).map((one) => ({ ...one, buzz: Math.max(1, Math.round(one.buzz)) })),
+    )
     .describe("the 3 to 8 most discussed tokens"),
 });
+
+/** Whether scores are of the scale that was asked for. Fractions of one, and hundreds, are of another, and mean another thing. */
+function isBuzz(scores: readonly number[]): boolean {
+  const highest = Math.max(...scores);
+  const isFraction = highest <= 1 && scores.some((score) => score < 1);
+  return highest <= 10 && !isFraction && scores.every((score) => score >= 0);
+}
 
 export const SENTIMENT_SYSTEM =
   "You measure what people on the social network say about crypto tokens. Search before you answer. Posts are " +

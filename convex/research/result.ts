@@ -60,15 +60,16 @@ export function demands(result: Result): string | null {
 /**
  * Brings a result as near to the contract as a rule can: the summary's mark and length, too long an analysis (cut at a
  * sentence end), confidences. Too short an analysis stays as it is.
- * @returns `null` without impacts: nothing can be made up.
+ * @returns `null` without impacts, or with confidences of an unknown scale: nothing can be made up.
  */
 export function mend(result: Result): Result | null {
-  if (result.impacts.length === 0) return null;
+  const confidences = asFractions(result.impacts.map(({ confidence }) => confidence));
+  if (result.impacts.length === 0 || confidences === null) return null;
   return {
     fullAnalysis: cutWords(result.fullAnalysis, MAX_WORDS),
     shortSummary: markedSummary(result.shortSummary, result.marketOutlook),
     marketOutlook: result.marketOutlook,
-    impacts: result.impacts.map((impact) => ({ ...impact, confidence: asFraction(impact.confidence) })),
+    impacts: result.impacts.map((impact, i) => ({ ...impact, confidence: confidences[i] ?? 0 })),
   };
 }
 
@@ -101,8 +102,11 @@ function cutWords(prose: string, limit: number): string {
   return end > kept.length / 2 ? kept.slice(0, end + 1) : `${kept}…`;
 }
 
-/** 85 means 85 %. */
-function asFraction(confidence: number): number {
-  const fraction = confidence > 1 && confidence <= 100 ? confidence / 100 : confidence;
-  return Math.min(1, Math.max(0, fraction));
+/** Scores of up to a hundred are percent, all of them. `null` where they are of no scale that is known. */
+function asFractions(scores: readonly number[]): number[] | null {
+  const highest = Math.max(...scores);
+  if (highest > 100 || scores.some((score) => score < 0)) return null;
+  if (highest <= 1) return [...scores];
+  // Of 7 nobody can tell whether it is of 10 or of 100.
+  return highest > 10 ? scores.map((score) => score / 100) : null;
 }

@@ -3,6 +3,7 @@ import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { ChainHead } from "./eventChain";
 import { standingOf, type Standing } from "./standing";
+import type { Edge } from "./statisticsShapes";
 import type { Signal, Week, WeekSignal } from "./tables";
 
 /** The messenger's cards of signals. */
@@ -48,12 +49,11 @@ export function recapCard(day: string, signals: readonly Signal[], review: strin
   ];
 }
 
-/** A week's record, day by day. */
+/** A week's record, day by day, and what the whole record shows. */
 export function weekCard(
   week: string,
   recap: Week,
-  review: string | null,
-  head: ChainHead | null,
+  { review, edge, head }: { review: string | null; edge: Edge; head: ChainHead | null },
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
   const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
@@ -69,8 +69,18 @@ export function weekCard(
       { bold: weekday(day) },
       ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
     ]),
+    edgeLines(edge),
     ...reviewLines(review),
     ...headLine(head),
+  ];
+}
+
+/** `+2.1 points over chance in 180 trades (90 days), -3.0 to +7.4: not told from chance`. */
+export function edgeLines({ trades, days, excessPoints, lowPoints, highPoints, verdict }: Edge): Span[] {
+  if (excessPoints === null) return [{ bold: "Whole record" }, ": no day of trades is over yet."];
+  return [
+    { bold: "Whole record" },
+    ` · n ${trades} trades, ${days} days\n${points(excessPoints)} points over chance (${points(lowPoints)} to ${points(highPoints)}): ${verdict}`,
   ];
 }
 
@@ -84,9 +94,9 @@ function levelLines(signal: Signal): Span[] {
       : `\nEntry ${usd(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
   return [
     { bold: title },
-    ` · confidence ${signal.confidence}%`,
+    ` · confidence ${signal.confidence}%, calibrated ${signal.calibrated.confidence}% (n ${signal.calibrated.n})`,
     levels,
-    `\nLive price ${usd(price.usd)} (${price.source}) · valid until ${dateTime(signal.expiresAt)}`,
+    `\nPrice at issue of ${price.source} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
   ];
 }
 
@@ -100,12 +110,15 @@ function ending({
   return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
 }
 
-function standingLines({ wins, losses, expired, pending, winrate, totalPnlPercent }: Standing): Span[] {
+function standingLines(standing: Standing): Span[] {
+  const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
   const open = pending === 0 ? "" : ` · open ${pending}`;
-  const rate = winrate === null ? "" : ` · win rate ${winrate.toFixed(0)}%`;
+  const excess =
+    trades === 0 ? "" : ` · ${points(standing.excessPoints / trades)} points over chance a trade`;
   return [
-    `Wins ${wins} · losses ${losses} · expired ${expired}${open}${rate}\nTotal PnL `,
+    `Wins ${wins} · losses ${losses} · expired ${expired}${open}\nTotal PnL `,
     { bold: percent(totalPnlPercent) },
+    `, after costs ${percent(totalAfterCostsPercent)} · n ${trades}${excess}`,
   ];
 }
 
@@ -145,6 +158,13 @@ function usd(value: number): string {
   const [whole = "", cents] = value.toFixed(2).split(".");
   const grouped = groupedDigits(whole);
   return cents === "00" ? `$${grouped}` : `$${grouped}.${cents}`;
+}
+
+/** `+2.1`. */
+function points(value: number): string {
+  const shown = value.toFixed(1);
+  if (shown === "-0.0" || shown === "0.0") return "0.0";
+  return value > 0 ? `+${shown}` : shown;
 }
 
 /** `+1.20%`. */

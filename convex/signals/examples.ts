@@ -1,7 +1,9 @@
 import { EXAMPLE_TIME } from "../lib/examples";
+import { addDayOfTrades, NO_ARMS } from "./arms";
 import type { SignalEvent } from "./eventChain";
 import { addClosed, emptyTotals } from "./totals";
-import { statisticsOf, type SignalStats } from "./statistics";
+import { statisticsOf } from "./statistics";
+import type { SignalStats } from "./statisticsShapes";
 import type { PublicSignal } from "./views";
 
 /** Values of the API document's examples: one signal, from issue to end. */
@@ -16,25 +18,57 @@ export const signalExample: PublicSignal = {
   tp2: 99_100,
   sl: 96_300,
   confidence: 68,
+  calibratedConfidence: 54.3,
+  chancePercent: 50,
+  costPercent: 0.15,
   reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
+  model: "claude-haiku-4.5",
+  promptVersion: "signal-2",
   status: "WIN",
   generatedAt: EXAMPLE_TIME,
   expiresAt: "2026-01-05T15:30:00.000Z",
   closedAt: "2026-01-05T12:00:00.000Z",
+  decidedBy: "candle",
+  gapMinutes: 0,
   exitPrice: 98_200,
   pnlPercent: 0.976864,
+  afterCostsPercent: 0.826864,
+  excessPoints: 50,
+  controls: {
+    coin: { signal: "SELL", pnlPercent: -0.976864, afterCostsPercent: -1.126864 },
+    momentum: { signal: "BUY", pnlPercent: 0.976864, afterCostsPercent: 0.826864 },
+    alwaysLong: { signal: "BUY", pnlPercent: 0.976864, afterCostsPercent: 0.826864 },
+    buyAndHold: { signal: "BUY", pnlPercent: 0.411311, afterCostsPercent: 0.261311 },
+  },
 };
 
 /** Of a record that holds this signal alone. */
-export const statsExample: SignalStats = statisticsOf(
-  addClosed(emptyTotals(), {
+export const statsExample: SignalStats = statisticsOf({
+  ...addClosed(emptyTotals(), {
     signal: "BUY",
     status: "WIN",
     pnlPercent: 0.976864,
+    costBps: 15,
     confidence: 68,
+    calibratedConfidence: 54.3,
+    gapMinutes: 0,
     closedAt: Date.UTC(2026, 0, 5, 12),
   }),
-);
+  arms: addDayOfTrades(NO_ARMS, [
+    {
+      position: { signal: "BUY", entry: 97_250, tp1: 98_200, sl: 96_300 },
+      coin: "SELL",
+      momentum: "BUY",
+      exitPrice: 98_200,
+      gapMinutes: 0,
+      costBps: 15,
+      compared: {
+        ...{ mirrorStatus: "LOSS", mirrorExitPrice: 98_200, mirrorGapMinutes: 0 },
+        ...{ holdExitPrice: 97_650, decidedBy: "candle" },
+      },
+    },
+  ]),
+});
 
 export const eventExample: SignalEvent = {
   sequence: 1,
@@ -45,6 +79,10 @@ export const eventExample: SignalEvent = {
   content: {
     token: "BTC",
     day: "2026-01-05",
+    model: "claude-haiku-4.5",
+    promptVersion: "signal-2",
+    refusedDays: 0,
+    gapMinutes: 0,
     timeframe: "1h",
     signal: "BUY",
     entry: 97_250,
@@ -52,11 +90,16 @@ export const eventExample: SignalEvent = {
     tp2: 99_100,
     sl: 96_300,
     confidence: 68,
+    calibratedConfidence: 54.3,
+    calibrationMethod: "platt",
+    calibrationOutcomes: 41,
+    costBps: 15,
+    coin: "SELL",
+    momentum: "BUY",
     reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
     generatedAt: EXAMPLE_TIME,
     expiresAt: "2026-01-05T15:30:00.000Z",
-    priceUsd: 97_262.4,
-    priceSource: "chainlink",
+    priceSource: "coinbase",
     priceObservedAt: "2026-01-05T09:29:40.000Z",
   },
 };

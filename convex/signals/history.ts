@@ -5,7 +5,8 @@ import { enqueueRequestedCard } from "../messenger/requested";
 import { latestCard } from "./cards";
 import { bare, chainHeadOf, findSignal, latestSignals, totalsOf } from "./model";
 import type { Token } from "./rules";
-import { vHead, vSignal, vSignalEvent, vToken } from "./tables";
+import { vHead, vSignalEvent } from "./eventTables";
+import { vSignal, vToken } from "./tables";
 import { totalsFields } from "./totals";
 
 /** The newest signal of each of the tokens that has one. */
@@ -88,10 +89,6 @@ function newestFirst(ctx: QueryCtx, token: Token | null, before: number) {
   return indexed.order("desc");
 }
 
-function bareEvent(row: Doc<"signalEvents">) {
-  const { sequence, contentHash, previousHash, hash } = row;
-  const links = { sequence, contentHash, previousHash, hash };
-  return row.kind === "issued"
-    ? { ...links, kind: row.kind, content: row.content }
-    : { ...links, kind: row.kind, content: row.content };
+function bareEvent({ _id, _creationTime, ...event }: Doc<"signalEvents">) {
+  return event;
 }

@@ -3,19 +3,21 @@ import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { EXAMPLE_USER } from "../lib/examples";
+import { EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
+import { anchorShape } from "./anchorText";
 import { spokenDay } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
 import { eventExample, signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
 import { TOKENS } from "./rules";
 import { standingOf } from "./standing";
-import { signalStats, statisticsOf } from "./statistics";
+import { statisticsOf } from "./statistics";
+import { signalStats } from "./statisticsShapes";
 import { publicSignal, signalView } from "./views";
 import { reviewedDay } from "./waiting";
 
@@ -37,7 +39,7 @@ const latest: MountedEndpoint = endpoint({
   summary:
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
   description:
-    "A signal is generated once a day per token and tracked every 30 minutes until it is won, lost or, after 6 hours, expired. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery. With `token` the answer has that token's key alone; null: none was issued yet.",
+    "A signal is generated once a day per token, entered at the measured price, and walked along one-minute candles every 30 minutes until it is won, lost or, after 6 hours, expired. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery. With `token` the answer has that token's key alone; null: none was issued yet.",
   needs: [],
   errors: { rate_limited: tooManyCards },
   example: {
@@ -70,7 +72,7 @@ const history: MountedEndpoint = endpoint({
   path: "/mcp/signals/history",
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
   description:
-    "`stats` are of all closed signals of the scope, whatever `limit` says; what is undefined for them (a rate of nothing) is null. Percentages are numbers: 1.5 is 1.5 %.",
+    "`stats` are of all closed signals of the scope, whatever `limit` says; what is undefined for them (a rate of nothing) is null. Percentages are numbers: 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together, however often it is looked at.",
   needs: [],
   example: {
     input: { token: "BTC", limit: 1 },
@@ -109,7 +111,14 @@ const tokenRecord = z.object({
   expired: z.number(),
   pending: z.number(),
   winrate: z.number().nullable().describe("0 to 100; null when none was won or lost"),
+  trades: z.number().describe("BUY and SELL that were closed at a price: the n of the results"),
   totalPnlPercent: z.number(),
+  totalAfterCostsPercent: z.number(),
+  excessPoints: z
+    .number()
+    .describe(
+      "Sum of score minus chance over the trades, in points; a day proves nothing, see /mcp/signals/history",
+    ),
   signal: publicSignal.nullable(),
 });
 
@@ -119,8 +128,13 @@ const recordExample = {
   expired: 0,
   pending: 0,
   winrate: 100,
+  trades: 1,
   totalPnlPercent: 0.976864,
+  totalAfterCostsPercent: 0.826864,
+  excessPoints: 50,
 };
+
+const NO_RECORD = standingOf([]);
 
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -140,7 +154,7 @@ const recap: MountedEndpoint = endpoint({
       ...recordExample,
       byToken: {
         BTC: { ...recordExample, signal: signalExample },
-        ETH: { ...recordExample, wins: 0, winrate: null, totalPnlPercent: 0, signal: null },
+        ETH: { ...NO_RECORD, signal: null },
       },
       review: "Bitcoin reached its first target within three hours; no Ethereum signal was issued.",
       generatedAt: "2026-01-05T20:00:00.000Z",
@@ -194,7 +208,7 @@ const proof: MountedEndpoint = endpoint({
   summary:
     "The tamper-evident record of signals: hash-chained events and the chain's head. `npm run verify-signals` checks it.",
   description:
-    "One event when a signal is issued and one when it is closed, in order. Each carries the SHA-256 of its content and of the event before it, so nothing can be changed, moved or left out without changing the head that cards have published.",
+    "An event when a signal is issued, when it is closed, when its controls are known, and for each day on which a token got none, in order; model, prompt version, refused days and price gaps are in every one. Each carries the SHA-256 of its content and of the event before it, so nothing can be changed, moved or left out without changing the head that cards have published.",
   needs: [],
   example: {
     input: { after: 0, limit: 1 },
@@ -219,4 +233,59 @@ const proof: MountedEndpoint = endpoint({
   },
 });
 
-export const signalEndpoints: MountedEndpoint[] = [latest, history, recap, proof];
+/** A stored anchor as callers see it. */
+export function shownAnchor<State, Anchor>({
+  state,
+  signedAt,
+  ...one
+}: Anchor & { state: State; signedAt: number }) {
+  return { ...one, status: state, signedAt: iso(signedAt) };
+}
+
+const anchors: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/anchors",
+  summary:
+    "Where the signal record was anchored: transactions on Base that hold the chain's head, once a day. `npm run verify-signals -- URL --rpc …` checks them.",
+  description:
+    "Each transaction's data are the text `signal record SEQUENCE HASH`. By nonce, all that the account has signed from a nonce on; an account sends nothing else. Empty where the operator anchors nothing.",
+  needs: [],
+  example: {
+    input: { from: 0, limit: 1 },
+    output: {
+      addresses: ["0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"],
+      address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      anchors: [
+        {
+          ...{ nonce: 0, sequence: 12, hash: "9c".repeat(32), status: "confirmed" },
+          txHashes: [EXAMPLE_TX],
+          signedAt: "2026-01-05T15:00:00.000Z",
+        },
+      ],
+      count: 1,
+    },
+  },
+  input: z.object({
+    address: absentWhenEmpty(
+      z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
+    ).describe("Of the accounts in `addresses`, the first when left out"),
+    from: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
+      .transform((from) => from ?? 0)
+      .describe("Only from this nonce on, default 0"),
+    limit: absentWhenEmpty(wholeNumber(1, 500))
+      .transform((limit) => limit ?? 100)
+      .describe("1 to 500, default 100"),
+  }),
+  returns: z.object({
+    addresses: z.array(z.string()).describe("Every account that was ever the anchor's, oldest first"),
+    address: z.string().nullable().describe("The account told of; null: there is none"),
+    anchors: z.array(anchorShape),
+    count: z.number().describe("How many transactions this answer holds"),
+  }),
+  handler: async (ctx, { address, from, limit }) => {
+    const page = await ctx.runQuery(internal.signals.anchors.page, { address: address ?? null, from, limit });
+    return { ...page, anchors: page.anchors.map(shownAnchor), count: page.anchors.length };
+  },
+});
+
+export const signalEndpoints: MountedEndpoint[] = [latest, history, recap, proof, anchors];

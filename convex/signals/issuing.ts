@@ -1,34 +1,39 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
+import { setting } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { enterLater } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
-import { MINUTE } from "../lib/time";
+import { MINUTE, SECOND } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { recentHourlyCloses } from "../prices/model";
-import { vPriceSource } from "../prices/tables";
+import { vPriceSource, type Price } from "../prices/tables";
 import { UnusableAnswer } from "../providers/llm";
 import { completeStructured } from "../providers/structured";
 import { dayBefore, dayOf, isIssueTime } from "./calendar";
 import { issuedCard } from "./cards";
-import { bare, chainHeadOf, findSignal, issueSignal, nextIssueTime } from "./model";
-import { signalQuestion } from "./prompts";
-import { LIFETIME_MS, problemsOf, TOKENS, type Token } from "./rules";
-import { proposalFields, vPriceAtIssue, vSignal, vToken } from "./tables";
+import { dayAgo, marketContext } from "./context";
+import { momentumOf } from "./controls";
+import { completeDay, findRun } from "./days";
+import { bare, chainHeadOf, findSignal, issueSignal, keepRefusal, nextIssueTime, totalsOf } from "./model";
+import { HOURS, PROMPT_VERSION, signalQuestion } from "./prompts";
+import { entered, problemsOf, TOKENS, type Token } from "./rules";
+import { proposalFields, vPriceAtIssue, vSide, vSignal, vToken } from "./tables";
+import type { Totals } from "./totals";
 
-/** How long an attempt may take once it has begun: a price, then two calls of a minute in all, and a margin. */
-const LEASE_MS = 3 * MINUTE;
+/** How long an attempt may take once it has begun: prices and the market's context, two calls of a minute in all, a margin. */
+const LEASE_MS = 4 * MINUTE;
+/** A price seen longer ago is none to enter a trade at. */
+const PRICE_AGE_MS = 15 * SECOND;
 /** How long it may wait in the pool before that: waiting is not being lost. */
 const QUEUE_MS = 60 * MINUTE;
 /** After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use. */
 const ATTEMPTS = 6;
-/** A day of the service's own hourly record goes into the prompt. */
-const CLOSES = 24;
 
 /**
  * The daily job. Each token gets one signal a day, however often and however often at once this runs: the row of token
@@ -81,20 +86,30 @@ export const write = providerAction({
   handler: async (ctx, { runId, attempt }) => {
     const task = await ctx.runMutation(internal.signals.issuing.beginAttempt, { runId, attempt });
     if (task === null) return null;
+    const { token, closes } = task;
     try {
-      // The entry is checked against this price; checking the model against itself would check nothing.
-      const price = await ctx.runAction(internal.prices.live.measured, { token: task.token });
-      const question = signalQuestion({ ...task, nowMs: Date.now(), price }, (proposal) =>
-        problemsOf(proposal, price.priceUsd),
+      const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
+      // The levels are checked against this price; checking the model against itself would check nothing.
+      const price = await priceNow(ctx, token);
+      const market = await marketContext(ctx, token, closes);
+      const context = { ...task, ...market, nowMs: Date.now(), price, costBps };
+      const question = signalQuestion(context, (proposal) =>
+        problemsOf(proposal, { priceUsd: price.priceUsd, costBps }),
       );
       const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
-      const answer = await completeStructured(ctx, question, patience);
+      const { value: proposal, model } = await completeStructured(ctx, question, patience);
+      const { priceUsd, source, observedAt } = await priceNow(ctx, token);
+      const problem = problemsOf(proposal, { priceUsd, costBps });
+      if (problem !== null) {
+        const reason = `The price moved while the model answered: ${problem}`;
+        await ctx.runMutation(internal.signals.issuing.fail, { runId, attempt, reason });
+        return null;
+      }
       await ctx.runMutation(internal.signals.issuing.store, {
-        runId,
-        attempt,
-        proposal: answer.value,
-        model: answer.model,
-        price: { usd: price.priceUsd, source: price.source, observedAt: price.observedAt },
+        ...{ runId, attempt, proposal, model, costBps },
+        price: { usd: priceUsd, source, observedAt },
+        momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
+        missingHours: Math.max(0, HOURS - market.hours.length),
       });
     } catch (error) {
       if (error instanceof UnusableAnswer) {
@@ -107,6 +122,11 @@ export const write = providerAction({
   },
 });
 
+/** A price at which somebody could trade at this moment. */
+async function priceNow(ctx: ActionCtx, token: Token): Promise<Price> {
+  return ctx.runAction(internal.prices.live.tradable, { token, observedSince: Date.now() - PRICE_AGE_MS });
+}
+
 /** Begins an attempt's lease; returns what the prompt needs, `null` when it was overtaken. */
 export const beginAttempt = internalMutation({
   args: { runId: v.id("signalRuns"), attempt: v.number() },
@@ -114,6 +134,11 @@ export const beginAttempt = internalMutation({
     v.object({
       token: vToken,
       closes: v.array(v.object({ hourEndsAt: v.number(), priceUsd: v.number(), source: vPriceSource })),
+      calibration: v.object({
+        n: v.number(),
+        wins: v.number(),
+        meanConfidence: v.union(v.number(), v.null()),
+      }),
       yesterday: v.array(vSignal),
     }),
     v.null(),
@@ -126,11 +151,18 @@ export const beginAttempt = internalMutation({
     const before = await Promise.all(TOKENS.map((token) => findSignal(ctx, token, dayBefore(run.day))));
     return {
       token: run.token,
-      closes: await recentHourlyCloses(ctx, run.token, { before: now, count: CLOSES }),
+      closes: await recentHourlyCloses(ctx, run.token, { before: now, count: HOURS }),
+      calibration: calibrationOf(await totalsOf(ctx, run.token)),
       yesterday: before.flatMap((row) => (row === null ? [] : [bare(row)])),
     };
   },
 });
+
+function calibrationOf({ stated, wins, losses }: Totals) {
+  const sum = stated.reduce((total, n, percent) => total + n * percent, 0);
+  const n = wins + losses;
+  return { n, wins, meanConfidence: n === 0 ? null : Number((sum / n).toFixed(1)) };
+}
 
 /** Issues the signal: row, event, and its card once no other one is waited for. */
 export const store = internalMutation({
@@ -140,9 +172,12 @@ export const store = internalMutation({
     proposal: v.object(proposalFields),
     model: v.string(),
     price: vPriceAtIssue,
+    costBps: v.number(),
+    momentum: vSide,
+    missingHours: v.number(),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt, proposal, model, price }) => {
+  handler: async (ctx, { runId, attempt, proposal, price, ...known }) => {
     const run = await running(ctx, runId, attempt);
     if (run === null) return null;
     const generatedAt = await nextIssueTime(ctx, Date.now());
@@ -153,12 +188,11 @@ export const store = internalMutation({
     await issueSignal(ctx, {
       token: run.token,
       day: run.day,
-      ...proposal,
-      status: "PENDING",
+      ...entered(proposal, { priceUsd: price.usd, costBps: known.costBps }),
       generatedAt,
-      expiresAt: generatedAt + LIFETIME_MS,
-      model,
+      promptVersion: PROMPT_VERSION,
       price,
+      ...known,
     });
     await ctx.db.patch("signalRuns", runId, { state: "issued", error: undefined });
     await announce(ctx, run.day);
@@ -206,6 +240,8 @@ async function close(ctx: MutationCtx, run: Doc<"signalRuns">, state: "refused" 
   await ctx.db.patch("signalRuns", run._id, { state, error });
   await ctx.db.insert("operatorNotes", { at: Date.now(), subject: `signal ${token} ${day}`, text: error });
   log.error("signals.none issued", { token, day, state, reason: error });
+  await keepRefusal(ctx, { token, day, model: null, promptVersion: PROMPT_VERSION }, state);
+  await completeDay(ctx, day);
   await announce(ctx, day);
 }
 
@@ -227,13 +263,6 @@ async function announce(ctx: MutationCtx, day: string): Promise<void> {
     ),
   });
   for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
-}
-
-async function findRun(ctx: QueryCtx, token: Token, day: string): Promise<Doc<"signalRuns"> | null> {
-  return ctx.db
-    .query("signalRuns")
-    .withIndex("by_token_and_day", (q) => q.eq("token", token).eq("day", day))
-    .unique();
 }
 
 async function running(ctx: QueryCtx, runId: Id<"signalRuns">, attempt: number) {

@@ -1,8 +1,13 @@
+import type { WithoutSystemFields } from "convex/server";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { iso } from "../lib/time";
-import { linksAfter, type ChainHead, type Statement } from "./eventChain";
-import { TOKENS, type Outcome, type Token } from "./rules";
+import { calibrated } from "./calibration";
+import { coinFlip, type Comparison } from "./controls";
+import { chanceOf } from "./edge";
+import { eventOf, GENESIS, linksAfter, type ChainHead, type Statement } from "./eventChain";
+import type { Outcome } from "./path";
+import { LIFETIME_MS, positionOf, TOKENS, type Token } from "./rules";
 import type { Signal } from "./tables";
 import { addClosed, emptyTotals, type Totals } from "./totals";
 
@@ -44,26 +49,63 @@ export async function nextIssueTime(ctx: QueryCtx, now: number): Promise<number>
   return Math.max(now, (newest?.generatedAt ?? 0) + 1);
 }
 
-/** Stores a new signal with its event. */
-export async function issueSignal(ctx: MutationCtx, signal: Signal): Promise<void> {
+/** What is issued: the proposal entered at its price, and what was known then. */
+export type Issue = Pick<
+  Signal,
+  | "token"
+  | "day"
+  | "signal"
+  | "entry"
+  | "tp1"
+  | "tp2"
+  | "sl"
+  | "confidence"
+  | "reasoning"
+  | "generatedAt"
+  | "model"
+  | "promptVersion"
+  | "price"
+  | "costBps"
+  | "momentum"
+> & {
+  /** Hours of the prompt's candles that were not to be had. */
+  missingHours: number;
+};
+
+/** Stores a new signal with its event: its calibration from all outcomes so far, its coin from the chain's head. */
+export async function issueSignal(ctx: MutationCtx, { missingHours, ...issue }: Issue): Promise<void> {
+  const { token, day, confidence, generatedAt } = issue;
+  const position = positionOf(issue);
+  const head = await chainHeadOf(ctx);
+  const { totals } = await totalsRow(ctx, "ALL");
+  // A HOLD risks nothing and gains nothing.
+  const chance = position === null ? 0.5 : chanceOf(position);
+  const signal: Signal = {
+    ...issue,
+    status: "PENDING",
+    expiresAt: generatedAt + LIFETIME_MS,
+    calibrated: calibrated(totals, confidence, chance),
+    coin: position === null ? null : coinFlip(head?.hash ?? GENESIS, token, day),
+    momentum: position === null ? null : issue.momentum,
+    walkedUntil: generatedAt,
+    gapMinutes: 0,
+    comparison: position === null ? "none" : "due",
+  };
   await ctx.db.insert("signals", signal);
-  const { token, day, entry, tp1, tp2, sl, confidence, reasoning, price } = signal;
+  const { entry, tp1, tp2, sl, reasoning, expiresAt, coin, momentum, costBps, price } = signal;
   await appendEvent(ctx, {
     kind: "issued",
     content: {
-      token,
-      day,
+      ...(await circumstancesOf(ctx, signal, 60 * missingHours)),
       timeframe: "1h",
       signal: signal.signal,
-      entry,
-      tp1,
-      tp2,
-      sl,
-      confidence,
-      reasoning,
-      generatedAt: iso(signal.generatedAt),
-      expiresAt: iso(signal.expiresAt),
-      priceUsd: price.usd,
+      ...{ entry, tp1, tp2, sl, confidence },
+      calibratedConfidence: signal.calibrated.confidence,
+      calibrationMethod: signal.calibrated.method,
+      calibrationOutcomes: signal.calibrated.n,
+      ...{ costBps, coin, momentum, reasoning },
+      generatedAt: iso(generatedAt),
+      expiresAt: iso(expiresAt),
       priceSource: price.source,
       priceObservedAt: iso(price.observedAt),
     },
@@ -71,25 +113,82 @@ export async function issueSignal(ctx: MutationCtx, signal: Signal): Promise<voi
 }
 
 /** Ends a pending signal: status, event and totals at once. */
-export async function closeSignal(
-  ctx: MutationCtx,
-  row: Doc<"signals">,
-  { status, exitPrice, pnlPercent }: Outcome,
-  closedAt: number,
-): Promise<void> {
-  const { _id, token, day, signal, confidence } = row;
-  await ctx.db.patch("signals", _id, { status, closedAt, exitPrice, pnlPercent });
+export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome: Outcome): Promise<void> {
+  const { _id, token, signal, confidence, calibrated: before, costBps } = row;
+  const { status, closedAt, exitPrice, pnlPercent, decidedBy, gapMinutes } = outcome;
+  await ctx.db.patch("signals", _id, { ...outcome, walkedUntil: closedAt });
   await appendEvent(ctx, {
     kind: "closed",
-    content: { token, day, status, closedAt: iso(closedAt), exitPrice, pnlPercent },
+    content: {
+      ...(await circumstancesOf(ctx, row, gapMinutes)),
+      ...{ status, closedAt: iso(closedAt), exitPrice, pnlPercent, decidedBy },
+    },
   });
-  for (const scope of [token, "ALL"] as const) {
-    const { _id: totalsId, totals } = await totalsRow(ctx, scope);
-    const closed = { signal, status, pnlPercent, confidence, closedAt };
-    const after = { scope, ...addClosed(totals, closed) };
-    if (totalsId === null) await ctx.db.insert("signalTotals", after);
-    else await ctx.db.replace("signalTotals", totalsId, after);
-  }
+  const closed = { signal, status, pnlPercent, costBps, confidence, gapMinutes, closedAt };
+  const calibratedConfidence = before.confidence;
+  await changeTotals(ctx, token, (totals) => addClosed(totals, { ...closed, calibratedConfidence }));
+}
+
+/** Keeps how the control arms of a signal ended, with an event. */
+export async function keepComparison(
+  ctx: MutationCtx,
+  row: Doc<"signals">,
+  compared: Comparison,
+): Promise<void> {
+  await ctx.db.patch("signals", row._id, { compared, comparison: "done" });
+  const { mirrorStatus, mirrorExitPrice, holdExitPrice, decidedBy, mirrorGapMinutes } = compared;
+  await appendEvent(ctx, {
+    kind: "compared",
+    content: {
+      ...(await circumstancesOf(ctx, row, mirrorGapMinutes)),
+      ...{ mirrorStatus, mirrorExitPrice, holdExitPrice, decidedBy },
+    },
+  });
+}
+
+/** Counts a day on which a token got no signal, with an event. */
+export async function keepRefusal(
+  ctx: MutationCtx,
+  run: { token: Token; day: string; model: string | null; promptVersion: string },
+  reason: "refused" | "failed",
+): Promise<void> {
+  await changeTotals(ctx, run.token, (totals) => ({ ...totals, refused: totals.refused + 1 }));
+  const content = { ...(await circumstancesOf(ctx, run, 0)), reason, at: iso(Date.now()) };
+  await appendEvent(ctx, { kind: "refused", content });
+}
+
+async function circumstancesOf(
+  ctx: QueryCtx,
+  {
+    token,
+    day,
+    model,
+    promptVersion,
+  }: { token: Token; day: string; model: string | null; promptVersion: string },
+  gapMinutes: number,
+) {
+  const { totals } = await totalsRow(ctx, token);
+  return { token, day, model, promptVersion, refusedDays: totals.refused, gapMinutes };
+}
+
+/** Changes the totals of a token and those of all. */
+async function changeTotals(
+  ctx: MutationCtx,
+  token: Token,
+  change: (totals: Totals) => Totals,
+): Promise<void> {
+  for (const scope of [token, "ALL"] as const) await changeScope(ctx, scope, change);
+}
+
+export async function changeScope(
+  ctx: MutationCtx,
+  scope: Scope,
+  change: (totals: Totals) => Totals,
+): Promise<void> {
+  const { _id, totals } = await totalsRow(ctx, scope);
+  const after: WithoutSystemFields<Doc<"signalTotals">> = { scope, ...change(totals) };
+  if (_id === null) await ctx.db.insert("signalTotals", after);
+  else await ctx.db.replace("signalTotals", _id, after);
 }
 
 /** What the closed signals of a scope come to. */
@@ -115,5 +214,5 @@ export async function chainHeadOf(ctx: QueryCtx): Promise<ChainHead | null> {
 
 async function appendEvent(ctx: MutationCtx, statement: Statement): Promise<void> {
   const links = linksAfter(await chainHeadOf(ctx), statement);
-  await ctx.db.insert("signalEvents", { ...links, ...statement });
+  await ctx.db.insert("signalEvents", eventOf(links, statement));
 }

@@ -1,24 +1,35 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, type ActionCtx } from "../_generated/server";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { closeSignal } from "./model";
-import { outcomeOf, TOKENS, type Look, type Token } from "./rules";
+import { providerAction } from "../lib/providerCalls";
+import { HOUR } from "../lib/time";
+import { comparisonOf } from "./controls";
+import { completeDay } from "./days";
+import { hasGaps } from "./edge";
+import { closeSignal, keepComparison } from "./model";
+import { assembled, knownUntil, outcomeOf, point, uncoveredMinutes, type Stretch } from "./path";
+import { LIFETIME_MS, positionOf, TOKENS, type Token } from "./rules";
+import { pathOf, type Span } from "./sight";
 import { vToken } from "./tables";
 
 /**
- * The outcome tracker. A tick asks for one price per token that has pending signals and holds every one of them against
- * it; a tick that is lost is made good by the next, for what is pending is read from the table.
+ * The outcome tracker. A tick asks for one live price per token that has open signals, and for the one-minute candles
+ * since its last look; the first level touched decides. Once a signal has expired, its controls are told from the whole
+ * path. A tick that is lost is made good by the next, for what is open is read from the table.
  *
- * Only a measured price (a feed's, a ticker's) decides: the language model's market data may be invented, and a record
- * of wins, losses and results built on it would be worth nothing. With no measured price in reach nothing changes; a
- * signal that nobody could price until 6 hours after its expiry is closed as EXPIRED without a price and a result.
+ * Only measured prices (an exchange's, a feed's, a ticker's) decide: the language model's market data may be invented, and
+ * a record of wins, losses and results built on it would be worth nothing.
  */
 
-/** Pending signals per transaction; a full batch is followed by another. */
-const BATCH = 50;
+/** Signals per look: usually there is one. More, after an outage, wait for the next tick. */
+const BATCH = 20;
+
+/** Candles that are not to be had at expiry may be later; controls wait for them this long. */
+const PATIENCE_MS = 2 * HOUR;
 
 /** The tracker's tick. */
 export const track = internalMutation({
@@ -27,34 +38,35 @@ export const track = internalMutation({
   handler: async (ctx) => {
     await recordCronRun(ctx, "track signal outcomes");
     for (const token of TOKENS) {
-      const pending = await ctx.db
-        .query("signals")
-        .withIndex("by_status_and_token", (q) => q.eq("status", "PENDING").eq("token", token))
-        .first();
-      if (pending !== null) await ctx.scheduler.runAfter(0, internal.signals.outcomes.look, { token });
+      if ((await openSignal(ctx, token, { after: 0, now: Date.now() })) === null) continue;
+      await ctx.scheduler.runAfter(0, internal.signals.outcomes.look, { token });
     }
     return null;
   },
 });
 
-/** Looks at a token's price once, for all of its pending signals. */
-export const look = internalAction({
+/** Looks at a token's price once, and at the path of each of its open signals. */
+export const look = providerAction({
   args: { token: vToken },
   returns: v.null(),
   handler: async (ctx, { token }) => {
     const price = await measuredPrice(ctx, token);
-    let after: number | null = 0;
-    while (after !== null) {
-      after = await ctx.runMutation(internal.signals.outcomes.settle, { token, price, after });
+    let after = 0;
+    for (let n = 0; n < BATCH; n++) {
+      const open = await ctx.runQuery(internal.signals.outcomes.next, { token, after, now: Date.now() });
+      if (open === null) break;
+      const seen = assembled(await pathOf(ctx, token, open.span), price === null ? [] : [price]);
+      await ctx.runMutation(internal.signals.outcomes.settle, { signalId: open.signalId, seen });
+      after = open.generatedAt;
     }
     return null;
   },
 });
 
-async function measuredPrice(ctx: ActionCtx, token: Token): Promise<Look | null> {
+async function measuredPrice(ctx: ActionCtx, token: Token): Promise<Stretch | null> {
   try {
-    const { priceUsd, observedAt, takenAt } = await ctx.runAction(internal.prices.live.measured, { token });
-    return { priceUsd, observedAt, takenAt };
+    const { priceUsd, observedAt } = await ctx.runAction(internal.prices.live.measured, { token });
+    return point(observedAt, priceUsd, "price");
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
@@ -63,29 +75,104 @@ async function measuredPrice(ctx: ActionCtx, token: Token): Promise<Look | null>
   }
 }
 
-/**
- * Holds a batch of pending signals against a price, and ends those that are over.
- * @returns What to go on after (`generatedAt`), `null` when there are no more.
- */
-export const settle = internalMutation({
-  args: {
-    token: vToken,
-    price: v.union(v.object({ priceUsd: v.number(), observedAt: v.number(), takenAt: v.number() }), v.null()),
-    after: v.number(),
-  },
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { token, price, after }) => {
-    const now = Date.now();
-    const batch = await ctx.db
-      .query("signals")
-      .withIndex("by_status_and_token", (q) =>
-        q.eq("status", "PENDING").eq("token", token).gt("generatedAt", after),
-      )
-      .take(BATCH);
-    for (const signal of batch) {
-      const outcome = outcomeOf(signal, price, now);
-      if (outcome !== null) await closeSignal(ctx, signal, outcome, now);
-    }
-    return batch.length < BATCH ? null : (batch.at(-1)?.generatedAt ?? null);
+/** The oldest open signal that was issued after a moment, and which part of its path is to be known. */
+export const next = internalQuery({
+  args: { token: vToken, after: v.number(), now: v.number() },
+  returns: v.union(
+    v.object({
+      signalId: v.id("signals"),
+      generatedAt: v.number(),
+      span: v.object({ from: v.number(), to: v.number() }),
+    }),
+    v.null(),
+  ),
+  handler: async (ctx, { token, after, now }) => {
+    const open = await openSignal(ctx, token, { after, now });
+    if (open === null) return null;
+    return { signalId: open._id, generatedAt: open.generatedAt, span: spanOf(open, now) };
   },
 });
+
+/** One that is pending, or has expired and waits for its controls. */
+async function openSignal(ctx: QueryCtx, token: Token, { after, now }: { after: number; now: number }) {
+  const pending = await ctx.db
+    .query("signals")
+    .withIndex("by_status_and_token", (q) =>
+      q.eq("status", "PENDING").eq("token", token).gt("generatedAt", after),
+    )
+    .first();
+  const uncompared = await ctx.db
+    .query("signals")
+    .withIndex("by_comparison_and_token", (q) =>
+      q
+        .eq("comparison", "due")
+        .eq("token", token)
+        .gt("generatedAt", after)
+        .lte("generatedAt", now - LIFETIME_MS),
+    )
+    .first();
+  if (pending === null || uncompared === null) return pending ?? uncompared;
+  return pending.generatedAt <= uncompared.generatedAt ? pending : uncompared;
+}
+
+/** The controls need the whole path, an open signal what no look has walked yet. */
+function spanOf({ generatedAt, expiresAt, comparison, walkedUntil }: Doc<"signals">, now: number): Span {
+  const from = comparison === "due" && now >= expiresAt ? generatedAt : walkedUntil;
+  return { from, to: Math.min(now, expiresAt) };
+}
+
+const vStretch = v.object({
+  from: v.number(),
+  to: v.number(),
+  open: v.number(),
+  high: v.number(),
+  low: v.number(),
+  close: v.number(),
+  by: v.union(v.literal("candle"), v.literal("sample"), v.literal("price")),
+});
+
+/** Holds an open signal, and its controls once they are due, against what was seen. */
+export const settle = internalMutation({
+  args: { signalId: v.id("signals"), seen: v.array(vStretch) },
+  returns: v.null(),
+  handler: async (ctx, { signalId, seen }) => {
+    const now = Date.now();
+    const signal = await ctx.db.get("signals", signalId);
+    if (signal === null) return null;
+    if (signal.status === "PENDING") await settleOutcome(ctx, signal, { seen, now });
+    if (signal.comparison === "due") await settleComparison(ctx, signal, { seen, now });
+    await completeDay(ctx, signal.day);
+    return null;
+  },
+});
+
+type Sight = { seen: readonly Stretch[]; now: number };
+type MutationContext = Parameters<typeof closeSignal>[0];
+
+async function settleOutcome(
+  ctx: MutationContext,
+  signal: Doc<"signals">,
+  { seen, now }: Sight,
+): Promise<void> {
+  const { walkedUntil: since, gapMinutes: earlierGaps } = signal;
+  const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
+  if (outcome !== null) return closeSignal(ctx, signal, outcome);
+  const walkedUntil = Math.min(knownUntil(seen, since), signal.expiresAt);
+  if (walkedUntil === since) return;
+  const gapMinutes = earlierGaps + uncoveredMinutes(seen, since, walkedUntil);
+  await ctx.db.patch("signals", signal._id, { walkedUntil, gapMinutes });
+}
+
+async function settleComparison(
+  ctx: MutationContext,
+  signal: Doc<"signals">,
+  { seen, now }: Sight,
+): Promise<void> {
+  const position = positionOf(signal);
+  if (position === null) return;
+  const { generatedAt, expiresAt } = signal;
+  const isPatchy = hasGaps(uncoveredMinutes(seen, generatedAt, expiresAt));
+  if (isPatchy && now < expiresAt + PATIENCE_MS) return;
+  const compared = comparisonOf({ position, generatedAt, expiresAt }, { seen, now });
+  if (compared !== null) await keepComparison(ctx, signal, compared);
+}

@@ -3,11 +3,14 @@ import { line, usd, usdOrNull } from "../lib/shapes";
 import { iso } from "../lib/time";
 import type { Message } from "../providers/llm";
 import type { Question } from "../providers/structured";
+import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type Token } from "./rules";
 import { standingOf } from "./standing";
-import type { Token } from "./rules";
 import type { Proposal, Signal, Week } from "./tables";
 
 /** What the signal desk asks the model, and the shapes of what comes back. */
+
+/** Told with every signal: which question it answers. Whoever changes that question changes this name. */
+export const PROMPT_VERSION = "signal-2";
 
 /** What is no price is no level, which a BUY or a SELL must have: `signals/rules` says so. */
 const level = usdOrNull.describe("USD; null for HOLD");
@@ -19,7 +22,7 @@ const level = usdOrNull.describe("USD; null for HOLD");
 export const proposalShape = z
   .object({
     signal: z.enum(["BUY", "SELL", "HOLD"]),
-    entry: usd.describe("USD, within 3 % of the live price"),
+    entry: usd.describe("USD, within 0.5 % of the live price, which takes its place"),
     tp1: level,
     tp2: level,
     sl: level,
@@ -28,12 +31,32 @@ export const proposalShape = z
   })
   .overwrite((value) => (value.signal === "HOLD" ? { ...value, tp1: null, tp2: null, sl: null } : value));
 
-export type SignalContext = {
+export const HOURS = 48;
+
+export type Hour = {
+  /** Epoch ms, a full hour. */
+  endsAt: number;
+  close: number;
+  source: string;
+  /** `null` where only the service's own last price of the hour is known. */
+  range: { low: number; high: number; volume: number } | null;
+};
+
+export type MarketContext = {
+  /** At most 48, oldest first. */
+  hours: Hour[];
+  day: { low: number; high: number; open: number; volume: number; source: string } | null;
+  /** Percent per hour, paid by who is long where it is positive. */
+  funding: { percent: number; openInterestUsd: number } | null;
+};
+
+export type SignalContext = MarketContext & {
   token: Token;
   nowMs: number;
   price: { priceUsd: number; source: string; observedAt: number };
-  /** The service's own hourly record, in any order. */
-  closes: readonly { hourEndsAt: number; priceUsd: number; source: string }[];
+  costBps: number;
+  /** The token's decided trades so far. */
+  calibration: { n: number; wins: number; meanConfidence: number | null };
   /** The signals of the day before, of every token. */
   yesterday: readonly Signal[];
 };
@@ -49,18 +72,18 @@ export function signalQuestion(context: SignalContext, demands: (proposal: Propo
   } satisfies Question<typeof proposalShape>;
 }
 
-function signalMessages({ token, nowMs, price, closes, yesterday }: SignalContext): Message[] {
-  const hours = closes
-    .toSorted((a, b) => a.hourEndsAt - b.hourEndsAt)
-    .map(({ hourEndsAt, priceUsd, source }) => `${iso(hourEndsAt)} $${priceUsd} (${source})`);
+function signalMessages(context: SignalContext): Message[] {
+  const { token, nowMs, price, costBps, yesterday } = context;
   return [
     {
       role: "system",
       content:
         "You are the signal analyst of a crypto trading desk. You give one trading signal on the 1-hour timeframe, " +
-        "which is open for 6 hours at most. A BUY satisfies sl < entry < tp1 <= tp2, a SELL sl > entry > tp1 >= tp2, " +
-        "and the live price lies between sl and tp1. Say HOLD when there is no edge. Use the figures given and invent " +
-        "none.",
+        "which is open for 6 hours at most. It is entered at the live price, whatever entry you name. A BUY satisfies " +
+        "sl < live price < tp1 <= tp2, a SELL sl > live price > tp1 >= tp2. From the live price, tp1 is at least " +
+        `${MIN_REWARD_TO_RISK} times as far as sl, and further than the costs of ${costBps / 100} %. An entry more than ` +
+        `${MAX_ENTRY_DISTANCE * 100} % from the live price is refused. Say HOLD when there is no edge after costs. Your ` +
+        "confidence is held against what happens. Use the figures given and invent none.",
     },
     {
       role: "user",
@@ -68,15 +91,47 @@ function signalMessages({ token, nowMs, price, closes, yesterday }: SignalContex
         `Token: ${token}`,
         `Now: ${iso(nowMs)}`,
         `Live price: $${price.priceUsd} (${price.source}, ${iso(price.observedAt)})`,
-        hours.length === 0
-          ? "Hourly closes: none have been recorded yet."
-          : `Hourly closes:\n${hours.join("\n")}`,
+        describeDay(context),
+        describeFunding(context),
+        describeHours(context.hours),
+        describeCalibration(context),
         yesterday.length === 0
           ? "Yesterday's signals: none."
           : `Yesterday's signals:\n${yesterday.map(describeSignal).join("\n")}`,
       ].join("\n\n"),
     },
   ];
+}
+
+function describeDay({ token, day }: SignalContext): string {
+  if (day === null) return "Last 24 hours: not known.";
+  const { open, low, high, volume, source } = day;
+  return `Last 24 hours: from $${open}, low $${low}, high $${high}, volume ${volume} ${token} (${source})`;
+}
+
+function describeFunding({ funding }: SignalContext): string {
+  if (funding === null) return "Funding: not known.";
+  const { percent, openInterestUsd } = funding;
+  return `Funding: ${percent} % an hour, paid by longs where positive; open interest $${Math.round(openInterestUsd)} (hyperliquid)`;
+}
+
+function describeHours(hours: readonly Hour[]): string {
+  if (hours.length === 0) return "Hourly closes: none are known.";
+  const lines = hours
+    .toSorted((a, b) => a.endsAt - b.endsAt)
+    .map(({ endsAt, close, source, range }) => {
+      const rest = range === null ? "" : `, low $${range.low}, high $${range.high}, volume ${range.volume}`;
+      return `${iso(endsAt)} $${close} (${source}${rest})`;
+    });
+  const missing = HOURS - hours.length;
+  const gaps = missing === 0 ? "" : ` (${missing} of ${HOURS} hours are missing)`;
+  return `Hourly closes, with range and volume where known${gaps}:\n${lines.join("\n")}`;
+}
+
+function describeCalibration({ token, calibration: { n, wins, meanConfidence } }: SignalContext): string {
+  if (n === 0) return `Your record on ${token}: nothing has been decided yet.`;
+  const rate = ((100 * wins) / n).toFixed(1);
+  return `Your record on ${token}: of ${n} decided signals ${wins} were won (${rate} %), at a mean confidence of ${meanConfidence} %.`;
 }
 
 export const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
@@ -126,8 +181,8 @@ export function weekReviewQuestion(week: string, recap: Week) {
 }
 
 function describeStanding(standing: ReturnType<typeof standingOf>): string {
-  const { wins, losses, expired, pending, totalPnlPercent } = standing;
-  return `Wins ${wins}, losses ${losses}, expired ${expired}, pending ${pending}, total PnL ${totalPnlPercent} %.`;
+  const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
+  return `Wins ${wins}, losses ${losses}, expired ${expired}, pending ${pending}, total PnL ${totalPnlPercent} %, after costs ${totalAfterCostsPercent} %. ${trades} trades prove nothing.`;
 }
 
 function describeSignal(one: Signal): string {

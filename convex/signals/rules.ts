@@ -1,23 +1,23 @@
-import { HOUR, MINUTE } from "../lib/time";
+import { HOUR } from "../lib/time";
 
-/** What a signal must be, and how it ends. Pure. Prices are USD, `pnlPercent` 1.5 is 1.5 %. */
+/** What a signal must be, and what it brings. Pure. Prices are USD, `pnlPercent` 1.5 is 1.5 %. */
 
 export const TOKENS = ["BTC", "ETH"] as const;
 export type Token = (typeof TOKENS)[number];
 
 export type Direction = "BUY" | "SELL" | "HOLD";
 
-/** A signal expires when it is older than this. */
+/** A signal expires this long after it was issued. Nothing later counts. */
 export const LIFETIME_MS = 6 * HOUR;
 
-/** One that nobody could price is closed without a result once it is expired for as long again as it lived. */
-const UNPRICED_MS = 2 * LIFETIME_MS;
+/** The model's own entry may be this far from the live price, which then takes its place: a fraction. */
+export const MAX_ENTRY_DISTANCE = 0.005;
 
-/** The sources' clocks and the service's may differ by this. */
-const SKEW_MS = MINUTE;
+/** The way to tp1 is at least this much of the way to the stop: a tp1 within reach and a far stop win often and earn nothing. */
+export const MIN_REWARD_TO_RISK = 0.8;
 
-/** The entry may be this far from the live price: a fraction. */
-const MAX_ENTRY_DISTANCE = 0.03;
+/** Ratios of decimals are a hair off what they are on paper. */
+const HAIR = 1e-9;
 
 export type Levels = {
   signal: Direction;
@@ -28,23 +28,50 @@ export type Levels = {
   sl: number | null;
 };
 
-/** What is wrong with a proposed signal at this live price, for the model to mend; `null` when it may be issued. */
-export function problemsOf(proposal: Levels & { confidence: number }, livePriceUsd: number): string | null {
+/** The levels of a signal that takes a position. */
+export type Position = { signal: "BUY" | "SELL"; entry: number; tp1: number; sl: number };
+
+/** `null` for a HOLD. */
+export function positionOf({ signal, entry, tp1, sl }: Levels): Position | null {
+  return signal === "HOLD" || tp1 === null || sl === null ? null : { signal, entry, tp1, sl };
+}
+
+/** What a trade is held against when it is issued. */
+export type Market = {
+  /** The measured price, at which the trade is entered. */
+  priceUsd: number;
+  /** What getting in and out costs, in basis points of the stake. */
+  costBps: number;
+};
+
+/** The proposal as it is issued: entered at the measured price, whatever the model had for it. */
+export function entered<Proposal extends Levels>(proposal: Proposal, { priceUsd }: Market): Proposal {
+  return { ...proposal, entry: priceUsd };
+}
+
+/** What is wrong with a proposed signal in this market, for the model to mend; `null` when it may be issued. */
+export function problemsOf(proposal: Levels & { confidence: number }, market: Market): string | null {
   const { signal, entry, confidence } = proposal;
+  const { priceUsd } = market;
   const problems: string[] = [];
   if (!Number.isFinite(confidence) || confidence < 0 || confidence > 100 || !Number.isInteger(confidence)) {
     problems.push("confidence must be a whole number from 0 to 100");
   }
-  if (!(Math.abs(entry - livePriceUsd) <= MAX_ENTRY_DISTANCE * livePriceUsd)) {
+  if (!(Math.abs(entry - priceUsd) <= MAX_ENTRY_DISTANCE * priceUsd)) {
     problems.push(
-      `entry ${entry} must be within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${livePriceUsd}`,
+      `entry ${entry} must be within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${priceUsd}`,
     );
+  } else if (signal !== "HOLD") {
+    problems.push(...levelProblems(entered(proposal, market), signal, market));
   }
-  if (signal !== "HOLD") problems.push(...levelProblems(proposal, signal, livePriceUsd));
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-function levelProblems({ entry, tp1, tp2, sl }: Levels, signal: "BUY" | "SELL", live: number): string[] {
+function levelProblems(
+  { entry, tp1, tp2, sl }: Levels,
+  signal: "BUY" | "SELL",
+  { costBps }: Market,
+): string[] {
   if (tp1 === null || tp2 === null || sl === null) return [`a ${signal} must have tp1, tp2 and sl`];
   const order = signal === "BUY" ? "sl < entry < tp1 <= tp2" : "sl > entry > tp1 >= tp2";
   const side = signal === "BUY" ? 1 : -1;
@@ -52,64 +79,32 @@ function levelProblems({ entry, tp1, tp2, sl }: Levels, signal: "BUY" | "SELL", 
     sl > 0 && tp2 > 0 && side * sl < side * entry && side * entry < side * tp1 && side * tp1 <= side * tp2;
   if (!ordered)
     return [
-      `the levels of a ${signal} must satisfy ${order} (sl ${sl}, entry ${entry}, tp1 ${tp1}, tp2 ${tp2})`,
+      `the levels of a ${signal} must satisfy ${order} (sl ${sl}, entry ${entry}: the live price, tp1 ${tp1}, tp2 ${tp2})`,
     ];
-  // Beyond one of them the signal would be over before anybody could act on it.
-  if (side * live >= side * tp1 || side * live <= side * sl)
-    return [`the live price ${live} must lie between sl ${sl} and tp1 ${tp1}`];
-  return [];
-}
-
-/** A price somebody measured; epoch ms: when its source saw it, and when the service took it. */
-export type Look = { priceUsd: number; observedAt: number; takenAt: number };
-
-export type Outcome = {
-  status: "WIN" | "LOSS" | "EXPIRED";
-  /** The level that was reached, or the live price; `null` when there was none. */
-  exitPrice: number | null;
-  /** Signed by direction; `null` for HOLD and without an exit price. */
-  pnlPercent: number | null;
-};
-
-/**
- * How a pending signal stands at a look; `null` while it goes on. The price decides before age. A look from before the
- * signal was issued is none, and neither is a new one at an older price.
- * @param look `null` when no measured price is in reach.
- */
-export function outcomeOf(
-  signal: Levels & { generatedAt: number },
-  look: Look | null,
-  now: number,
-): Outcome | null {
-  const age = now - signal.generatedAt;
-  if (look === null || isFromBefore(signal, look)) {
-    return age > UNPRICED_MS ? { status: "EXPIRED", exitPrice: null, pnlPercent: null } : null;
+  const problems: string[] = [];
+  const reward = Math.abs(tp1 - entry);
+  const risk = Math.abs(entry - sl);
+  if (!((reward / entry) * 10_000 > costBps + HAIR * 10_000)) {
+    problems.push(
+      `tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`,
+    );
   }
-  const reached = levelReached(signal, look.priceUsd);
-  const close = (status: Outcome["status"], exitPrice: number) => ({
-    status,
-    exitPrice,
-    pnlPercent: pnlPercent(signal.signal, signal.entry, exitPrice),
-  });
-  if (reached !== null) return close(reached.status, reached.level);
-  return age > LIFETIME_MS ? close("EXPIRED", look.priceUsd) : null;
+  if (!(reward / risk >= MIN_REWARD_TO_RISK - HAIR)) {
+    problems.push(
+      `from the live price ${entry}, tp1 ${tp1} must be at least ${MIN_REWARD_TO_RISK} times as far as sl ${sl}`,
+    );
+  }
+  return problems;
 }
 
-function isFromBefore({ generatedAt }: { generatedAt: number }, { observedAt, takenAt }: Look): boolean {
-  return takenAt < generatedAt || observedAt < generatedAt - SKEW_MS;
-}
-
-function levelReached({ signal, tp1, sl }: Levels, price: number) {
-  if (signal === "HOLD" || tp1 === null || sl === null) return null;
-  const side = signal === "BUY" ? 1 : -1;
-  if (side * price >= side * tp1) return { status: "WIN" as const, level: tp1 };
-  if (side * price <= side * sl) return { status: "LOSS" as const, level: sl };
-  return null;
-}
-
-/** The result of a position from entry to exit, in percent to six decimals; `null` for HOLD, which takes none. */
+/** The result of a position from entry to exit, in percent to six decimals and before costs; `null` for HOLD, which takes none. */
 export function pnlPercent(signal: Direction, entry: number, exit: number): number | null {
   if (signal === "HOLD") return null;
   const change = (exit / entry - 1) * 100;
   return Number((signal === "BUY" ? change : -change).toFixed(6)) + 0;
+}
+
+/** A result after the costs of getting in and out. */
+export function afterCosts(pnl: number, costBps: number): number {
+  return Number((pnl - costBps / 100).toFixed(6)) + 0;
 }

@@ -1,7 +1,10 @@
+import type { DayTrade } from "./arms";
+import { excessOf } from "./edge";
+import { afterCosts, positionOf } from "./rules";
 import { winrateOf } from "./statistics";
 import type { Signal } from "./tables";
 
-/** How a handful of signals stands: a day's, a week's. */
+/** How a handful of signals stands: a day's, a week's. Percentages are numbers: 1.5 is 1.5 %. */
 export type Standing = {
   wins: number;
   losses: number;
@@ -9,26 +12,62 @@ export type Standing = {
   pending: number;
   /** 0 to 100; `null` when none was won or lost. */
   winrate: number | null;
-  /** The sum of the results, in percent. */
+  /** BUY and SELL that were closed at a price: the n of the results. */
+  trades: number;
+  /** The sum of the results, before and after costs. */
   totalPnlPercent: number;
+  totalAfterCostsPercent: number;
+  /** The sum of their scores minus chance, in points; see `signals/edge`. A handful proves nothing. */
+  excessPoints: number;
 };
 
-export function standingOf(signals: readonly Pick<Signal, "status" | "pnlPercent">[]): Standing {
+type Standable = Pick<
+  Signal,
+  "signal" | "entry" | "tp1" | "tp2" | "sl" | "status" | "pnlPercent" | "exitPrice" | "costBps" | "gapMinutes"
+>;
+
+export function standingOf(signals: readonly Standable[]): Standing {
   const count = (wanted: Signal["status"]) => signals.filter(({ status }) => status === wanted).length;
   const wins = count("WIN");
   const losses = count("LOSS");
-  const total = resultsOf(signals).reduce((sum, pnl) => sum + pnl, 0);
+  const results = resultsOf(signals);
+  const sum = (values: readonly number[]) =>
+    Number(values.reduce((total, value) => total + value, 0).toFixed(6)) + 0;
   return {
     wins,
     losses,
     expired: count("EXPIRED"),
     pending: count("PENDING"),
     winrate: winrateOf(wins, losses),
-    totalPnlPercent: Number(total.toFixed(6)) + 0,
+    trades: results.length,
+    totalPnlPercent: sum(results),
+    totalAfterCostsPercent: sum(netResultsOf(signals)),
+    excessPoints: sum(signals.map((one) => 100 * (excessIn(one) ?? 0))),
   };
 }
 
-/** The results of those that have one, in percent. */
+/** Score minus chance of a closed trade, -1 to 1; `null` for what is open, or none. */
+export function excessIn(signal: Standable): number | null {
+  const position = positionOf(signal);
+  const { exitPrice, gapMinutes } = signal;
+  return position === null || exitPrice === undefined ? null : excessOf(position, { exitPrice, gapMinutes });
+}
+
+/** A signal as a trade with its controls; `null` for a HOLD, and until all of it has ended. */
+export function dayTradeOf(signal: Signal): DayTrade | null {
+  const { exitPrice, gapMinutes, coin, momentum, compared, costBps } = signal;
+  const position = positionOf(signal);
+  if (position === null || exitPrice === undefined || compared === undefined || coin === null) return null;
+  return { position, coin, momentum, exitPrice, gapMinutes, compared, costBps };
+}
+
+/** The results of those that have one, in percent and before costs. */
 export function resultsOf(signals: readonly Pick<Signal, "pnlPercent">[]): number[] {
   return signals.flatMap(({ pnlPercent }) => (typeof pnlPercent === "number" ? [pnlPercent] : []));
+}
+
+function netResultsOf(signals: readonly Pick<Signal, "pnlPercent" | "costBps">[]): number[] {
+  return signals.flatMap(({ pnlPercent, costBps }) =>
+    typeof pnlPercent === "number" ? [afterCosts(pnlPercent, costBps)] : [],
+  );
 }

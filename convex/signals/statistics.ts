@@ -1,133 +1,98 @@
 import * as z from "zod";
 import { iso } from "../lib/time";
-import { BINS, type Totals } from "./totals";
+import type { Arms } from "./arms";
+import type { Curve } from "./curve";
+import { boundsOf, DECISIVE, eValueOf, type Blocks } from "./inference";
+import { BINS, calibration, edge, result, risk, type Edge, type SignalStats } from "./statisticsShapes";
+import type { Totals } from "./totals";
 
 /** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/totals`. */
 
-/** The 97.5 % quantile of the normal distribution: an interval of two of these holds 95 %. */
-const Z95 = 1.959963984540054;
-
-const count = z.int().nonnegative();
-const percent = z.number();
-const share = z.number().min(0).max(100);
-
-const interval = z.object({ low: share, high: share });
-
-const calibration = z.object({
-  n: count.describe("WIN and LOSS signals it is about."),
-  brier: z
-    .number()
-    .min(0)
-    .max(1)
-    .nullable()
-    .describe(
-      "Brier score of the confidence as the probability of a WIN: mean squared error, 0 perfect, 0.25 a coin toss.",
-    ),
-  bins: z
-    .array(
-      z.object({
-        from: share,
-        to: share,
-        n: count,
-        meanConfidence: share.nullable(),
-        winrate: share.nullable(),
-      }),
-    )
-    .describe(
-      "By confidence, from (included) to (excluded, but 100): where the two figures agree, it is right.",
-    ),
-});
-
-/**
- * The statistics of closed signals as `/mcp/signals/history` tells them. Percentages are numbers: 1.5 is 1.5 %.
- * Figures are rounded to six decimals.
- */
-export const signalStats = z.object({
-  n: count.describe("Closed signals, HOLD included."),
-  wins: count,
-  losses: count,
-  expired: count.describe("Closed by age, HOLD included."),
-  holds: count.describe("HOLD signals: no position, so they are in none of the figures below."),
-  winrate: share.nullable().describe("wins / (wins + losses), 0 to 100; null when there are none."),
-  winrateInterval: interval
-    .extend({ n: count.describe("wins + losses.") })
-    .nullable()
-    .describe("95 % Wilson score interval of the win rate."),
-  trades: count.describe("BUY and SELL signals with a PnL, expired ones at the live price included."),
-  averagePnlPercent: percent.nullable(),
-  bestPnlPercent: percent.nullable(),
-  worstPnlPercent: percent.nullable(),
-  totalPnlPercent: percent.describe(
-    "Sum of the signed percentages: the same stake on every signal, gains not reinvested, no fees. Nothing compounds.",
-  ),
-  averageWinPercent: percent.nullable(),
-  averageLossPercent: percent.nullable().describe("Negative."),
-  expectancyPercent: percent
-    .nullable()
-    .describe(
-      "What a decided signal brings on average: win share x average win + loss share x average loss.",
-    ),
-  profitFactor: z
-    .number()
-    .nonnegative()
-    .nullable()
-    .describe("Sum of the gains / sum of the losses over all trades; null without a losing trade."),
-  maxDrawdown: z
-    .object({
-      percent: z.number().nonnegative().describe("Percentage points of the cumulative PnL."),
-      peakAt: z.iso.datetime().nullable().describe("null: the fall began at 0, before the first trade."),
-      troughAt: z.iso.datetime(),
-    })
-    .nullable()
-    .describe("The deepest fall of the cumulative PnL from an earlier peak; null when it never fell."),
-  sharpe: z
-    .number()
-    .nullable()
-    .describe(
-      "Per signal, not annualised, no risk-free rate: mean PnL / sample standard deviation. null below 2 trades or without deviation.",
-    ),
-  sortino: z
-    .number()
-    .nullable()
-    .describe(
-      "Per signal, target 0: mean PnL / root mean square of the losing results over all trades. null below 2 trades or without a losing one.",
-    ),
-  streaks: z
-    .object({
-      current: z.object({ outcome: z.enum(["WIN", "LOSS"]), length: count }).nullable(),
-      longestWins: count,
-      longestLosses: count,
-    })
-    .describe("Of WINs and LOSSes in closing order; an expired signal neither ends nor lengthens one."),
-  calibration,
-});
-
-export type SignalStats = z.output<typeof signalStats>;
+/** Ratios and drawdowns of fewer trades than this say nothing. */
+const RISK_FROM = 30;
 
 /** The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`. */
 export function statisticsOf(totals: Totals): SignalStats {
   const { wins, losses, priced } = totals;
   const decided = wins + losses;
-  const drawdown = totals.drawdown;
-  const deviation = priced < 2 ? 0 : Math.sqrt(totals.squaredDeviations / (priced - 1));
-  const downside = priced < 2 ? 0 : Math.sqrt(totals.squaredDownsides / priced);
   return {
     n: decided + totals.expired,
-    wins,
-    losses,
-    expired: totals.expired,
-    holds: totals.holds,
+    ...{ wins, losses, expired: totals.expired, holds: totals.holds, refusedDays: totals.refused },
+    gaps: { trades: totals.gapped, minutes: totals.gapMinutes },
+    edge: edgeOf(totals.arms.model),
+    controls: controlsOf(totals.arms),
     winrate: winrateOf(wins, losses),
-    winrateInterval: decided === 0 ? null : { ...wilson(wins, decided), n: decided },
     trades: priced,
-    averagePnlPercent: ratio(totals.pnlSum, priced),
-    bestPnlPercent: totals.best === null ? null : rounded(totals.best),
-    worstPnlPercent: totals.worst === null ? null : rounded(totals.worst),
-    totalPnlPercent: rounded(totals.pnlSum),
+    beforeCosts: resultOf(totals.before, priced),
+    afterCosts: resultOf(totals.after, priced),
     averageWinPercent: ratio(totals.winSum, wins),
     averageLossPercent: ratio(totals.lossSum, losses),
-    expectancyPercent: ratio(totals.winSum + totals.lossSum, decided),
-    profitFactor: ratio(totals.grossProfit, totals.grossLoss),
+    risk: riskOf(totals.after, priced),
+    streaks: {
+      current: totals.streak,
+      longestWins: totals.longestWins,
+      longestLosses: totals.longestLosses,
+    },
+    calibration: calibrationOf(totals),
+  };
+}
+
+function edgeOf({ trades, blocks }: { trades: number; blocks: Blocks }): Edge {
+  const { low, high } = boundsOf(blocks);
+  const eValue = eValueOf(blocks);
+  return {
+    ...{ trades, days: blocks.days },
+    excessPoints: ratio(100 * blocks.sum, blocks.days),
+    lowPoints: rounded(100 * low),
+    highPoints: rounded(100 * high),
+    eValue: rounded(Math.min(eValue, GREATEST_E)),
+    verdict:
+      eValue >= DECISIVE ? "better than chance" : high < 0 ? "worse than chance" : "not told from chance",
+  };
+}
+
+/** Beyond this an e-value says no more, and JSON cannot hold them all. */
+const GREATEST_E = 1e12;
+
+function controlsOf({ model, coin, momentum, alwaysLong, buyAndHold }: Arms): SignalStats["controls"] {
+  return {
+    model: armOf(model),
+    coin: armOf(coin),
+    momentum: armOf(momentum),
+    alwaysLong: armOf(alwaysLong),
+    buyAndHold: averagesOf(buyAndHold),
+  };
+}
+
+function armOf(arm: Arms["model"]) {
+  const { excessPoints, lowPoints, highPoints } = edgeOf(arm);
+  return { ...averagesOf(arm), days: arm.blocks.days, excessPoints, lowPoints, highPoints };
+}
+
+function averagesOf({ trades, pnlSum, costSum }: { trades: number; pnlSum: number; costSum: number }) {
+  return {
+    trades,
+    averageBeforeCostsPercent: ratio(pnlSum, trades),
+    averageAfterCostsPercent: ratio(pnlSum - costSum, trades),
+  };
+}
+
+function resultOf(curve: Curve, trades: number): z.output<typeof result> {
+  return {
+    totalPnlPercent: rounded(curve.sum),
+    expectancyPercent: ratio(curve.sum, trades),
+    bestPnlPercent: curve.best === null ? null : rounded(curve.best),
+    worstPnlPercent: curve.worst === null ? null : rounded(curve.worst),
+    profitFactor: ratio(curve.grossProfit, curve.grossLoss),
+  };
+}
+
+function riskOf({ mean, drawdown, ...curve }: Curve, n: number): z.output<typeof risk> {
+  if (n < RISK_FROM) return { n, sharpe: null, sortino: null, maxDrawdown: null };
+  return {
+    n,
+    sharpe: ratio(mean, Math.sqrt(curve.squaredDeviations / (n - 1))),
+    sortino: ratio(mean, Math.sqrt(curve.squaredDownsides / n)),
     maxDrawdown:
       drawdown === null
         ? null
@@ -136,43 +101,51 @@ export function statisticsOf(totals: Totals): SignalStats {
             peakAt: drawdown.peakAt === null ? null : iso(drawdown.peakAt),
             troughAt: iso(drawdown.troughAt),
           },
-    sharpe: ratio(totals.mean, deviation),
-    sortino: ratio(totals.mean, downside),
-    streaks: {
-      current: totals.streak,
-      longestWins: totals.longestWins,
-      longestLosses: totals.longestLosses,
-    },
-    calibration: {
-      n: decided,
-      brier: ratio(totals.brierSum, decided),
-      bins: totals.bins.map(({ n, wins: won, confidenceSum }, index) => ({
-        from: (index * 100) / BINS,
-        to: ((index + 1) * 100) / BINS,
-        n,
-        meanConfidence: ratio(confidenceSum, n),
-        winrate: ratio(won * 100, n),
-      })),
-    },
   };
+}
+
+function calibrationOf({
+  wins,
+  losses,
+  stated,
+  won,
+  calibratedSquares,
+}: Totals): z.output<typeof calibration> {
+  const decided = wins + losses;
+  const squares = stated.reduce((sum, n, percent) => {
+    const k = won[percent] ?? 0;
+    return sum + k * (percent / 100 - 1) ** 2 + (n - k) * (percent / 100) ** 2;
+  }, 0);
+  return {
+    n: decided,
+    brier: ratio(squares, decided),
+    calibratedBrier: ratio(calibratedSquares, decided),
+    bins: Array.from({ length: BINS }, (_, bin) => {
+      const percents = stated.map((_n, percent) => percent).filter((percent) => binOf(percent) === bin);
+      const sum = (of: (percent: number) => number) =>
+        percents.reduce((total, percent) => total + of(percent), 0);
+      const n = sum((percent) => stated[percent] ?? 0);
+      return {
+        from: (bin * 100) / BINS,
+        to: ((bin + 1) * 100) / BINS,
+        n,
+        meanConfidence: ratio(
+          sum((percent) => percent * (stated[percent] ?? 0)),
+          n,
+        ),
+        winrate: ratio(100 * sum((percent) => won[percent] ?? 0), n),
+      };
+    }),
+  };
+}
+
+function binOf(percent: number): number {
+  return Math.min(BINS - 1, Math.floor((percent / 100) * BINS));
 }
 
 /** wins / (wins + losses), 0 to 100; `null` when there are none. */
 export function winrateOf(wins: number, losses: number): number | null {
   return ratio(wins * 100, wins + losses);
-}
-
-/** The Wilson score interval of `wins` in `n` at 95 %, in percent. `n` is at least 1. */
-function wilson(wins: number, n: number): z.output<typeof interval> {
-  const rate = wins / n;
-  const square = Z95 ** 2;
-  const centre = (rate + square / (2 * n)) / (1 + square / n);
-  const half = (Z95 / (1 + square / n)) * Math.sqrt((rate * (1 - rate)) / n + square / (4 * n * n));
-  // At 0 and at n wins one end is exactly 0 or 1; arithmetic may leave it a hair beside.
-  return {
-    low: wins === 0 ? 0 : rounded((centre - half) * 100),
-    high: wins === n ? 100 : rounded((centre + half) * 100),
-  };
 }
 
 function ratio(over: number, under: number): number | null {
@@ -181,7 +154,7 @@ function ratio(over: number, under: number): number | null {
   return Number.isFinite(value) ? rounded(value) : null;
 }
 
-/** To six decimals, so that 0.1 + 0.2 reads 0.3; never -0. */
+/** To ten decimals, so that 0.1 + 0.2 reads 0.3; never -0. */
 function rounded(value: number): number {
-  return Number(value.toFixed(6)) + 0;
+  return Number(value.toFixed(10)) + 0;
 }

@@ -1,11 +1,15 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vPriceSource } from "../prices/tables";
+import { vSignalEvent } from "./eventTables";
 import { totalsFields } from "./totals";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
-const vStatus = v.union(v.literal("PENDING"), v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
+export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
+const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
+const vStatus = v.union(v.literal("PENDING"), vEnd);
+const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
 
 const vLevel = v.union(v.number(), v.null());
 
@@ -23,7 +27,7 @@ export const proposalFields = {
   reasoning: v.string(),
 };
 
-/** The live price a signal was checked against. */
+/** The measured price at which a signal is entered. */
 export const vPriceAtIssue = v.object({
   usd: v.number(),
   source: vPriceSource,
@@ -40,48 +44,46 @@ const signalFields = {
   generatedAt: v.number(),
   expiresAt: v.number(),
   model: v.string(),
+  promptVersion: v.string(),
   price: vPriceAtIssue,
+  /** What getting in and out costs, in basis points of the stake. */
+  costBps: v.number(),
+  /** The stated confidence as outcomes before this signal calibrate it. */
+  calibrated: v.object({
+    confidence: v.number(),
+    method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
+    /** Outcomes it was learned from. */
+    n: v.number(),
+  }),
+  /** The sides of the control arms; `null` for HOLD, and where the price of a day ago was not known. */
+  coin: vSide,
+  momentum: vSide,
+  /** Until when the tracker knows the path (epoch ms), and the minutes before that which no candle covers. */
+  walkedUntil: v.number(),
+  gapMinutes: v.number(),
+  /** Whether its controls are still to be told once it has expired. HOLD has none. */
+  comparison: v.union(v.literal("due"), v.literal("done"), v.literal("none")),
+  compared: v.optional(
+    v.object({
+      mirrorStatus: vEnd,
+      mirrorExitPrice: v.union(v.number(), v.null()),
+      mirrorGapMinutes: v.number(),
+      holdExitPrice: v.union(v.number(), v.null()),
+      decidedBy: vDecider,
+    }),
+  ),
+  decidedBy: v.optional(vDecider),
+  /** The touch, or the expiry. */
   closedAt: v.optional(v.number()),
-  /** USD; `null`: it expired and no price was in reach. */
+  /** USD: the level touched, or the price at expiry; `null`: nobody knew one. */
   exitPrice: v.optional(v.union(v.number(), v.null())),
-  /** Signed by direction; `null` for HOLD and without an exit price. */
+  /** Before costs, signed by direction; `null` for HOLD and without an exit price. */
   pnlPercent: v.optional(v.union(v.number(), v.null())),
 };
 
 export const vSignal = v.object(signalFields);
 export type Signal = Infer<typeof vSignal>;
 export type Proposal = Pick<Signal, keyof typeof proposalFields>;
-
-const vIssued = v.object({
-  token: vToken,
-  day: v.string(),
-  timeframe: v.literal("1h"),
-  ...proposalFields,
-  generatedAt: v.string(),
-  expiresAt: v.string(),
-  priceUsd: v.number(),
-  priceSource: v.string(),
-  priceObservedAt: v.string(),
-});
-
-const vClosed = v.object({
-  token: vToken,
-  day: v.string(),
-  status: v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED")),
-  closedAt: v.string(),
-  exitPrice: v.union(v.number(), v.null()),
-  pnlPercent: v.union(v.number(), v.null()),
-});
-
-const links = { sequence: v.number(), contentHash: v.string(), previousHash: v.string(), hash: v.string() };
-
-/** An event of the chain, as `signals/eventChain` makes and checks it. */
-export const vSignalEvent = v.union(
-  v.object({ ...links, kind: v.literal("issued"), content: vIssued }),
-  v.object({ ...links, kind: v.literal("closed"), content: vClosed }),
-);
-
-export const vHead = v.union(v.object({ sequence: v.number(), hash: v.string() }), v.null());
 
 /** How a period's signals ended. */
 const recordFields = {
@@ -91,7 +93,12 @@ const recordFields = {
   pending: v.number(),
   /** 0 to 100; `null` when none was won or lost. */
   winrate: v.union(v.number(), v.null()),
+  /** BUY and SELL that were closed at a price: the n of the results. */
+  trades: v.number(),
   totalPnlPercent: v.number(),
+  totalAfterCostsPercent: v.number(),
+  /** Sum over these trades of score minus chance, in points; see `signals/edge`. */
+  excessPoints: v.number(),
 };
 
 const vWeekSignal = v.object({
@@ -121,14 +128,15 @@ export type WeekSignal = Infer<typeof vWeekSignal>;
 
 export const signalTables = {
   /**
-   * Trading signals. Written by `signals/issuing` when issued and `signals/outcomes` when they end, each time with its
-   * event. Kept as the track record.
+   * Trading signals. Written by `signals/issuing` when issued and by `signals/outcomes` when they end and are compared with
+   * their controls, each time with an event. Kept as the track record.
    */
   signals: defineTable(signalFields)
     .index("by_token_and_day", ["token", "day"])
     .index("by_token", ["token", "generatedAt"])
     .index("by_generatedAt", ["generatedAt"])
-    .index("by_status_and_token", ["status", "token", "generatedAt"]),
+    .index("by_status_and_token", ["status", "token", "generatedAt"])
+    .index("by_comparison_and_token", ["comparison", "token", "generatedAt"]),
 
   /** The daily job's work, one row per token and day. Written by `signals/issuing`; kept. */
   signalRuns: defineTable({
@@ -157,6 +165,9 @@ export const signalTables = {
 
   /** The tamper-evident record, append-only. Written by `signals/model` in the mutation that makes the change. Kept. */
   signalEvents: defineTable(vSignalEvent).index("by_sequence", ["sequence"]),
+
+  /** Days of which every signal has ended, one row a day: their trades are in the totals' arms. Written by `signals/days`. Kept. */
+  signalDays: defineTable({ day: v.string() }).index("by_day", ["day"]),
 
   /** What closed signals come to, one row per scope. Written in the mutation that closes a signal. Kept. */
   signalTotals: defineTable({

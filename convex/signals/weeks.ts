@@ -13,10 +13,11 @@ import { enqueueServiceCard } from "../messenger/notices";
 import { completeStructured } from "../providers/structured";
 import { daysOfWeek, weekDueAt } from "./calendar";
 import { weekCard } from "./cards";
-import { chainHeadOf, findSignal } from "./model";
+import { chainHeadOf, findSignal, totalsOf } from "./model";
 import { weekReviewQuestion } from "./prompts";
 import type { Token } from "./rules";
 import { resultsOf, standingOf } from "./standing";
+import { statisticsOf } from "./statistics";
 import { vWeek, type Week, type WeekSignal } from "./tables";
 
 /** How long an attempt may take once it has begun: two calls of a minute in all, and a margin. */
@@ -153,7 +154,8 @@ async function finish(
   });
   const recap = await ctx.db.get("weeklyRecaps", recapId);
   if (recap === null) throw new Error("The row was just written");
-  const paragraphs = weekCard(recap.week, figuresIn(recap), review, await chainHeadOf(ctx));
+  const { edge } = statisticsOf(await totalsOf(ctx, "ALL"));
+  const paragraphs = weekCard(recap.week, figuresIn(recap), { review, edge, head: await chainHeadOf(ctx) });
   await enqueueServiceCard(ctx, { kind: "weekly recap", paragraphs });
 }
 
@@ -192,6 +194,7 @@ function hasSignals({ days }: Week): boolean {
 /** The figures of a stored recap, without the row's other fields. */
 function figuresIn(recap: Doc<"weeklyRecaps">): Week {
   const { days, wins, losses, expired, pending, winrate, totalPnlPercent } = recap;
+  const { trades, totalAfterCostsPercent, excessPoints } = recap;
   const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
   return {
     days,
@@ -200,7 +203,10 @@ function figuresIn(recap: Doc<"weeklyRecaps">): Week {
     expired,
     pending,
     winrate,
+    trades,
     totalPnlPercent,
+    totalAfterCostsPercent,
+    excessPoints,
     averagePnlPercent,
     bestPnlPercent,
     worstPnlPercent,

@@ -53,7 +53,7 @@ export async function auditSigning(
     request,
     txHash,
   }: {
-    /** The user's id, or the relayer's address. */
+    /** The user's id, or a service account's address. */
     actor: string;
     transactionId: Id<"transactions">;
     request: Pick<TransactionRequest, "kind">;

@@ -66,21 +66,24 @@ export type Work = Infer<typeof vWork>;
 /** Whose the service's own accounts are: no user's id is empty. */
 export const NOBODY = "";
 
-/** Who is named in the audit trail: the user, or the relayer by its address. */
+/** Who is named in the audit trail: the user, or a service account by its address. */
 export function actorOf({ userId, address }: { userId: string; address: string }): string {
   return userId === NOBODY ? address : userId;
 }
 
-const RELAYER = "relayer_";
+/** The accounts that are the service's own. */
+const SERVICE_ROLES = ["relayer", "anchor"] as const;
+export type ServiceRole = (typeof SERVICE_ROLES)[number];
 
 /** @param address Checksummed; each key that was ever configured is an account of its own. */
-export function relayerWalletId(address: string): string {
-  return `${RELAYER}${address}`;
+export function serviceWalletId(role: ServiceRole, address: string): string {
+  return `${role}_${address}`;
 }
 
-/** The address of a relayer's account; `null` for a wallet of a user's. */
-export function relayerOf(walletId: string): string | null {
-  return walletId.startsWith(RELAYER) ? walletId.slice(RELAYER.length) : null;
+/** The role and address of a service account; `null` for a wallet of a user's. */
+export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
+  const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
+  return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
 }
 
 export async function byId(ctx: QueryCtx, id: Id<"transactions">): Promise<Doc<"transactions">> {

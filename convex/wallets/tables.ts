@@ -28,6 +28,8 @@ export const vRequest = v.union(
   v.object({ kind: v.literal("approve"), token: vSymbol, spender: v.string(), amount: v.string() }),
   /** Carries out a signed payment: the claim `claimKey` says which. The relayer's alone. */
   v.object({ kind: v.literal("settlement"), claimKey: v.string() }),
+  /** Puts the head of the signal record on the chain. The anchor's alone. */
+  v.object({ kind: v.literal("anchor"), sequence: v.number(), hash: v.string() }),
   /** Moves nothing: takes a nonce whose transaction is gone, so that those behind it can be mined. */
   v.object({ kind: v.literal("fill") }),
 );
@@ -93,13 +95,13 @@ export type Replacement = Infer<typeof vReplacement>;
 export const walletTables = {
   /**
    * Every account that the service signs for: one per user and kind, written by `wallets/wallets`, and one per key of the
-   * payment relayer, which is nobody's (`wallets/relayers`). Kept.
+   * payment relayer and of the anchor, which are nobody's (`wallets/serviceAccounts`). Kept.
    */
   wallets: defineTable({
     /** The custody module's handle; keys are found by it alone. */
     walletId: v.string(),
     userId: v.string(),
-    kind: v.union(vWalletKind, v.literal("relayer")),
+    kind: v.union(vWalletKind, v.literal("relayer"), v.literal("anchor")),
     /** Checksummed. */
     address: v.string(),
     createdAt: v.number(),

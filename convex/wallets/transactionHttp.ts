@@ -191,7 +191,7 @@ const transaction: MountedEndpoint = endpoint({
   handler: async (ctx, { userId, txHash }, { caller }) => {
     await refuseGuessing(ctx, "miss", caller, txHash);
     const view = await ctx.runQuery(internal.wallets.transactions.byHash, { userId, txHash });
-    if (view === null || view.request.kind === "settlement") {
+    if (view === null || view.request.kind === "settlement" || view.request.kind === "anchor") {
       await countGuess(ctx, "miss", caller, txHash);
       throw new AppError("not_found", "This user has no transaction with this hash");
     }

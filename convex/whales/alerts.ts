@@ -3,24 +3,16 @@ import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { alertCard } from "./cards";
 import { alertsSince, latestAlerts } from "./model";
-import { reportedFields } from "./tables";
+import { vPublicAlert } from "./tables";
+import { publicAlert } from "./views";
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
   args: { since: v.number(), limit: v.optional(v.number()) },
-  returns: v.array(
-    v.object({
-      ...reportedFields,
-      detectedAt: v.number(),
-      messengerSent: v.boolean(),
-      verified: v.boolean(),
-    }),
-  ),
+  returns: v.array(vPublicAlert),
   handler: async (ctx, { since, limit }) => {
     const alerts = await (limit === undefined ? alertsSince(ctx, since) : latestAlerts(ctx, since, limit));
-    return alerts.map(
-      ({ _id, _creationTime, watchId: _watch, checks: _checks, checkAt: _at, ...alert }) => alert,
-    );
+    return alerts.map(publicAlert);
   },
 });
 
@@ -33,7 +25,7 @@ export const send = internalMutation({
     return enqueueRequestedCard(ctx, {
       userId,
       kind: "requested whale alerts",
-      paragraphs: alertCard({ hours, at: Date.now(), alerts }),
+      paragraphs: alertCard({ hours, at: Date.now(), alerts: alerts.map(publicAlert) }),
     });
   },
 });

@@ -1,7 +1,7 @@
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import { ALERT_TYPES } from "./prompts";
-import type { AlertType, Direction, Reported } from "./tables";
+import type { AlertType, Direction, PublicAlert } from "./tables";
 
 /** The messenger's card of whale alerts. */
 
@@ -13,56 +13,51 @@ const TITLES: Record<AlertType, string> = {
 };
 const MARKS: Record<Direction, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
-/** Lines per block; what is beyond is counted. */
-const MAX_LINES = 10;
+/** The largest are shown, of all kinds together; what is beyond is counted. */
+export const SHOWN = 30;
 
 /** @param alerts In any order; each block shows its largest first. */
 export function alertCard(card: {
   hours: number;
   /** Epoch ms. */
   at: number;
-  alerts: readonly (Reported & { verified: boolean })[];
+  alerts: readonly Shown[];
 }): Paragraph[] {
   const { hours, at, alerts } = card;
   const window = `Last ${hours === 1 ? "hour" : `${hours} hours`} · ${dateTime(at)}`;
+  const largest = alerts.toSorted((a, b) => b.amount - a.amount).slice(0, SHOWN);
+  const more = alerts.length - largest.length;
   return [
     [{ bold: "🐋 Whale alerts" }, `\n${window}`],
     ...ALERT_TYPES.map((type) =>
       block(
         type,
-        alerts.filter(({ alertType }) => alertType === type),
+        largest.filter(({ alertType }) => alertType === type),
+        alerts.some(({ alertType }) => alertType === type),
       ),
     ),
+    ...(more > 0 ? [[`… and ${more} smaller ${more === 1 ? "one" : "ones"}`]] : []),
   ];
 }
 
-function block(type: AlertType, alerts: readonly (Reported & { verified: boolean })[]): Paragraph {
-  if (alerts.length === 0) return [{ bold: TITLES[type] }, "\nNone seen"];
-  const largest = alerts.toSorted((a, b) => b.amount - a.amount);
-  const more = largest.length - MAX_LINES;
-  return [
-    { bold: TITLES[type] },
-    ...largest.slice(0, MAX_LINES).flatMap(line),
-    ...(more > 0 ? [`\n… and ${more} more`] : []),
-  ];
+type Shown = Pick<
+  PublicAlert,
+  "token" | "alertType" | "amount" | "direction" | "description" | "txHash" | "verified" | "source"
+>;
+
+function block(type: AlertType, largest: readonly Shown[], isAny: boolean): Paragraph {
+  if (largest.length === 0) return [{ bold: TITLES[type] }, isAny ? "\nOnly smaller ones" : "\nNone seen"];
+  return [{ bold: TITLES[type] }, ...largest.flatMap(line)];
 }
 
-function line({
-  direction,
-  token,
-  amount,
-  description,
-  txHash,
-  verified,
-}: Reported & { verified: boolean }): Span[] {
-  const transaction =
-    txHash === undefined
-      ? ""
-      : ` · tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}${verified ? " ✓ on chain" : ""}`;
+function line({ direction, token, amount, description, txHash, verified, source }: Shown): Span[] {
+  const transaction = txHash === undefined ? "" : ` · tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`;
+  const proof = source === "measured" ? " ✓ measured" : verified ? " ✓ on chain" : "";
+  const teller = source === "measured" ? "" : " · agent-reported";
   return [
     `\n${MARKS[direction]} `,
     { bold: `${token} ${shortUsd(amount)}` },
-    ` · ${description}${transaction}`,
+    ` · ${description}${transaction}${proof}${teller}`,
   ];
 }
 

@@ -6,12 +6,14 @@ import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
-import { receiptStates } from "../providers/chainReceipts";
-import { NEVER } from "./tables";
+import { readOutcomes } from "../providers/chainReceipts";
+import { agrees } from "./agreement";
+import { NEVER, reportedFields } from "./tables";
+import { feedPrices } from "./valuing";
 
 /**
- * Asks the chain whether the transactions that alerts name exist. A confirmed one makes its alert `verified`: there is
- * a successful transaction with this hash; what it moved is still the agent's word. A hash of another chain never is.
+ * Asks the chain about the transactions that the agent's alerts name. An alert is `verified` when the transaction says the
+ * same: it succeeded, when the alert says, and moved the token and about the amount. A hash of another chain never is.
  */
 
 /** How long after each fruitless check the next one is; behind the last there is none. */
@@ -34,14 +36,20 @@ export const run = providerAction({
   returns: v.null(),
   handler: async (ctx) => {
     const due = await ctx.runMutation(internal.whales.checks.claim, {});
-    const wanted = due.flatMap(({ alertId, txHash }) => (isHash(txHash) ? [{ alertId, txHash }] : []));
+    const wanted = due.flatMap((alert) => (isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : []));
     if (wanted.length === 0) return null;
     try {
-      const states = await receiptStates(wanted.map(({ txHash }) => txHash));
-      const checked = wanted.flatMap(({ alertId }, i) => {
-        const state = states[i];
-        return state === undefined ? [] : [{ alertId, state }];
+      const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
+      const mined = wanted.flatMap(({ alert }, i) => {
+        const outcome = outcomes[i] ?? null;
+        return outcome === null ? [] : [{ alert, outcome }];
       });
+      if (mined.length === 0) return null;
+      const prices = await feedPrices();
+      const checked = mined.map(({ alert, outcome }) => ({
+        alertId: alert.alertId,
+        verified: agrees(alert, outcome, prices),
+      }));
       await ctx.runMutation(internal.whales.checks.settle, { checked });
     } catch (error) {
       const failure = failureOf(error);
@@ -55,7 +63,16 @@ export const run = providerAction({
 /** Takes due checks, setting the next one of each. */
 export const claim = internalMutation({
   args: {},
-  returns: v.array(v.object({ alertId: v.id("whaleAlerts"), txHash: v.string() })),
+  returns: v.array(
+    v.object({
+      alertId: v.id("whaleAlerts"),
+      txHash: v.string(),
+      token: reportedFields.token,
+      amount: reportedFields.amount,
+      occurredAt: reportedFields.occurredAt,
+      detectedAt: v.number(),
+    }),
+  ),
   handler: async (ctx) => {
     const now = Date.now();
     const due = await ctx.db
@@ -69,25 +86,29 @@ export const claim = internalMutation({
         checkAt: next === undefined ? NEVER : now + next,
       });
     }
-    return due.flatMap(({ _id, txHash }) => (txHash === undefined ? [] : [{ alertId: _id, txHash }]));
+    return due.flatMap(({ _id, txHash, token, amount, occurredAt, detectedAt }) =>
+      txHash === undefined
+        ? []
+        : [
+            {
+              ...{ alertId: _id, txHash, token, amount, detectedAt },
+              ...(occurredAt === undefined ? {} : { occurredAt }),
+            },
+          ],
+    );
   },
 });
 
-/** Notes what the chain said; an absent transaction may still be mined, or appear on a node that lags. */
+/** Notes what the chain said. An absent transaction is not among them: it may be mined yet, or on a node that lags. */
 export const settle = internalMutation({
-  args: {
-    checked: v.array(
-      v.object({
-        alertId: v.id("whaleAlerts"),
-        state: v.union(v.literal("succeeded"), v.literal("reverted"), v.literal("absent")),
-      }),
-    ),
-  },
+  args: { checked: v.array(v.object({ alertId: v.id("whaleAlerts"), verified: v.boolean() })) },
   returns: v.null(),
   handler: async (ctx, { checked }) => {
-    for (const { alertId, state } of checked) {
-      if (state === "absent" || (await ctx.db.get("whaleAlerts", alertId)) === null) continue;
-      await ctx.db.patch("whaleAlerts", alertId, { verified: state === "succeeded", checkAt: NEVER });
+    for (const { alertId, verified } of checked) {
+      const row = await ctx.db.get("whaleAlerts", alertId);
+      // What was measured meanwhile needs nobody's word.
+      if (row === null || row.movement !== undefined) continue;
+      await ctx.db.patch("whaleAlerts", alertId, { verified, checkAt: NEVER });
     }
     return null;
   },

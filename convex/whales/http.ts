@@ -1,35 +1,59 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId } from "../lib/input";
+import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { hours } from "./inputs";
+import { publicAlertShape } from "./views";
 
-export const whaleAlert = z.object({
-  token: z.string(),
-  alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
-  amount: z.number().positive().describe("USD"),
-  direction: z.enum(["bullish", "bearish", "neutral"]),
-  description: z.string(),
-  detectedAt: z.number().describe("Epoch milliseconds"),
-  messengerSent: z.boolean().describe("The hourly card with this alert was delivered."),
-  txHash: z.string().optional(),
-  verified: z.boolean().describe("The chain has a successful transaction with this hash."),
-});
+type AlertExample = z.output<typeof publicAlertShape>;
 
-export const whaleExample: z.output<typeof whaleAlert> = {
+export const measuredExample: AlertExample = {
+  token: "USDC",
+  alertType: "cex_inflow",
+  amount: 4_200_420,
+  direction: "neutral",
+  description: "4,200,000 USDC moved from 0x7099…79c8 to Binance.",
+  source: "measured",
+  chain: "base",
+  occurredAt: 1_767_605_371_000,
+  detectedAt: 1_767_605_400_000,
+  messengerSent: true,
+  txHash: EXAMPLE_TX,
+  verified: true,
+  movement: {
+    from: { address: EXAMPLE_ADDRESS.toLowerCase() },
+    to: {
+      address: "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a",
+      label: {
+        exchange: "Binance",
+        source: "https://github.com/DefiLlama/DefiLlama-Adapters/blob/b42f973e/projects/binance/config.js",
+      },
+    },
+    quantity: "4200000000000",
+    position: 0,
+    blockNumber: 40_412_812,
+    blockHash: `0x${"4b".repeat(32)}`,
+    price: { usd: 1.0001, source: "chainlink", observedAt: 1_767_600_000_000 },
+  },
+};
+
+const reportedExample: AlertExample = {
   token: "ETH",
   alertType: "cex_inflow",
   amount: 4_200_000,
   direction: "bearish",
   description: "1,230 ETH moved from a fund's wallet to an exchange.",
-  detectedAt: 1_767_605_400_000,
+  source: "agent-reported",
+  chain: "ethereum",
+  occurredAt: 1_767_603_000_000,
+  detectedAt: 1_767_605_040_000,
   messengerSent: true,
-  txHash: EXAMPLE_TX,
-  verified: true,
+  txHash: `0x${"5c".repeat(32)}`,
+  verified: false,
 };
 
 const whaleAlerts: MountedEndpoint = endpoint({
@@ -38,15 +62,15 @@ const whaleAlerts: MountedEndpoint = endpoint({
   summary:
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
   description:
-    "Once an hour an agent with tools is asked for large transfers, exchange flows and smart money; what it reports is stored once. A transaction that it names is looked up on the chain: `verified` tells. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery.",
+    "From two sources, which `source` tells apart. Measured: every minute the service reads Base itself for transfers of USDC, USDT, DAI, WETH, cbBTC and ETH from and to labelled addresses of exchanges, and for what is minted and burned, from 1,000,000 USD on; moves within an exchange are left out. Agent-reported: once an hour an agent with tools, a language model, is asked for large transfers, exchange flows and smart money on any chain; a transaction on Base that it names is read there, and `verified` tells whether transaction, age, token and amount agree. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery.",
   needs: [],
   errors: { rate_limited: "With `userId`: too many cards were asked for." },
   example: {
     input: { hours: 6, userId: EXAMPLE_USER },
     output: {
       hours: 6,
-      count: 1,
-      alerts: [whaleExample],
+      count: 2,
+      alerts: [measuredExample, reportedExample],
       messengerSent: true,
     },
   },
@@ -57,7 +81,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   returns: z.object({
     hours: z.int(),
     count: z.int(),
-    alerts: z.array(whaleAlert),
+    alerts: z.array(publicAlertShape),
     messengerSent: z
       .boolean()
       .optional()
@@ -76,4 +100,36 @@ const whaleAlerts: MountedEndpoint = endpoint({
   },
 });
 
-export const whaleEndpoints: MountedEndpoint[] = [whaleAlerts];
+const measured: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/whales/measured",
+  summary:
+    "Every measured whale alert, the latest block first, in pages. `npm run verify-whales` checks them.",
+  description:
+    "What the service has read on Base of each: transaction, place in it, block, addresses with the exchange and where the label was learnt, quantity, and the price that it was valued with. One movement is one alert, by its transaction and its place in it. An alert whose block the chain has dropped is not shown until another block holds the transaction.",
+  needs: [],
+  example: {
+    input: { limit: 1 },
+    output: { count: 1, alerts: [measuredExample], next: 40_412_812 },
+  },
+  input: z.object({
+    before: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER)).describe(
+      "Only alerts in blocks below this one; an answer's `next` leads to the page behind it.",
+    ),
+    limit: absentWhenEmpty(wholeNumber(1, 500))
+      .transform((limit) => limit ?? 100)
+      .describe("1 to 500, default 100; the alerts of one block are never parted"),
+  }),
+  returns: z.object({
+    count: z.int(),
+    alerts: z.array(publicAlertShape),
+    next: z.int().nullable().describe("What `before` is for the next page; null behind the last"),
+  }),
+  handler: async (ctx, { before, limit }) => {
+    const args = { limit, ...(before === undefined ? {} : { before }) };
+    const { alerts, next } = await ctx.runQuery(internal.whales.measured.page, args);
+    return { count: alerts.length, alerts, next };
+  },
+});
+
+export const whaleEndpoints: MountedEndpoint[] = [whaleAlerts, measured];

@@ -1,6 +1,7 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { HOUR } from "../lib/time";
+import { DAY, HOUR, MINUTE } from "../lib/time";
+import { CHAIN } from "./coins";
 import { NEVER, type Reported } from "./tables";
 
 /** How far back an alert may be the same as a new one. */
@@ -9,6 +10,10 @@ const SAME_WITHIN_MS = 6 * HOUR;
 const SAME_AMOUNT = 0.1;
 /** Alerts of one token and type looked at for a duplicate; more than six hours of full answers hold. */
 const LOOK_AT = 250;
+
+/** An agent that was asked for the last hours tells no other time; clocks differ a little. */
+const OLDEST_MS = DAY;
+const SKEW_MS = 5 * MINUTE;
 
 /** The most alerts one answer of the service holds, the newest ones. */
 const MAX_LISTED = 500;
@@ -26,7 +31,7 @@ export async function storeAlerts(
   alerts: readonly Reported[],
   now: number,
 ): Promise<{ stored: Doc<"whaleAlerts">[]; merged: number }> {
-  const told = distinct(alerts);
+  const told = distinct(alerts.map((alert) => withoutFalseTime(alert, now)));
   const known = await matches(ctx, told, now - SAME_WITHIN_MS);
   const stored: Doc<"whaleAlerts">[] = [];
   for (const alert of told) {
@@ -50,9 +55,15 @@ export async function storeAlerts(
   return { stored, merged: alerts.length - stored.length };
 }
 
-/** Only a transaction that this chain may have is looked for. */
-function checkAt({ txHash }: Reported, now: number): number {
-  return txHash?.startsWith("0x") === true ? now : NEVER;
+function withoutFalseTime(alert: Reported, now: number): Reported {
+  const { occurredAt, ...rest } = alert;
+  if (occurredAt === undefined) return alert;
+  return occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS ? alert : rest;
+}
+
+/** Only a transaction that Base may have is looked for. */
+function checkAt({ txHash, chain = CHAIN }: Reported, now: number): number {
+  return txHash?.startsWith("0x") === true && chain === CHAIN ? now : NEVER;
 }
 
 /** One answer's alerts, each movement once. */
@@ -70,11 +81,15 @@ function distinct(alerts: readonly Reported[]): Reported[] {
 }
 
 function isRepeat(one: Reported, other: Reported): boolean {
-  if (one.token !== other.token) return false;
+  if (one.token !== other.token || !mayShareChain(one, other)) return false;
   if (one.txHash !== undefined && other.txHash !== undefined) return one.txHash === other.txHash;
   return (
     one.alertType === other.alertType && one.amount === other.amount && one.description === other.description
   );
+}
+
+function mayShareChain(one: Reported, other: Reported): boolean {
+  return one.chain === undefined || other.chain === undefined || one.chain === other.chain;
 }
 
 /** Which of an answer's alerts are known: by transaction first, then by their amounts, the nearest first. */
@@ -114,7 +129,10 @@ async function withTransaction(
     .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
     .order("desc")
     .take(10);
-  return rows.find((row) => row.token === token && row.detectedAt >= since) ?? null;
+  return (
+    rows.find((row) => row.token === token && row.detectedAt >= since && row.withdrawnAt === undefined) ??
+    null
+  );
 }
 
 async function alike(ctx: QueryCtx, alert: Reported, since: number): Promise<Doc<"whaleAlerts">[]> {
@@ -126,7 +144,11 @@ async function alike(ctx: QueryCtx, alert: Reported, since: number): Promise<Doc
     .order("desc")
     .take(LOOK_AT);
   return rows.filter(
-    (row) => (row.txHash === undefined || alert.txHash === undefined) && apart(alert, row) <= SAME_AMOUNT,
+    (row) =>
+      (row.txHash === undefined || alert.txHash === undefined) &&
+      row.withdrawnAt === undefined &&
+      mayShareChain(row, alert) &&
+      apart(alert, row) <= SAME_AMOUNT,
   );
 }
 
@@ -148,13 +170,15 @@ export async function latestAlerts(
 ): Promise<Doc<"whaleAlerts">[]> {
   return ctx.db
     .query("whaleAlerts")
-    .withIndex("by_detectedAt", (q) => q.gte("detectedAt", since))
+    .withIndex("by_withdrawnAt", (q) => q.eq("withdrawnAt", undefined).gte("detectedAt", since))
     .order("desc")
     .take(limit);
 }
 
-/** Whether any look for whales has come to its end: before that, no alert says nothing. */
+/** Whether any look for whales has come to its end, or the chain is being read: before that, no alert says nothing. */
 export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
+  const cursor = await ctx.db.query("whaleCursors").first();
+  if (cursor?.at !== undefined) return true;
   const done = await ctx.db
     .query("whaleWatches")
     .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "done"))

@@ -10,7 +10,7 @@ const vAlertType = v.union(
 
 export const vDirection = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
 
-/** What the agent tells of one movement. */
+/** What is told of one movement, by whomever. */
 export const reportedFields = {
   token: v.string(),
   alertType: vAlertType,
@@ -20,7 +20,63 @@ export const reportedFields = {
   description: v.string(),
   /** 64 hex digits in lower case, with `0x` where the chain writes it; or a base58 signature. */
   txHash: v.optional(v.string()),
+  /** Of the movement, in lower case: `base`, `ethereum`, … */
+  chain: v.optional(v.string()),
+  /** Epoch ms: when it moved. A measured one's is its block's time. */
+  occurredAt: v.optional(v.number()),
 };
+
+const vEnd = v.object({
+  /** In lower case. */
+  address: v.string(),
+  /** Whose it is, and where that was learnt. */
+  label: v.optional(v.object({ exchange: v.string(), source: v.string() })),
+});
+
+/** What the service itself has read of a movement on Base. */
+export const vMovement = v.object({
+  from: vEnd,
+  to: vEnd,
+  /** In the coin's smallest unit. */
+  quantity: v.string(),
+  /** Of its log among the transaction's, from 0; -1 for ether that the transaction itself carried. */
+  position: v.number(),
+  blockNumber: v.number(),
+  blockHash: v.string(),
+  /** What it was valued with. */
+  price: v.object({
+    usd: v.number(),
+    source: v.string(),
+    /** Epoch ms. */
+    observedAt: v.number(),
+  }),
+});
+export type MovementRecord = Infer<typeof vMovement>;
+
+/** One that the service has measured, as it is stored. */
+export const measuredFields = {
+  ...reportedFields,
+  txHash: v.string(),
+  occurredAt: v.number(),
+  movement: vMovement,
+};
+export type Measured = ObjectType<typeof measuredFields>;
+
+/** Who says so. */
+export const vSource = v.union(v.literal("measured"), v.literal("agent-reported"));
+
+/** An alert as callers see it. */
+export const vPublicAlert = v.object({
+  ...reportedFields,
+  source: vSource,
+  detectedAt: v.number(),
+  messengerSent: v.boolean(),
+  verified: v.boolean(),
+  movement: v.optional(vMovement),
+});
+export type PublicAlert = Infer<typeof vPublicAlert>;
+
+export const vBlockPlace = v.object({ number: v.number(), hash: v.string() });
 
 /** A moment that never comes. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
@@ -66,22 +122,54 @@ export const whaleTables = {
     .index("by_hour", ["hour"])
     .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
 
-  /** Whale alerts. Written by `whales/model` (stored, merged, delivered) and `whales/checks` (verified). Kept. */
+  /**
+   * Whale alerts: what the agent tells, and what was measured on Base, which has a `movement`. Written by `whales/model`
+   * (the agent's: stored, merged), `whales/measured` (stored, corrected, withdrawn), `whales/watches` and `whales/telling`
+   * (delivered) and `whales/checks` (verified). Kept.
+   */
   whaleAlerts: defineTable({
     ...reportedFields,
     detectedAt: v.number(),
-    /** The watch that brought it first. */
-    watchId: v.id("whaleWatches"),
+    /** The watch that brought it first; none for a measured one. */
+    watchId: v.optional(v.id("whaleWatches")),
     messengerSent: v.boolean(),
-    /** The chain has a successful transaction with this hash. */
+    /** The service has read on the chain what the alert says. */
     verified: v.boolean(),
-    /** How often the chain was asked, and when it is next; `NEVER` when it is not. */
+    /** How often the chain was asked about an agent's, and when it is next; `NEVER` when it is not. */
     checks: v.number(),
     checkAt: v.number(),
+    movement: v.optional(vMovement),
+    /** Of the movement. */
+    blockNumber: v.optional(v.number()),
+    /** Epoch ms: since then its block is none of the chain's, and the alert is not shown. */
+    withdrawnAt: v.optional(v.number()),
+    /** Of a measured one: the hour (epoch ms) whose card told it; 0 as long as none has. */
+    cardHour: v.optional(v.number()),
   })
-    .index("by_detectedAt", ["detectedAt"])
+    .index("by_withdrawnAt", ["withdrawnAt", "detectedAt"])
+    .index("by_withdrawnAt_and_blockNumber", ["withdrawnAt", "blockNumber"])
     .index("by_token_and_alertType", ["token", "alertType", "detectedAt"])
     .index("by_txHash", ["txHash"])
     .index("by_watchId", ["watchId"])
+    .index("by_cardHour", ["cardHour", "detectedAt"])
     .index("by_checkAt", ["checkAt"]),
+
+  /**
+   * How far Base has been read for whales: one row. Written by `whales/cursor`; kept, so that no block is left out after
+   * an outage and none is told twice.
+   */
+  whaleCursors: defineTable({
+    /** Counts runs; only the latest gives the row back. */
+    claim: v.number(),
+    /** Epoch ms: until then a run is under way. */
+    leaseUntil: v.number(),
+    /** The last block that was read, and its time in epoch ms; none before the first run. */
+    at: v.optional(v.object({ number: v.number(), hash: v.string(), time: v.number() })),
+    /** Blocks read before, oldest first: where to go back to when the chain has dropped some. */
+    trail: v.array(vBlockPlace),
+    /** Blocks to ask for at once. */
+    span: v.number(),
+    /** As many as the node was last seen to refuse, less one, and since when (epoch ms). */
+    ceiling: v.optional(v.object({ span: v.number(), since: v.number() })),
+  }),
 };

@@ -17,6 +17,8 @@ import { scheduleDueChecks } from "./checks";
 import { storeAlerts } from "./model";
 import { MAX_ALERTS, PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
 import { NEVER, reportedFields } from "./tables";
+import { tellMeasured } from "./telling";
+import { publicAlert } from "./views";
 
 /**
  * The hourly look for whales. A row claims the hour, an action sends the one prompt the hour ever gets, scheduled polls
@@ -37,7 +39,10 @@ const BATCH = 10;
 
 const OPEN = ["claimed", "prompting", "polling"] as const;
 
-/** Claims the present hour and schedules its prompt. For the cron; nothing happens when the hour is taken. */
+/**
+ * Puts what was measured in the last hour on a card, claims the present hour and schedules its prompt. For the cron;
+ * nothing happens when the hour is taken.
+ */
 export const begin = internalMutation({
   args: {},
   returns: v.null(),
@@ -47,6 +52,7 @@ export const begin = internalMutation({
     const hour = Math.floor(now / HOUR) * HOUR;
     const latest = await ctx.db.query("whaleWatches").withIndex("by_hour").order("desc").first();
     if (latest !== null && latest.hour >= hour) return null;
+    await tellMeasured(ctx, hour);
     if (optional("LLM_GATEWAY_API_KEY") === undefined) {
       log.warn("whales.skipped", { reason: "LLM_GATEWAY_API_KEY is not configured" });
       return null;
@@ -229,7 +235,7 @@ export const finish = internalMutation({
       const handle: string = await createFunctionHandle(internal.whales.watches.delivered);
       await enqueueServiceCard(ctx, {
         kind: "whale alerts",
-        paragraphs: alertCard({ hours: WINDOW_HOURS, at: now, alerts: stored }),
+        paragraphs: alertCard({ hours: WINDOW_HOURS, at: now, alerts: stored.map(publicAlert) }),
         onSettled: { handle, subject: watchId },
       });
     }

@@ -13,6 +13,7 @@ import { rendered, type Bench, type Table } from "./table";
 import * as throughput from "./throughput";
 import * as upstreamCalls from "./upstreamCalls";
 import * as wallets from "./wallets";
+import * as whales from "./whales";
 import * as wire from "./wire";
 
 /** `npm run bench`: measures the service on the local host, question by question. */
@@ -29,6 +30,7 @@ const QUESTIONS: Record<string, Bench> = {
   ledger,
   conflicts,
   proxy,
+  whales,
   wire,
 };
 

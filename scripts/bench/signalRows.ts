@@ -71,8 +71,10 @@ function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {
     status: "PENDING",
     generatedAt,
     expiresAt: generatedAt + 6 * HOUR,
-    model: "simulated",
+    ...{ model: "simulated", promptVersion: "signal-2", costBps: 15 },
     price: { usd: 100, source: "coinbase", observedAt: generatedAt },
+    calibrated: { confidence: 55, method: "isotonic", n: 500 },
+    ...{ coin: "SELL", momentum: "BUY", walkedUntil: generatedAt, gapMinutes: 0, comparison: "due" },
   };
 }
 
@@ -85,9 +87,14 @@ function closedSignal(
   const status = i % 3 === 0 ? "LOSS" : "WIN";
   const outcome = { status, pnlPercent: status === "WIN" ? 1 : -0.8, closedAt: generatedAt + HOUR } as const;
   const open = issued(token, generatedAt);
+  const { signal, confidence, costBps, gapMinutes } = open;
+  const mirror = { mirrorStatus: "LOSS", mirrorExitPrice: 101, mirrorGapMinutes: 0 } as const;
   return {
-    signal: { ...open, ...outcome, exitPrice: 101 },
-    closed: { signal: open.signal, confidence: open.confidence, ...outcome },
+    signal: {
+      ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", comparison: "done" },
+      compared: { ...mirror, holdExitPrice: 100.5, decidedBy: "candle" },
+    },
+    closed: { signal, confidence, costBps, gapMinutes, calibratedConfidence: 55, ...outcome },
   };
 }
 
@@ -98,10 +105,9 @@ function closedEvent(signal: Fields<"signals">, sequence: number): Fields<"signa
     content: {
       token: signal.token,
       day: signal.day,
-      status: "WIN",
+      ...{ model: signal.model, promptVersion: signal.promptVersion, refusedDays: 0, gapMinutes: 0 },
+      ...{ status: "WIN", exitPrice: 101, pnlPercent: 1, decidedBy: "candle" },
       closedAt: iso(signal.closedAt ?? signal.generatedAt),
-      exitPrice: 101,
-      pnlPercent: 1,
     },
   };
 }

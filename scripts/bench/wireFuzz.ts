@@ -226,7 +226,7 @@ function broken(value: unknown, schema: WireSchema, chance: Random): unknown {
     }
   }
   if (schema.type === "number" || schema.type === "integer")
-    return chance.pick(["about 5", "1.2T", "1,5", {}, null]);
+    return chance.pick(["about 5", "1,234M", "5 ETH", "1-2M", {}, null]);
   return "enum" in schema
     ? chance.pick(["sideways", "", 7, null, {}])
     : chance.pick([{}, [], null, "", "  "]);

@@ -26,7 +26,10 @@ const NO_WEEK = {
   expired: 0,
   pending: 0,
   winrate: null,
+  trades: 0,
   totalPnlPercent: 0,
+  totalAfterCostsPercent: 0,
+  excessPoints: 0,
   averagePnlPercent: null,
   bestPnlPercent: null,
   worstPnlPercent: null,
@@ -58,14 +61,18 @@ export async function questions(
   );
   await use("trading signal", (at, market) => {
     const priceUsd = market.coin("BTC", at).price;
-    const closes = [3, 2, 1].map((hours) => ({
-      hourEndsAt: at - hours * 3_600_000,
-      priceUsd: market.coin("BTC", at - hours * 3_600_000).price,
+    const hours = [3, 2, 1].map((ago) => ({
+      endsAt: at - ago * 3_600_000,
+      close: market.coin("BTC", at - ago * 3_600_000).price,
       source: "coinbase",
+      range: null,
     }));
     const price = { priceUsd, source: "coinbase", observedAt: at };
-    return signalQuestion({ token: "BTC", nowMs: at, price, closes, yesterday: [] }, (proposal) =>
-      problemsOf(proposal, priceUsd),
+    const calibration = { n: 0, wins: 0, meanConfidence: null };
+    const known = { hours, day: null, funding: null };
+    return signalQuestion(
+      { ...known, token: "BTC", nowMs: at, price, costBps: 15, calibration, yesterday: [] },
+      (proposal) => problemsOf(proposal, { priceUsd, costBps: 15 }),
     );
   });
   await use("day's review", (at) => dayReviewQuestion(iso(at).slice(0, 10), []));

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { signalStats } from "../../convex/signals/statistics";
+import { signalStats } from "../../convex/signals/statisticsShapes";
 import { publicSignal } from "../../convex/signals/views";
 import { createWorld, type World } from "../bench/world";
 import { bold, columns, createStatusLine, dim, framedCard, progressBar } from "../terminal";

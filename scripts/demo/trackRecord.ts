@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { SignalStats } from "../../convex/signals/statistics";
+import type { SignalStats } from "../../convex/signals/statisticsShapes";
 import type { publicSignal } from "../../convex/signals/views";
 import { bold, dim, green, red } from "../terminal";
 import { shortDate } from "./chart";
@@ -23,28 +23,41 @@ export function recordTable({ BTC, ETH, all }: Records): string {
     ["signals closed", of(({ n }) => String(n))],
     ["  won / lost", of(({ wins, losses }) => `${wins} / ${losses}`)],
     ["  expired", of(({ expired, holds }) => `${expired}${holds > 0 ? ` (${holds} HOLD)` : ""}`)],
-    ["win rate", of(({ winrate }) => (winrate === null ? NONE : `${winrate.toFixed(1)} %`))],
-    ["  95 % interval", of(({ winrateInterval: one }) => (one === null ? NONE : rangeOf(one.low, one.high)))],
+    ["  days without", of(({ refusedDays }) => String(refusedDays))],
     ["", ""],
-    ["total PnL", of((stats) => signed(stats.totalPnlPercent))],
-    ["  average a trade", of((stats) => signed(stats.averagePnlPercent))],
-    ["  best", of((stats) => signed(stats.bestPnlPercent))],
-    ["  worst", of((stats) => signed(stats.worstPnlPercent))],
-    ["expectancy", of((stats) => signed(stats.expectancyPercent))],
-    ["profit factor", of(({ profitFactor }) => figure(profitFactor))],
+    ["over chance, points", of(({ edge }) => figure(edge.excessPoints, 1))],
+    ["  holds at all times", of(({ edge: { lowPoints, highPoints } }) => rangeOf(lowPoints, highPoints))],
+    ["  n: trades / days", of(({ edge: { trades, days: over } }) => `${trades} / ${over}`)],
+    ["  e-value", of(({ edge }) => figure(edge.eValue))],
+    ["  coin flip", of(({ controls }) => figure(controls.coin.excessPoints, 1))],
+    ["  last 24 hours", of(({ controls }) => figure(controls.momentum.excessPoints, 1))],
+    ["  always long", of(({ controls }) => figure(controls.alwaysLong.excessPoints, 1))],
+    ["", ""],
+    ["total PnL", of(({ beforeCosts }) => signed(beforeCosts.totalPnlPercent))],
+    ["  after costs", of(({ afterCosts }) => signed(afterCosts.totalPnlPercent))],
+    ["expectancy a trade", of(({ beforeCosts }) => signed(beforeCosts.expectancyPercent))],
+    ["  after costs", of(({ afterCosts }) => signed(afterCosts.expectancyPercent))],
+    ["  buy and hold", of(({ controls }) => signed(controls.buyAndHold.averageAfterCostsPercent))],
+    ["  best", of(({ beforeCosts }) => signed(beforeCosts.bestPnlPercent))],
+    ["  worst", of(({ beforeCosts }) => signed(beforeCosts.worstPnlPercent))],
+    ["profit factor", of(({ afterCosts }) => figure(afterCosts.profitFactor))],
     ["", ""],
     [
       "max drawdown",
-      of(({ maxDrawdown }) => (maxDrawdown === null ? NONE : `${maxDrawdown.percent.toFixed(2)} %`)),
+      of(({ risk: { maxDrawdown: one } }) => (one === null ? NONE : `${one.percent.toFixed(2)} %`)),
     ],
     [
       "  from, to",
-      of(({ maxDrawdown: one }) => (one === null ? NONE : `${day(one.peakAt)} → ${day(one.troughAt)}`)),
+      of(({ risk: { maxDrawdown: one } }) =>
+        one === null ? NONE : `${day(one.peakAt)} → ${day(one.troughAt)}`,
+      ),
     ],
-    ["Sharpe a signal", of(({ sharpe }) => figure(sharpe))],
-    ["Sortino a signal", of(({ sortino }) => figure(sortino))],
+    ["Sharpe a trade", of(({ risk }) => figure(risk.sharpe))],
+    ["Sortino a trade", of(({ risk }) => figure(risk.sortino))],
+    ["  of trades (from 30)", of(({ risk }) => String(risk.n))],
     ["longest run won / lost", of(({ streaks }) => `${streaks.longestWins} / ${streaks.longestLosses}`)],
     ["Brier score", of(({ calibration }) => figure(calibration.brier, 3))],
+    ["  calibrated", of(({ calibration }) => figure(calibration.calibratedBrier, 3))],
   ];
   const head = `  ${"".padEnd(LABEL)}${["BTC", "ETH", "both"].map((name) => name.padStart(CELL)).join("")}`;
   const rule = `  ${"─".repeat(LABEL + 3 * CELL)}`;
@@ -108,7 +121,7 @@ function figure(value: number | null, digits = 2): string {
 }
 
 function rangeOf(low: number, high: number): string {
-  return `${low.toFixed(1)}–${high.toFixed(1)} %`;
+  return `${low.toFixed(1)} to ${high.toFixed(1)}`;
 }
 
 /** `null` is before the first trade. */

@@ -2,12 +2,12 @@ import { formatEther, parseAbi, type Address } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { getBalance, getBlock, getChainId, readContract } from "viem/actions";
 import { optional } from "../../convex/lib/env";
-import { checksummed } from "../../convex/lib/addresses";
 import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../convex/prices/feeds";
 import { CHAIN_ID, chainClient, type ChainClient } from "../../convex/providers/chain";
 import { USDC } from "../../convex/providers/usdc";
 import { checkLogs, checkSimulation } from "./chainMethods";
 import { fault, good, warning, type Finding } from "./finding";
+import type { Tell } from "./printing";
 
 const feedAbi = parseAbi([
   "function description() view returns (string)",
@@ -25,28 +25,26 @@ const OLD_HEAD_MS = 60_000;
 const LOW_GAS_WEI = 1_000_000_000_000_000n;
 
 /** Whether `CHAIN_RPC_URL` leads to Base, and whether what the service relies on there is what it should be. */
-export async function checkChain(nowMs: number): Promise<Finding[]> {
+export async function checkChain(nowMs: number, tell: Tell): Promise<void> {
   const client = chainClient();
   const rpc = "chain RPC";
   try {
     const id = await getChainId(client);
     if (id !== CHAIN_ID) {
-      return [
-        fault(
-          rpc,
-          `is on chain ${id}, not on Base (${CHAIN_ID})`,
-          "Set CHAIN_RPC_URL to an RPC endpoint of Base.",
-        ),
-      ];
+      const says = `is on chain ${id}, not on Base (${CHAIN_ID})`;
+      tell(fault(rpc, says, "Set CHAIN_RPC_URL to an RPC endpoint of Base."));
+      return;
     }
     const head = await getBlock(client);
-    const findings = [checkHead(Number(head.timestamp) * 1000, nowMs)];
-    findings.push(...(await Promise.all(FEED_NAMES.map((name) => checkFeed(client, name, nowMs)))));
-    findings.push(await checkSequencer(client, nowMs), await checkUsdc(client));
-    findings.push(await checkLogs(client), await checkSimulation(client));
-    return [...findings, ...(await checkPayments(client))];
+    tell(checkHead(Number(head.timestamp) * 1000, nowMs));
+    await Promise.all(FEED_NAMES.map(async (name) => tell(await checkFeed(client, name, nowMs))));
+    tell(await checkSequencer(client, nowMs));
+    tell(await checkUsdc(client));
+    tell(await checkLogs(client));
+    tell(await checkSimulation(client));
+    for (const finding of await checkPayments(client)) tell(finding);
   } catch {
-    return [fault(rpc, "could not be asked", "See whether CHAIN_RPC_URL is right and not limited.")];
+    tell(fault(rpc, "could not be asked", "See whether CHAIN_RPC_URL is right and not limited."));
   }
 }
 
@@ -138,9 +136,6 @@ async function checkPayments(client: ChainClient): Promise<Finding[]> {
   const platform = optional("PLATFORM_WALLET_ADDRESS");
   if (platform === undefined) return [];
   const findings: Finding[] = [];
-  if (checksummed(platform) === null) {
-    findings.push(fault("PLATFORM_WALLET_ADDRESS", "has a wrong checksum", "Copy it again from the wallet."));
-  }
   const key = optional("X402_RELAYER_PRIVATE_KEY");
   if (key === undefined) return findings;
   const relayer = privateKeyToAddress(`0x${key.slice(2)}` satisfies Address);

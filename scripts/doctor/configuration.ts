@@ -1,6 +1,7 @@
-import { complaintAbout, variableNames, type Variable } from "../../convex/lib/env";
-import type { Variables } from "../stack/env";
+import { variableNames, type Variable } from "../../convex/lib/env";
+import { complaintOf } from "../env/names";
 import { fault, good, off, warning, type Finding } from "./finding";
+import type { Patient } from "./patient";
 
 /** What a deployment cannot do without a variable. */
 const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
@@ -28,21 +29,26 @@ const LOOKS: Partial<Record<Variable, { pattern: RegExp; like: string }>> = {
   LLM_GATEWAY_API_KEY: { pattern: /^bk_\S+$/, like: "bk_…" },
   SENTIMENT_API_KEY: { pattern: /^xai-\S+$/, like: "xai-…" },
   MESSENGER_BOT_TOKEN: { pattern: /^\d{6,}:[\w-]{30,}$/, like: "digits, a colon and 35 characters" },
-  MESSENGER_CHAT_ID: { pattern: /^(?:-?\d+|@\w{5,})$/, like: "a number or @channel" },
 };
 
 const PLAIN = "Plain words, digits and names should not be used as";
 
 /**
  * Which variables are set, and whether they can be what they should be. Asks nobody.
- * @param setElsewhere Names that are set though their values are not known here.
+ * @param patient.setElsewhere Names that are set though their values are not known here.
+ * @param patient.toldWrong Names whose values were told to be wrong already.
  */
-export function checkConfiguration(settings: Variables, setElsewhere: readonly string[] = []): Finding[] {
+export function checkConfiguration({
+  settings,
+  setElsewhere,
+  toldWrong,
+}: Pick<Patient, "settings" | "setElsewhere" | "toldWrong">): Finding[] {
   const findings: Finding[] = [];
   const known = variableNames().filter((name) => (settings[name]?.trim() ?? "") !== "");
   const told = variableNames().filter((name) => !known.includes(name) && setElsewhere.includes(name));
   const set = [...known, ...told];
-  for (const name of known) findings.push(checkValue(name, settings[name]?.trim() ?? ""));
+  for (const name of known.filter((one) => !toldWrong.includes(one)))
+    findings.push(checkValue(name, settings[name]?.trim() ?? ""));
   for (const name of told) findings.push(good(name, "is set"));
   for (const { name, level, means } of WITHOUT) {
     if (set.includes(name)) continue;
@@ -79,8 +85,8 @@ export function checkConfiguration(settings: Variables, setElsewhere: readonly s
 }
 
 function checkValue(name: Variable, value: string): Finding {
-  const complaint = complaintAbout(name, value);
-  if (complaint !== null) return fault(name, complaint, "Correct it in .env.local.");
+  const complaint = complaintOf(name, value);
+  if (complaint !== null) return fault(name, complaint, `Correct ${name} where it is set.`);
   if (name === "WALLET_ENCRYPTION_KEY" && isGuessable(value)) {
     return fault(
       name,

@@ -3,6 +3,7 @@ import { optional, setting } from "../../convex/lib/env";
 import { exchange } from "../../convex/providers/call";
 import type { Variables } from "../stack/env";
 import { fault, good, off, warning, type Finding } from "./finding";
+import type { Tell } from "./printing";
 
 const PATIENCE_MS = 15_000;
 /** Where the messenger is to send what people write to the bot. */
@@ -54,27 +55,20 @@ export function siteAddress(given: string | undefined, settings: Variables): str
 }
 
 /** Whether the deployment at `site` answers, and whether the messenger sends its updates there. */
-export async function checkDeployment({
-  site,
-  local,
-  nowMs,
-}: {
-  site: string | null;
-  local: boolean;
-  nowMs: number;
-}): Promise<Finding[]> {
+export async function checkDeployment(
+  { site, local, nowMs }: { site: string | null; local: boolean; nowMs: number },
+  tell: Tell,
+): Promise<void> {
   if (site === null) {
-    return [off("deployment", "is not asked: name it with -- --site https://<deployment>.convex.site")];
+    return tell(off("deployment", "is not asked: name it with -- --site https://<deployment>.convex.site"));
   }
   const findings = await checkHealth(site, nowMs);
+  for (const finding of findings) tell(finding);
   if (local) {
-    return [
-      ...findings,
-      off("messenger webhook", "is not asked: the local stack hands on what is said to the bot"),
-    ];
+    return tell(off("messenger webhook", "is not asked: the local stack hands on what is said to the bot"));
   }
-  if (findings.every(({ level }) => level !== "fault")) findings.push(await checkForgedAddress(site));
-  return [...findings, await checkWebhook(site)];
+  if (findings.every(({ level }) => level !== "fault")) tell(await checkForgedAddress(site));
+  tell(await checkWebhook(site));
 }
 
 /** Kept for documents: nobody's address (RFC 5737). */
@@ -188,7 +182,11 @@ async function checkWebhook(site: string): Promise<Finding> {
   const url = `${setting("MESSENGER_API_URL")}/bot${token}/getWebhookInfo`;
   const answer = await exchange(url, {}, PATIENCE_MS);
   const told = answer.kind === "answer" ? webhook.safeParse(answer.body) : null;
-  if (!told?.success) return fault(subject, "could not be asked", "See what is said of the messenger.");
+  if (!told?.success) {
+    const remedy =
+      "See what is said of the messenger: MESSENGER_BOT_TOKEN or MESSENGER_API_URL may be wrong.";
+    return fault(subject, "could not be asked", remedy);
+  }
   const { url: registered, pending_update_count: waiting = 0, last_error_date: failedAt } = told.data.result;
   if (registered === "") {
     return warning(

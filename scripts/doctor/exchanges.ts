@@ -46,6 +46,11 @@ export function lastAnswer(): Exchange["answer"] | null {
   return current.getStore()?.at(-1)?.answer ?? null;
 }
 
+/** Takes what passed in a part of the question under way for the question's own, in the order in which it was asked. */
+export function keepExchanges(exchanges: readonly Exchange[]): void {
+  current.getStore()?.push(...exchanges);
+}
+
 /** From now on every `fetch` of a question is noted. */
 export function watchFetch(): void {
   const before = globalThis.fetch;

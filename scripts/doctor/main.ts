@@ -11,7 +11,8 @@ import { checkConfiguration } from "./configuration";
 import { checkDeployment } from "./deployment";
 import { watchFetch } from "./exchanges";
 import { findPatient } from "./patient";
-import { asJson, printed, sums, type Section } from "./printing";
+import type { Finding } from "./finding";
+import { asJson, heading, line, sums, verdict, type Section, type Tell } from "./printing";
 import { checkProviders } from "./providers";
 import { QUESTIONS } from "./questions";
 
@@ -52,13 +53,24 @@ async function main(argv: string[]): Promise<number> {
   // What the environment has and the deployment has not is not to be seen either.
   applyVariables({ ...Object.fromEntries(variableNames().map((name) => [name, undefined])), ...settings });
   watchFetch();
-  const sections: Section[] = [
-    ["Configuration", [...patient.findings, ...checkConfiguration(settings, patient.setElsewhere)]],
-    ["Providers", await checkProviders(settings, Date.now(), values.record ?? null)],
-    ["Chain", await checkChain(Date.now())],
-    ["Deployment", await checkDeployment({ site, local, nowMs: Date.now() })],
-  ];
-  console.log(values.json === true ? asJson(sections) : printed(sections));
+  const show = values.json === true ? () => {} : (text: string) => console.log(text);
+  const sections: Section[] = [];
+  const section = async (name: string, check: (tell: Tell) => void | Promise<void>) => {
+    const findings: Finding[] = [];
+    sections.push([name, findings]);
+    show(heading(name));
+    await check((finding) => {
+      findings.push(finding);
+      show(line(finding));
+    });
+  };
+  await section("Configuration", (tell) => {
+    for (const finding of [...patient.findings, ...checkConfiguration(patient)]) tell(finding);
+  });
+  await section("Providers", (tell) => checkProviders(settings, Date.now(), values.record ?? null, tell));
+  await section("Chain", (tell) => checkChain(Date.now(), tell));
+  await section("Deployment", (tell) => checkDeployment({ site, local, nowMs: Date.now() }, tell));
+  console.log(values.json === true ? asJson(sections) : verdict(sections));
   return sums(sections).faults === 0 ? 0 : 1;
 }
 
@@ -81,6 +93,9 @@ function say(text: string): number {
   console.log(text);
   return 0;
 }
+
+// Who reads only the first lines, as `head` does, is not sent a stack trace.
+process.stdout.on("error", () => process.exit(1));
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
   const badFlag =

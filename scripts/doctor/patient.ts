@@ -1,6 +1,6 @@
 import { access, readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
-import { problemsOf, settingsIn, told } from "../env/file";
+import { problemsOf, problemsOfEnvironment, settingsIn, told } from "../env/file";
 import { kindOf, suggestion } from "../env/names";
 import { targetOf } from "../env/target";
 import type { Variables } from "../stack/env";
@@ -17,6 +17,8 @@ export type Patient = {
   site: string | null;
   /** It is the local stack of this machine. */
   local: boolean;
+  /** The names whose values are told to be wrong among the findings already. */
+  toldWrong: readonly string[];
   findings: Finding[];
 };
 
@@ -33,8 +35,17 @@ export async function findPatient(options: {
   cli: readonly string[];
 }): Promise<Patient> {
   const text = await readFile(FILE, "utf8").catch(() => null);
-  const own: Variables = { ...settingsIn(text ?? ""), ...process.env };
-  const findings = fileFindings(text);
+  const file = settingsIn(text ?? "");
+  const own: Variables = { ...file, ...process.env };
+  const found = problemsFound(text);
+  const findings = found.map(({ finding }) => finding);
+  /** What the file has wrong is told by its line, once. */
+  const patient = (looked: Pick<Patient, "settings" | "setElsewhere" | "site" | "local">): Patient => {
+    const toldWrong = found.flatMap(({ subject }) =>
+      looked.settings[subject] === file[subject] ? [subject] : [],
+    );
+    return { ...looked, toldWrong, findings };
+  };
   const site = siteAddress(options.site, own);
   const target = targetOf(options.cli, own);
 
@@ -44,36 +55,39 @@ export async function findPatient(options: {
     const real = stack.realProviders.length === 0 ? "all simulated" : stack.realProviders.join(", ");
     findings.push(good("local stack", `runs at ${stack.siteUrl}; real providers: ${real}`));
     const settings = { ...own, ...stack.variables };
-    return { settings, setElsewhere: stack.set, site: stack.siteUrl, local: true, findings };
+    return patient({ settings, setElsewhere: stack.set, site: stack.siteUrl, local: true });
   }
   if (target === null) {
     if (site === null) findings.push(off("local stack", `does not run at ${url}: start it with npm start`));
-    return { settings: own, setElsewhere: [], site, local: false, findings };
+    return patient({ settings: own, setElsewhere: [], site, local: false });
   }
   const deployed = await deployedVariables(options.cli);
   if (deployed === null) {
     const says = `of ${target} could not be listed, so those of ${FILE} were looked at`;
     findings.push(off("variables", `${says}: npx convex env list says why`));
-    return { settings: own, setElsewhere: [], site, local: false, findings };
+    return patient({ settings: own, setElsewhere: [], site, local: false });
   }
   findings.push(good("variables", `are those of ${target}`), ...differences(own, deployed));
   // What the deployment lacks is not to be made up from the file.
   const settings = { ...withoutService(own), ...deployed };
-  return { settings, setElsewhere: [], site, local: false, findings };
+  return patient({ settings, setElsewhere: [], site, local: false });
 }
 
-function fileFindings(text: string | null): Finding[] {
-  if (text === null) {
-    return [off(FILE, "is missing: copy .env.local.example for real providers, or a deployment")];
-  }
-  return problemsOf(text).map((problem) => {
-    const says = told(problem, "");
+/** What is wrong with the file and with the names in the environment; `subject` where a value is. */
+function problemsFound(text: string | null): { subject: string; finding: Finding }[] {
+  const missing = off(FILE, "is missing: copy .env.local.example for real providers, or a deployment");
+  const inFile = problemsOf(text ?? "").map((problem) => {
     const { subject, level } = problem;
-    const rest = says.replace(/^, /, "").replace(/^: /, "");
+    const says = told(problem, "").replace(/^, |^: /, "");
     return level === "bad"
-      ? fault(FILE, rest, `Correct ${subject}.`)
-      : warning(FILE, rest, "Correct it, or take it out.");
+      ? { subject, finding: fault(FILE, says, `Correct ${subject}.`) }
+      : { subject: "", finding: warning(FILE, says, "Correct it, or take it out.") };
   });
+  // The values themselves are looked at with all others.
+  const inEnvironment = problemsOfEnvironment(process.env).flatMap(({ level, subject, says }) =>
+    level === "odd" ? [{ subject: "", finding: warning(subject, says, "Correct its name.") }] : [],
+  );
+  return [...(text === null ? [{ subject: "", finding: missing }] : inFile), ...inEnvironment];
 }
 
 async function deployedVariables(options: readonly string[]): Promise<Variables | null> {

@@ -3,12 +3,19 @@ import type { Finding } from "./finding";
 
 export type Section = readonly [name: string, findings: readonly Finding[]];
 
-/** The findings for a person, with the sum of them in the last line. */
-export function printed(sections: readonly Section[]): string {
-  const shown = sections.flatMap(([name, findings]) => [`\n${bold(name)}`, ...findings.map(line)]);
+/** Takes a finding the moment there is one. */
+export type Tell = (finding: Finding) => void;
+
+/** A section's first line, for a person. */
+export function heading(name: string): string {
+  return `\n${bold(name)}`;
+}
+
+/** The last line, for a person: the sum of all findings. */
+export function verdict(sections: readonly Section[]): string {
   const { faults, warnings } = sums(sections);
-  const verdict = bold(faults === 0 ? "Fit." : "Not fit.");
-  return [...shown, `\n${verdict} ${counted(faults, "fault")}, ${counted(warnings, "warning")}.`].join("\n");
+  const fitness = bold(faults === 0 ? "Fit." : "Not fit.");
+  return `\n${fitness} ${counted(faults, "fault")}, ${counted(warnings, "warning")}.`;
 }
 
 /** The same for a program: one JSON document. */
@@ -24,7 +31,8 @@ export function sums(sections: readonly Section[]): { faults: number; warnings: 
   return { faults: count("fault"), warnings: count("warning") };
 }
 
-function line({ level, subject, says, remedy }: Finding): string {
+/** A finding in a line, and what to do about it in another. */
+export function line({ level, subject, says, remedy }: Finding): string {
   const mark = { good: "✓", warning: "!", fault: "✗", off: "–" }[level];
   const text = `  ${mark} ${bold(subject)}: ${says}`;
   return remedy === undefined ? text : `${text}\n    ${dim(`→ ${remedy}`)}`;

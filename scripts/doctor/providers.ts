@@ -3,22 +3,25 @@ import path from "node:path";
 import { optional, type Variable } from "../../convex/lib/env";
 import { watched, type Recording } from "./exchanges";
 import { off, type Finding } from "./finding";
-import { findingOf, QUESTIONS, type Question } from "./questions";
+import type { Tell } from "./printing";
+import { QUESTIONS, type Question } from "./questions";
 import { redactor } from "./redact";
+import { findingOf } from "./refusals";
 
 /** Whether every provider with a key can be reached, takes it, and answers what the service asks it. */
 export async function checkProviders(
   settings: Record<string, string | undefined>,
   now: number,
   record: string | null,
-): Promise<Finding[]> {
-  return Promise.all(
+  tell: Tell,
+): Promise<void> {
+  await Promise.all(
     QUESTIONS.map(async (question) => {
       const { value, exchanges } = await watched(() => asked(question, now));
       if (record !== null && exchanges.length > 0) {
         await keep(record, { question: question.subject, at: now, exchanges }, redactor(settings));
       }
-      return value;
+      tell(value);
     }),
   );
 }
@@ -30,7 +33,7 @@ export async function asked({ subject, key, ask }: Question, now: number): Promi
   try {
     return await ask(value, now);
   } catch (error) {
-    return findingOf(subject, error);
+    return findingOf(subject, error, now);
   }
 }
 

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { setting, type Variable } from "../../convex/lib/env";
-import { failureOf } from "../../convex/lib/errors";
+import { optional, setting, type Variable } from "../../convex/lib/env";
 import { readJob } from "../../convex/providers/agentApi";
 import { complete, UnusableAnswer } from "../../convex/providers/llm";
 import { botUsername } from "../../convex/providers/messenger";
@@ -10,8 +9,9 @@ import { requestQuote } from "../../convex/providers/swap";
 import { askStructured } from "../../convex/providers/structured";
 import { askTicker, TICKERS } from "../../convex/providers/tickers";
 import { swapAddress } from "../../convex/wallets/tokens";
-import { lastAnswer } from "./exchanges";
+import { keepExchanges, lastAnswer, watched } from "./exchanges";
 import { fault, good, warning, type Finding } from "./finding";
+import { tickerTrouble } from "./refusals";
 
 /** One real thing asked of each provider, in the service's own way: through `convex/providers` and its parsers. */
 
@@ -74,7 +74,7 @@ export const QUESTIONS: readonly Question[] = [
       return fault(
         "messenger",
         "does not know the bot's token",
-        "Copy MESSENGER_BOT_TOKEN again from the messenger.",
+        "Copy MESSENGER_BOT_TOKEN again from the messenger; MESSENGER_API_URL may lead to another Bot API, too.",
       );
     },
   },
@@ -109,7 +109,7 @@ async function askGateway(): Promise<Finding> {
     messages: [
       {
         role: "user" as const,
-        content: "Is water wet? Say how sure you are, from 0 to 100, and why in one short sentence.",
+        content: "Is water wet? Say how sure you are, in whole percent, and why in one short sentence.",
       },
     ],
     maxTokens: 600,
@@ -117,7 +117,11 @@ async function askGateway(): Promise<Finding> {
     attempts: 1,
     purse: UNCOUNTED,
   };
-  const shape = z.object({ answer: z.enum(["yes", "no"]), confidence: z.number(), reason: z.string() });
+  const shape = z.object({
+    answer: z.enum(["yes", "no"]),
+    confidence: z.int().min(0).max(100).describe("whole percent, 0 to 100"),
+    reason: z.string(),
+  });
   let refusesSchemas = false;
   const memory = {
     refusesSchemas: () => Promise.resolve(false),
@@ -162,7 +166,7 @@ async function askGateway(): Promise<Finding> {
       : fault(
           subject,
           `refuses the model or the request (${answer.status})`,
-          `See whether LLM_MODEL (${setting("LLM_MODEL")}) is one that the gateway lists.`,
+          `Set LLM_MODEL to ${answer.headers["x-model-replacement"] ?? "one that the gateway lists"} (now ${setting("LLM_MODEL")})${answer.status === 404 ? ", or LLM_ENDPOINT to where the gateway is" : ""}.`,
         );
   }
 }
@@ -175,51 +179,25 @@ async function answersPlainly(prompt: Parameters<typeof complete>[0]): Promise<b
 }
 
 async function askTickers(): Promise<Finding> {
-  const told: string[] = [];
-  const silent: string[] = [];
-  for (const ticker of TICKERS) {
-    const { BTC } = await askTicker(ticker, ["BTC"], 10_000).catch(() => ({ BTC: undefined }));
-    if (BTC === undefined) silent.push(ticker);
-    else told.push(`${ticker} ${BTC.usd.toFixed(2)}`);
-  }
-  const says = `BTC in USD: ${told.join(", ")}`;
+  const asked = await Promise.all(
+    TICKERS.map(async (ticker) => ({
+      ticker,
+      ...(await watched(() => askTicker(ticker, ["BTC"], 10_000).catch(() => ({ BTC: undefined })))),
+    })),
+  );
+  keepExchanges(asked.flatMap(({ exchanges }) => exchanges));
+  const told = asked.flatMap(({ ticker, value: { BTC } }) =>
+    BTC === undefined ? [] : [`${ticker} ${BTC.usd.toFixed(2)}`],
+  );
+  const silent = asked.flatMap(({ ticker, value: { BTC }, exchanges }) =>
+    BTC === undefined ? [`${ticker} ${tickerTrouble(exchanges.at(-1)?.answer ?? null)}`] : [],
+  );
+  const prices = told.length === 0 ? [] : [`BTC in USD: ${told.join(", ")}`];
+  const says = [...prices, ...silent].join("; ");
   if (silent.length === 0) return good("tickers", says);
   const remedy =
-    "See whether this machine (and the deployment) may call them; one of three is enough beside the feeds.";
-  if (told.length > 0) return warning("tickers", `${says}; no price from ${silent.join(", ")}`, remedy);
-  return fault("tickers", "none of them tells a price", remedy);
-}
-
-/** What a failed question says, by what came over the wire. */
-export function findingOf(subject: string, error: unknown): Finding {
-  const answer = lastAnswer();
-  const address = "See whether its address is right, and whether this machine may call it.";
-  if (answer === null) return fault(subject, failureOf(error)?.message ?? "could not be asked", address);
-  if (answer.kind === "timeout") return fault(subject, "did not answer in time", address);
-  if (answer.kind === "unreachable") return fault(subject, "could not be reached", address);
-  const { status } = answer;
-  if (status === 401 || status === 403) {
-    return fault(
-      subject,
-      `refuses the key (${status})`,
-      "Make a new key, or allow it this use, where the provider keeps them.",
-    );
-  }
-  if (status === 402) return fault(subject, "has no credits left (402)", "Top up the account.");
-  if (status === 429) return warning(subject, "is limiting requests (429)", "Try again in a minute.");
-  if (status >= 500) return fault(subject, `is failing (${status})`, "Wait, or see its status page.");
-  if (status === 400 && subject === "sentiment model") {
-    return fault(
-      subject,
-      "refuses the request or the key (400)",
-      "See whether SENTIMENT_API_KEY and SENTIMENT_MODEL are right.",
-    );
-  }
-  const failure = failureOf(error);
-  if (failure?.code === "invalid_request") return warning(subject, failure.message, "Try again later.");
-  return fault(
-    subject,
-    `answered with status ${status}, not as its protocol says`,
-    "See whether its address is right; npm run doctor -- --record DIR keeps what it said.",
-  );
+    optional("TICKER_API_URL") === undefined
+      ? "See whether this machine (and the deployment) may call them; one of three is enough beside the feeds. TICKER_API_URL can name another address that serves them."
+      : "See whether TICKER_API_URL is right: it serves the paths of all three, and one is enough beside the feeds.";
+  return told.length > 0 ? warning("tickers", says, remedy) : fault("tickers", says, remedy);
 }

@@ -35,15 +35,30 @@ export async function replayed({ question: subject, at, exchanges }: Recording):
   }
 }
 
-/** The recordings in a folder, by file name. @throws Error naming a file that is none. */
+/** A folder or file that is none of the doctor's, in words for the operator. */
+export class RecordingError extends Error {}
+
+/** The recordings in a folder, by file name. @throws RecordingError */
 export async function recordingsIn(directory: string): Promise<Recording[]> {
-  const files = (await readdir(directory)).filter((name) => name.endsWith(".json")).toSorted();
+  const all = await readdir(directory).catch(() => {
+    throw new RecordingError(
+      `There is no folder ${directory}: npm run doctor -- --record ${directory} makes it.`,
+    );
+  });
+  const files = all.filter((name) => name.endsWith(".json")).toSorted();
   return Promise.all(
     files.map(async (name) => {
-      const json: unknown = JSON.parse(await readFile(path.join(directory, name), "utf8"));
-      const parsed = recordingShape.safeParse(json);
-      if (!parsed.success) throw new Error(`${name} is no recording of the doctor's`);
+      const parsed = recordingShape.safeParse(parseJson(await readFile(path.join(directory, name), "utf8")));
+      if (!parsed.success) throw new RecordingError(`${name} is no recording of the doctor's.`);
       return parsed.data;
     }),
   );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -10,6 +10,20 @@ const KEYS = [
   /\b\d{6,}:[\w-]{30,}/g,
   /\b[Bb]earer [\w.~+/=-]{6,}/g,
 ];
+/** Ids in sentences, by how they are written. Each holds a digit: `user_agent` and `job_id` are words. */
+const IDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/g, "<e-mail>"],
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, "<id>"],
+  [
+    /\b(?:acct|account|app|chatcmpl|cus|customer|id|job|key|msg|org|proj|project|req|request|resp|run|sess|session|team|thr|thread|user|usr|wallet)[_-](?=[A-Za-z_-]{0,40}\d)[\w-]{3,100}/gi,
+    "<id>",
+  ],
+  // Not behind 0x, and no figure: those are the chain's, and read.
+  [/\b(?=\d{0,64}[a-f])(?=[a-f]{0,64}\d)[0-9a-f]{20,128}\b/gi, "<id>"],
+  [/\b(account|bot|chat|customer|id|org|organization|team|user)([ :=#"']{1,4})-?\d{4,20}\b/gi, "$1$2<id>"],
+  [/(?<![\w/.])@[A-Za-z]\w{3,63}/g, "<name>"],
+  [/\b(?:\d{1,3}\.){3}\d{1,3}\b/g, "<ip>"],
+];
 const ID_FIELD =
   /^(?:id|zid|.*_id|.*Id|username|first_name|last_name|user|ip_address|organization|system_fingerprint|url)$/;
 
@@ -25,14 +39,35 @@ export function redactor(settings: Record<string, string | undefined>): (text: s
   const hidden = (text: string) => {
     let rest = text;
     for (const [name, value] of values) {
-      for (const form of [value, encodeURIComponent(value)]) rest = rest.replaceAll(form, `<${name}>`);
+      rest = rest.replace(escapedForms(value), `<${name}>`);
+      for (const form of base64Forms(value)) rest = rest.replaceAll(form, `<${name}>`);
     }
-    return KEYS.reduce((clean, pattern) => clean.replace(pattern, "<key>"), rest);
+    const keyless = KEYS.reduce((clean, pattern) => clean.replace(pattern, "<key>"), rest);
+    return IDS.reduce((clean, [pattern, instead]) => clean.replace(pattern, instead), keyless);
   };
   return (text) => {
     const json = parsed(text);
     return json === undefined ? hidden(text) : JSON.stringify(withoutIds(json, hidden));
   };
+}
+
+/** A value, with any of its characters percent-encoded. */
+function escapedForms(value: string): RegExp {
+  const forms = [...Buffer.from(value, "utf8")].map((byte) => {
+    const code = byte.toString(16).padStart(2, "0");
+    return byte < 0x80 ? `(?:\\x${code}|%${code})` : `(?:%${code})`;
+  });
+  return new RegExp(forms.join(""), "gi");
+}
+
+/** What of a value's base64 does not depend on what stands before and behind it, for each place it may begin at. */
+function base64Forms(value: string): string[] {
+  return [0, 1, 2].flatMap((shift) => {
+    const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(value, "utf8")]);
+    const whole = bytes.toString("base64").replace(/=+$/, "");
+    const middle = whole.slice(shift === 0 ? 0 : shift + 1, bytes.length % 3 === 0 ? undefined : -1);
+    return middle.length < 8 ? [] : [middle, middle.replaceAll("+", "-").replaceAll("/", "_")];
+  });
 }
 
 /** Ids keep their type, so that what reads the answer still can. Those of JSON-RPC only number the calls. */

@@ -4,8 +4,8 @@
  */
 
 import type { Finding } from "./finding";
-import { printed } from "./printing";
-import { recordingsIn, replayed } from "./recordings";
+import { heading, line, verdict } from "./printing";
+import { RecordingError, recordingsIn, replayed } from "./recordings";
 
 const USAGE = `Usage: npm run replay -- DIR
 
@@ -28,11 +28,11 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`There is no recording in ${directory}.`);
     return 1;
   }
-  console.log(printed([["Replayed", findings]]));
+  console.log([heading("Replayed"), ...findings.map(line), verdict([["Replayed", findings]])].join("\n"));
   return findings.some(({ level }) => level === "fault") ? 1 : 0;
 }
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
+  console.error(error instanceof RecordingError ? error.message : error);
   return 1;
 });

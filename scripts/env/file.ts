@@ -1,5 +1,5 @@
 import { parseEnv } from "node:util";
-import { complaintOf, kindOf, suggestion } from "./names";
+import { complaintOf, kindOf, misspeltName, suggestion } from "./names";
 
 /** What is wrong with a settings file; never with a value in it. */
 export type Problem = {
@@ -36,7 +36,10 @@ export function problemsOf(text: string): Problem[] {
     const says = problemOfName(name);
     if (says !== null) problems.push({ line, level: "odd", subject: name, says });
   }
+  // What such a quote swallows is no value to judge.
+  const open = new Set(problems.filter(({ level }) => level === "bad").map(({ subject }) => subject));
   for (const [name, line] of seen) {
+    if (open.has(name)) continue;
     const value = values[name]?.trim() ?? "";
     const complaint = value === "" ? null : complaintOf(name, value);
     if (complaint !== null) problems.push({ line, level: "bad", subject: name, says: complaint });
@@ -51,12 +54,19 @@ export function settingsIn(text: string): Record<string, string | undefined> {
   return parseEnv(lines.filter((_line, index) => !garbage.has(index)).join("\n"));
 }
 
-/** The values that variables of the environment itself have wrong. */
+/** What is wrong with variables of the environment itself: their values, and names that are all but the service's. */
 export function problemsOfEnvironment(variables: Record<string, string | undefined>): Problem[] {
-  return Object.entries(variables).flatMap(([name, raw = ""]) => {
+  return Object.entries(variables).flatMap(([name, raw = ""]): Problem[] => {
     const value = raw.trim();
-    const complaint = value === "" || kindOf(name) !== "service" ? null : complaintOf(name, value);
-    return complaint === null ? [] : [{ line: 0, level: "bad" as const, subject: name, says: complaint }];
+    if (value === "") return [];
+    if (kindOf(name) === "unknown") {
+      const meant = misspeltName(name);
+      if (meant === null) return [];
+      const says = `is no name that anything reads: did you mean ${meant}?`;
+      return [{ line: 0, level: "odd", subject: name, says }];
+    }
+    const complaint = kindOf(name) === "service" ? complaintOf(name, value) : null;
+    return complaint === null ? [] : [{ line: 0, level: "bad", subject: name, says: complaint }];
   });
 }
 

@@ -1,4 +1,5 @@
 import { distance } from "fastest-levenshtein";
+import { checksummed } from "../../convex/lib/addresses";
 import { complaintAbout, isVariable, variableNames } from "../../convex/lib/env";
 
 /** The names a settings file may hold, and what their values should be. */
@@ -48,18 +49,32 @@ export function kindOf(name: string): Kind {
   return OF_THE_PROCESS.includes(name) ? "process" : "unknown";
 }
 
+const known = () => [...variableNames(), ...Object.keys(AT_PUSH), ...OF_THE_CLI, ...OF_THE_PROCESS];
+
+/**
+ * The known name that one of the process's environment is all but; `null` for what is others'. An environment is full of
+ * names that are: only one of two words or more that begins as the known one does is told.
+ */
+export function misspeltName(name: string): string | null {
+  const [first = "", ...rest] = name.toUpperCase().split("_");
+  if (rest.length === 0 || /^npm_/i.test(name)) return null;
+  const nearest = nearestName(name);
+  if (nearest === null) return null;
+  const [wanted = ""] = nearest.split("_");
+  return distance(first, wanted) <= Math.floor(wanted.length / 4) ? nearest : null;
+}
+
 /** The known name that is nearest to a misspelled one; `null` when none is near. */
 export function nearestName(name: string): string | null {
   const wanted = name.toUpperCase();
-  const known = [...variableNames(), ...Object.keys(AT_PUSH), ...OF_THE_CLI, ...OF_THE_PROCESS];
-  const ranked = known
+  const ranked = known()
     .map((one) => ({ one, apart: distance(wanted, one) }))
     .toSorted((a, b) => a.apart - b.apart);
   const [best] = ranked;
   if (best !== undefined && best.apart <= Math.max(2, Math.floor(wanted.length / 4))) return best.one;
   // Half of a name: LLM_API_KEY for LLM_GATEWAY_API_KEY.
   const words = wanted.split("_").filter((word) => word !== "");
-  const holding = known.filter(
+  const holding = known().filter(
     (one) => words.length > 1 && words.every((word) => one.split("_").includes(word)),
   );
   return holding[0] ?? null;
@@ -78,7 +93,13 @@ const PLACEHOLDER =
 /** What is wrong with a value ("must be …"), never repeating it; `null` when nothing is. */
 export function complaintOf(name: string, value: string): string | null {
   if (PLACEHOLDER.test(value)) return "is a placeholder, not a value";
-  if (isVariable(name)) return complaintAbout(name, value);
+  if (isVariable(name)) return complaintAbout(name, value) ?? checksumComplaint(name, value);
   if (name === "AUTH_ISSUER" && !/^https:\/\/[^\s/]+/.test(value)) return "must be an https address";
   return null;
+}
+
+/** An address in capitals and small letters tells by them whether it was copied whole. */
+function checksumComplaint(name: string, value: string): string | null {
+  if (name !== "PLATFORM_WALLET_ADDRESS" || !/[a-f]/.test(value) || !/[A-F]/.test(value)) return null;
+  return checksummed(value) === value ? null : "has a wrong checksum: copy it again from the wallet";
 }

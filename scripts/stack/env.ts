@@ -15,6 +15,7 @@ const providers = {
   chain: { key: "CHAIN_RPC_URL", addresses: [], beside: [] },
   "swap provider": { key: "SWAP_API_KEY", addresses: ["SWAP_API_URL"], beside: [] },
   tickers: { key: "TICKER_API_URL", addresses: [], beside: [] },
+  "evidence sources": { key: "EVIDENCE_API_URL", addresses: [], beside: [] },
 } as const;
 
 export type Provider = keyof typeof providers;
@@ -25,6 +26,7 @@ export const providerNames = [
   "chain",
   "swap provider",
   "tickers",
+  "evidence sources",
 ] as const satisfies Provider[];
 
 /** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, else `.local`. */
@@ -44,6 +46,11 @@ export function realProviders(settings: Variables): Provider[] {
     const { key, addresses } = providers[name];
     return [key, ...addresses].some((variable) => Boolean(settings[variable]));
   });
+}
+
+/** Providers in words: the gateway's key and addresses are its agent API's as well. */
+export function shownProviders(names: readonly Provider[]): string[] {
+  return names.flatMap((name) => (name === "LLM gateway" ? [name, "agent API"] : [name]));
 }
 
 /** The variable that holds a provider's key, or, where it needs none, its address. */
@@ -76,9 +83,9 @@ export function applicationVariables(
   for (const name of providerNames) {
     if (outside.includes(name)) continue;
     const { key, addresses, beside } = providers[name];
-    // The simulated swaps are on the local chain, and the simulated tickers tell what its feeds tell: beside a real
-    // chain there are no swaps, and the tickers are the public ones, which need no key.
-    const chainBound = name === "swap provider" || name === "tickers";
+    // The simulated swaps are on the local chain, and the simulated tickers and sources tell what its feeds tell: beside
+    // a real chain there are no swaps, and tickers and sources are the public ones, which need no key.
+    const chainBound = name === "swap provider" || name === "tickers" || name === "evidence sources";
     const local = chainBound && outside.includes("chain") ? {} : context.local;
     for (const variable of [key, ...addresses, ...beside]) variables[variable] = local[variable];
   }

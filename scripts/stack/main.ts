@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { ChainStartError, ChainStateError } from "./chain/index";
-import { stateDirectory } from "./env";
+import { shownProviders, stateDirectory } from "./env";
 import { PortInUseError } from "./listener";
 import { KeysError } from "./keys";
 import { StateError } from "./persistence";
@@ -77,18 +77,20 @@ function banner(
   options: StackOptions,
   ms: number,
 ) {
+  const beside = (command: string) => commandAt("PROVIDERS_PORT", "3299", providersUrl, command);
   const nothingKept = options.ephemeral === true || clock.speed > 1;
-  const providers = realProviders.length === 0 ? "none: all are simulated" : realProviders.join(", ");
+  const providers =
+    realProviders.length === 0 ? "none: all are simulated" : shownProviders(realProviders).join(", ");
   const chainLines =
     chain === null
       ? "the real one of CHAIN_RPC_URL"
       : `${chain.url}
-              account 0 (${chain.accounts[0] ?? "none"}) holds 1,000,000 of each token; npm run fund -- 0x…`;
+              account 0 (${chain.accounts[0] ?? "none"}) holds 1,000,000 of each token; ${commandAt("CHAIN_PORT", "8545", chain.url, "npm run fund -- 0x…")}`;
   return `
 The service is up after ${Math.round(ms)} ms. This host is a stand-in for development: production is a Convex deployment.
 
   HTTP        ${siteUrl}
-  functions   ${apiUrl}  (${tokenCommand(providersUrl)})
+  functions   ${apiUrl}  (${beside("npm run --silent token -- alice")})
   stand-ins   ${providersUrl}
   chain       ${chainLines}
   real providers: ${providers}
@@ -98,15 +100,17 @@ Try:
   curl -s ${siteUrl}/mcp/market
   curl -s ${siteUrl}/mcp/research/start -d '{"userId":"local-user-4f8Kq2Zt7Xw9","token":"BTC"}'
   curl -s '${siteUrl}/mcp/research/status?userId=local-user-4f8Kq2Zt7Xw9'
+  ${beside("npm run bot")}
+  ${beside("npm run doctor")}
 
 Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C ends it.
 `;
 }
 
-/** The command asks the stack at the standard port, unless it is told another. */
-function tokenCommand(providersUrl: string): string {
-  const { port } = new URL(providersUrl);
-  return `${port === "3299" ? "" : `PROVIDERS_PORT=${port} `}npm run --silent token -- alice`;
+/** A command that looks for the stack at its standard port, unless it is told another. */
+function commandAt(variable: string, standard: string, url: string, command: string): string {
+  const { port } = new URL(url);
+  return port === standard ? command : `${variable}=${port} ${command}`;
 }
 
 function isForOperator(error: unknown): error is Error {

@@ -18,8 +18,9 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
   ];
   const bad = problems.filter(({ level }) => level === "bad");
   if (bad.length > 0) {
+    // A name that nothing reads is told with them: it may be what the value was meant for.
     throw new SettingsError(
-      `${bad.map((problem) => problem.told).join("\n")}\nCorrect it, or leave it empty.`,
+      `${problems.map((problem) => problem.told).join("\n")}\nCorrect what has to be, or leave it empty.`,
     );
   }
   for (const problem of problems) warn(problem.told);

@@ -4,7 +4,14 @@ import type { Chain } from "./chain/index";
 import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
 import { ownVariables, withDesk, type Facts } from "./desk";
-import { applicationVariables, applyVariables, providerNames, realProviders, type Provider } from "./env";
+import {
+  applicationVariables,
+  applyVariables,
+  providerNames,
+  realProviders,
+  shownProviders,
+  type Provider,
+} from "./env";
 import { functionApiHandler } from "./functionApi";
 import { siteHandler } from "./http";
 import { createIssuer, type Issuer } from "./issuer";
@@ -164,7 +171,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     application.resolve(await startApplication(options.directory ?? ownDirectory(), kept, clock, ending));
     facts.resolve({
       ...urls,
-      realProviders: outside,
+      realProviders: shownProviders(outside),
       variables: ownVariables(variables, settings),
       set: Object.keys(variables).filter((name) => variables[name]),
     });

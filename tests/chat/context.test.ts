@@ -53,8 +53,10 @@ test("knows the day's signals and the last large movements, and says which were 
       status: "PENDING",
       generatedAt: now,
       expiresAt: now + 6 * 3_600_000,
-      model: "m",
+      ...{ model: "m", promptVersion: "signal-2", costBps: 15, gapMinutes: 0, walkedUntil: now },
       price: { usd: 100_000, source: "coinbase", observedAt: now },
+      calibrated: { confidence: 50, method: "shrinkage", n: 0 },
+      ...{ coin: "BUY", momentum: null, comparison: "due" },
     });
   });
   await app.post("/mcp/chat", { question: "Was gibt es Neues?" });

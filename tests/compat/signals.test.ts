@@ -13,17 +13,17 @@ const SIGNAL = {
   entryPrice: 100,
   target1: 101,
   target2: 102,
-  stopLoss: 98,
+  stopLoss: 99,
   confidence: 70,
   status: "PENDING",
   reasoning: "Up.",
 };
 
-/** BTC wins 1 %, ETH loses 2 %. */
+/** BTC wins 1 %, ETH loses 1 %. */
 async function decided(app: App): Promise<void> {
   await issued(app, buy);
   await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 98 });
+  marketAt(app, { BTC: 101, ETH: 99 });
   await track(app);
 }
 
@@ -49,7 +49,17 @@ describe("GET /signals/latest", () => {
 });
 
 describe("GET /signals/history and /signals/winrate", () => {
-  const NOTHING = { total: 0, wins: 0, losses: 0, winrate: 0, avgPnl: 0, bestPnl: 0, worstPnl: 0 };
+  const NOTHING = {
+    n: 0,
+    excess: 0,
+    total: 0,
+    wins: 0,
+    losses: 0,
+    winrate: 0,
+    avgPnl: 0,
+    bestPnl: 0,
+    worstPnl: 0,
+  };
 
   test("tell nothing in numbers before there is anything", async () => {
     const app = createApp({ now: EIGHT });
@@ -80,8 +90,9 @@ describe("GET /signals/history and /signals/winrate", () => {
     await wait(app, DAY - 30 * MINUTE);
     // Sold at 100, closed by age at 99.5: it expired with a gain, and is neither won nor lost.
     await issued(app, sell);
-    await wait(app, 6 * 60 * MINUTE + MINUTE);
+    await wait(app, 5 * 60 * MINUTE);
     marketAt(app, { BTC: 99.5, ETH: 99.5 });
+    await wait(app, 60 * MINUTE + MINUTE);
     await track(app);
     await wait(app, DAY - 6 * 60 * MINUTE - MINUTE);
     await issued(app, buy);
@@ -91,9 +102,29 @@ describe("GET /signals/history and /signals/winrate", () => {
       past({ signalType: "SELL", isWin: null, status: "EXPIRED", pnlPercent: 0.5 }),
       past({ isWin: true, status: "WIN", pnlPercent: 1 }),
     ]);
-    const btc = { total: 2, wins: 1, losses: 0, winrate: 100, avgPnl: 0.75, bestPnl: 1, worstPnl: 0.5 };
+    const btc = {
+      n: 2,
+      excess: 37.5,
+      total: 2,
+      wins: 1,
+      losses: 0,
+      winrate: 100,
+      avgPnl: 0.75,
+      bestPnl: 1,
+      worstPnl: 0.5,
+    };
     expect((await app.get("/signals/winrate?token=BTC&days=7")).body).toEqual(btc);
-    const both = { total: 4, wins: 1, losses: 1, winrate: 50, avgPnl: 0, bestPnl: 1, worstPnl: -2 };
+    const both = {
+      n: 4,
+      excess: 12.5,
+      total: 4,
+      wins: 1,
+      losses: 1,
+      winrate: 50,
+      avgPnl: 0.25,
+      bestPnl: 1,
+      worstPnl: -1,
+    };
     expect((await app.get("/signals/winrate?days=7")).body).toEqual(both);
     const ofToken = (body: Record<string, unknown>) =>
       z
@@ -184,6 +215,7 @@ describe("GET /recap/today", () => {
       ...prefixed("btc", zero),
       ...prefixed("eth", zero),
       totalWinrate: 0,
+      ...{ n: 0, excess: 0 },
       avgPnl: 0,
       aiReview: "No signal was issued today yet.",
     });
@@ -196,9 +228,10 @@ describe("GET /recap/today", () => {
     expect((await app.get("/recap/today")).body).toEqual({
       date: "2026-01-05",
       ...prefixed("btc", { Wins: 1, Losses: 0, Winrate: 100, BestPnl: 1, WorstPnl: 1 }),
-      ...prefixed("eth", { Wins: 0, Losses: 1, Winrate: 0, BestPnl: 0, WorstPnl: -2 }),
+      ...prefixed("eth", { Wins: 0, Losses: 1, Winrate: 0, BestPnl: 0, WorstPnl: -1 }),
       totalWinrate: 50,
-      avgPnl: -0.5,
+      ...{ n: 2, excess: 0 },
+      avgPnl: 0,
       aiReview: expect.stringContaining("1 won, 1 lost and 0 expired"),
     });
   });

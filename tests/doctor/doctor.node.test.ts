@@ -86,6 +86,8 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   stack.standins.fail("agent", { mode: "status", status: 403 });
   stack.standins.fail("sentiment", { mode: "garbage" });
   stack.standins.fail("swap", { mode: "status", status: 429 });
+  stack.standins.fail("tickers", { mode: "status", status: 451, ticker: "binance" });
+  stack.standins.fail("tickers", { mode: "status", status: 429, ticker: "coingecko" });
   settings.LLM_MODEL = "no-such-model";
   settings.WALLET_ENCRYPTION_KEY = "0".repeat(64);
   settings.MAX_TRANSFER_USD = "a lot";
@@ -93,7 +95,14 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   const { code, output } = await doctor(["--site", "http://127.0.0.1:9"]);
   expect(code).toBe(1);
   expect(output).toContain("✗ LLM gateway: refuses the key (401)");
-  expect(output).toContain("✗ agent API: refuses the key (403)");
+  expect(output).toContain("→ Set LLM_GATEWAY_API_KEY to a key that it knows");
+  expect(output).toContain("✗ agent API: refuses the key, or this use of it (403)");
+  expect(output).toContain("→ Switch the agent API on for the key in LLM_GATEWAY_API_KEY");
+  expect(output).toContain("→ See whether SENTIMENT_ENDPOINT is right");
+  expect(output).toMatch(
+    /! tickers: BTC in USD: coinbase [\d.]+; binance refuses this machine \(451\); coingecko is limiting requests \(429\)\n/,
+  );
+  expect(output).toContain("→ See whether TICKER_API_URL is right");
   expect(output).toContain("✗ sentiment model: answered with status 200, not as its protocol says");
   expect(output).toContain("! swap provider: is limiting requests (429)");
   expect(output).toContain("✗ WALLET_ENCRYPTION_KEY: has too little chance in it");
@@ -102,6 +111,54 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   expect(output).toContain("✗ deployment: could not be reached");
   expect(output).toMatch(/Not fit\. \d+ faults?, \d+ warnings?\.$/m);
   expect(output).not.toContain("a lot");
+});
+
+test("what is used up, gone or elsewhere is told with the variable to change, and until when", async () => {
+  const resetAt = Date.now() + 3 * 3_600_000;
+  const limit = { error: "Daily limit exceeded", message: "x", resetAt, limit: 100, used: 100 };
+  stack.standins.fail("llm", { mode: "status", status: 402 });
+  stack.standins.fail("agent", { mode: "status", status: 429, body: limit });
+  stack.standins.fail("sentiment", { mode: "status", status: 410 });
+  stack.standins.fail("messenger", { mode: "status", status: 410 });
+  stack.standins.fail("swap", { mode: "status", status: 429, retryAfter: 30 });
+  const { output } = await doctor();
+  expect(output).toContain("→ Top up the account that LLM_GATEWAY_API_KEY belongs to.");
+  const until = new Date(resetAt).toISOString().slice(0, 19);
+  expect(output).toContain(`! agent API: is limiting requests (429): the limit is used up until ${until}Z`);
+  expect(output).toMatch(/→ Try again then, or raise the limit of the account that LLM_GATEWAY_API_KEY/);
+  expect(output).toContain("✗ sentiment model: does not offer what is asked any more (410)");
+  expect(output).toContain("→ Set SENTIMENT_MODEL, or SENTIMENT_ENDPOINT, to what its documents name now");
+  expect(output).toContain("✗ messenger: does not offer what is asked any more (410)");
+  expect(output).toContain("→ Set MESSENGER_API_URL to what its documents name now");
+  expect(output).toMatch(/! swap provider: is limiting requests \(429\): the limit is used up until 20/);
+});
+
+test("each finding is shown as it comes: who hangs keeps no other back", async () => {
+  stack.standins.fail("sentiment", { mode: "hang" });
+  const { PATH = "" } = process.env;
+  const script = bundled(path.join(repository, "scripts/doctor/main.ts"));
+  const child = spawn(process.execPath, [script, "--site", stack.siteUrl], {
+    cwd: folder,
+    env: { PATH, ...settings },
+  });
+  let output = "";
+  await new Promise<void>((resolve) => {
+    child.stdout.on("data", (chunk: Buffer) => {
+      output += chunk.toString("utf8");
+      const shown = ["LLM gateway", "agent API", "messenger", "swap provider", "tickers"];
+      if (shown.every((subject) => output.includes(`✓ ${subject}: `))) resolve();
+    });
+  });
+  expect(output).not.toContain("sentiment model:");
+  child.kill("SIGKILL");
+  await new Promise((resolve) => child.on("close", resolve));
+});
+
+test("a gateway that answers on another scale is told", async () => {
+  const content = JSON.stringify({ answer: "yes", confidence: 0.7, reason: "It is." });
+  stack.standins.fail("llm", { mode: "reply", content });
+  const { output } = await doctor();
+  expect(output).toContain("✗ LLM gateway: answers, but not in the shape it is asked for");
 });
 
 test("a gateway that follows no schema, and one that answers in prose, are told with what to do", async () => {
@@ -130,12 +187,17 @@ test("finds no fault with a healthy local stack, without any settings of the ope
 
 test("says which lines of .env.local are none, and which names nothing reads", async () => {
   await writeFile(path.join(folder, ".env.local"), "garbage\nLLM_KEY_GATEWAY_API=x\nCONFIRMATIONS=two\n");
+  settings.SENTIMENT_ENDPONT = "https://api.x.ai/v1";
   const { code, output } = await doctor();
+  expect(output.match(/CONFIRMATIONS/g)).toHaveLength(2);
+  expect(output).toContain(
+    "! SENTIMENT_ENDPONT: is no name that anything reads: did you mean SENTIMENT_ENDPOINT?",
+  );
   expect(output).toContain("! .env.local: line 1 is neither NAME=value nor a # comment");
   expect(output).toContain(
     "line 2: LLM_KEY_GATEWAY_API is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?",
   );
-  expect(output).toContain("✗ .env.local: line 3: CONFIRMATIONS must be a positive whole number");
+  expect(output).toContain("✗ .env.local: line 3: CONFIRMATIONS must be a whole number from 1 to 1000");
   expect(code).toBe(1);
 });
 
@@ -205,8 +267,24 @@ test("--json is one document", async () => {
   expect(findings).toContainEqual({ ...said, says: "refuses the key (401)" });
 });
 
+/** What a provider may say in a sentence, and nobody is to read in a bug report. */
+const LEAKY =
+  "No JSON. A key: bk_not_for_anybody; account acct_8842 of alice@example.com (@alice_trades), user 5550001, org-A81bcd77, " +
+  "request req_01ABCDEF, 0f3a91c2-7bd0-4d2e-9a41-5f0c1d2e3f40, trace 0f3a91c27bd04d2e9a415f0c1d2e3f40, from 203.0.113.9.";
+const encodedKey = () => Buffer.from(`Bearer ${settings.LLM_GATEWAY_API_KEY ?? ""}`).toString("base64");
+
+test("a recording that is not there, or none, is a sentence", async () => {
+  await expect(recordingsIn(path.join(folder, "nowhere"))).rejects.toThrow(
+    /^There is no folder .*nowhere: npm run doctor/,
+  );
+  await writeFile(path.join(folder, "x.json"), "{");
+  await expect(recordingsIn(folder)).rejects.toThrow("x.json is no recording of the doctor's.");
+});
+
 test("what it records holds no key, token or id, and is read again as it was", async () => {
-  stack.standins.fail("llm", { mode: "reply", content: "no JSON, and a key: bk_not_for_anybody" });
+  stack.standins.fail("llm", { mode: "reply", content: LEAKY });
+  const told = `Bad: ${encodeURIComponent(settings.LLM_GATEWAY_API_KEY ?? "").replace("_", "%5F")} ${encodedKey()}`;
+  stack.standins.fail("agent", { mode: "status", status: 404, body: { error: told } });
   stack.standins.fail("sentiment", { mode: "status", status: 429 });
   const { output } = await doctor(["--site", stack.siteUrl, "--record", "kept"]);
   const kept = path.join(folder, "kept");
@@ -224,6 +302,8 @@ test("what it records holds no key, token or id, and is read again as it was", a
       if (/KEY|TOKEN|SECRET/.test(variable)) expect(text).not.toContain(value);
     }
     expect(text).not.toMatch(/bk_not_for_anybody|chatcmpl-|simulated_123456_bot|127\.0\.0\.1/);
+    expect(text).not.toMatch(/acct_8842|alice|5550001|0f3a91c2|7bd0|203\.0\.113|org-|req_01|bk%5F|bk_/i);
+    expect(text).not.toContain(encodedKey().slice(2, -4));
   }
   const findings: Finding[] = [];
   for (const recording of await recordingsIn(kept)) findings.push(await replayed(recording));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { variableNames } from "../../convex/lib/env";
-import { problemsOf, settingsIn, told } from "../../scripts/env/file";
+import { variableNames, type Variable } from "../../convex/lib/env";
+import { problemsOf, problemsOfEnvironment, settingsIn, told } from "../../scripts/env/file";
 import { nearestName } from "../../scripts/env/names";
 
 const all = (text: string) => problemsOf(text).map((one) => told(one, ".env.local"));
@@ -34,7 +34,43 @@ describe("a settings file", () => {
 
   test.each([
     ["WALLET_ENCRYPTION_KEY=abc", "must be 64 hex digits or base64 of 32 bytes"],
-    ["CONFIRMATIONS=two", "must be a positive whole number"],
+    ["CONFIRMATIONS=two", "must be a whole number from 1 to 1000"],
+    ["CONFIRMATIONS=100000", "must be a whole number from 1 to 1000"],
+    ["CREDITS_PER_USDC=0", "must be a positive whole number"],
+    ["TOKENS_PER_CREDIT=1e3", "must be a positive whole number"],
+    ["LLM_MODEL=claude haiku", "must be a model's name, without spaces"],
+    ["SENTIMENT_MODEL=grok 4", "must be a model's name, without spaces"],
+    ["LLM_ENDPOINT=https://llm.example/v1?key=x", "must be an http(s) address without ? and #"],
+    ["AGENT_API_URL=ftp://agent.example", "must be an http(s) address"],
+    ["SENTIMENT_ENDPOINT=api.x.ai/v1", "must be an http(s) address"],
+    ["MESSENGER_API_URL=https://telegram.example/#bot", "must be an http(s) address without ? and #"],
+    ["TICKER_API_URL=tickers", "must be an http(s) address"],
+    ["SWAP_API_URL=https://swap.example?chain=1", "must be an http(s) address without ? and #"],
+    ["X402_FACILITATOR_URL=facilitator", "must be an http(s) address"],
+    ["LLM_GATEWAY_API_KEY=bk_0123 4567", "must be printable characters without spaces"],
+    ["SWAP_API_KEY=schlüssel-0123", "must be printable characters without spaces"],
+    ["DEPOSIT_WEBHOOK_SECRET=4711", "is too short to be a key"],
+    ["SOCIAL_WEBHOOK_SECRET=x", "is too short to be a key"],
+    ["MESSENGER_WEBHOOK_SECRET=two words", "must be 8 to 256 characters of A-Z, a-z, 0-9, _ and -"],
+    ["MESSENGER_BOT_TOKEN=not-a-token", "must be a bot's token: digits, a colon and its secret"],
+    ["MESSENGER_CHAT_ID=my chat", "must be a numeric chat id (negative for groups) or @channel"],
+    ["MESSENGER_CHAT_ID=abc", "must be a numeric chat id (negative for groups) or @channel"],
+    ["SOCIAL_TRADE_CONFIDENCE=80", "must be between 0 and 1"],
+    ["MAX_PRICE_IMPACT_BPS=99999", "must be basis points from 0 to 1000"],
+    ["MAX_PRICE_IMPACT_BPS=3%", "must be basis points from 0 to 1000"],
+    ["DAILY_TRANSFER_LIMIT_USD=-5", "must be an amount in USD such as 250 or 99.50"],
+    ["TRUSTED_PROXY_HOPS=one", "must be a number of proxies from 0 to 9"],
+    ["BARE_HASH_PROOFS=maybe", "must be on or off"],
+    ["PLATFORM_WALLET_ADDRESS=0xabc", "must be an address: 0x and 40 hex digits, not all zero"],
+    [`PLATFORM_WALLET_ADDRESS=0x${"0".repeat(40)}`, "must be an address: 0x and 40 hex digits, not all zero"],
+    [
+      "PLATFORM_WALLET_ADDRESS=0x70997970c51812dc3A010C7d01b50e0d17dc79C8",
+      "has a wrong checksum: copy it again from the wallet",
+    ],
+    [`X402_RELAYER_PRIVATE_KEY=0x${"0".repeat(64)}`, "must be a private key: this number is none"],
+    [`X402_RELAYER_PRIVATE_KEY=0x${"f".repeat(64)}`, "must be a private key: this number is none"],
+    ["X402_RELAYER_PRIVATE_KEY=0x12", "must be a private key: 0x and 64 hex digits"],
+    ["WALLET_ENCRYPTION_KEY_PREVIOUS=old", "must be 64 hex digits or base64 of 32 bytes"],
     ["TRADING_PAUSED=perhaps", "must be true or false"],
     ["CHAIN_RPC_URL=base.example", "must be an http(s) address"],
     ["MAX_TRANSFER_USD=a lot", "must be an amount in USD such as 250 or 99.50"],
@@ -42,9 +78,25 @@ describe("a settings file", () => {
     ["SENTIMENT_API_KEY=your-key-here", "is a placeholder, not a value"],
     ["AUTH_ISSUER=id.example", "must be an https address"],
   ])("%s: %s", (line, says) => {
-    const [name = "", value = ""] = line.split("=");
-    expect(problemsOf(line)).toEqual([{ line: 1, level: "bad", subject: name, says }]);
+    const [name = "", value = ""] = line.split(/=(.*)/s);
+    expect(problemsOf(`${name}="${value}"`)).toEqual([{ line: 1, level: "bad", subject: name, says }]);
     expect(all(line).join("")).not.toContain(value);
+  });
+
+  test("of every variable has some value that is refused, and one that is taken", () => {
+    const taken: Partial<Record<Variable, string>> = {
+      LLM_MODEL: "anthropic/claude-haiku-4.5",
+      LLM_ENDPOINT: "https://llm.bankr.bot/v1/chat/completions",
+      CHAIN_RPC_URL: "https://rpc.example/v2/key?plan=free",
+      MESSENGER_BOT_TOKEN: "123456789:AAE-secret_of_35_characters_or_more",
+      MESSENGER_CHAT_ID: "-1001234567890",
+      MAX_PRICE_IMPACT_BPS: "0",
+      CONFIRMATIONS: "1000",
+      PLATFORM_WALLET_ADDRESS: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+      X402_RELAYER_PRIVATE_KEY: `0x${"1".repeat(64)}`,
+    };
+    for (const name of variableNames()) expect(problemsOf(`${name}="no such \u{1F600}"`)).toHaveLength(1);
+    for (const [name, value] of Object.entries(taken)) expect(all(`${name}="${value}"`)).toEqual([]);
   });
 
   test("is read without the lines that are none, which would swallow the next setting", () => {
@@ -77,6 +129,38 @@ describe("the nearest name", () => {
     ["COLOUR", null],
   ])("to %s is %s", (name, nearest) => {
     expect(nearestName(name)).toBe(nearest);
+  });
+
+  test("is told of the environment's own names only where they all but are one", () => {
+    const told = (name: string) => problemsOfEnvironment({ [name]: "x" }).map(({ says }) => says);
+    for (const name of [
+      "LLM_API_KEY",
+      "SENTIMNT_API_KEY",
+      "llm_endpoint",
+      "MESSENGER_CHATID",
+      "WALET_ENCRYPTION_KEY",
+    ])
+      expect(told(name)).toEqual([expect.stringMatching(/^is no name that anything reads: did you mean /)]);
+    const others = [
+      "PATH",
+      "HOST",
+      "HOME",
+      "API_KEY",
+      "RPC_URL",
+      "OPENAI_API_KEY",
+      "MY_API_URL",
+      "LOG_LEVEL",
+      "LC_ALL",
+      "SSH_AUTH_SOCK",
+      "NODE_OPTIONS",
+      "npm_config_port",
+      "SWAP_SIZE",
+      "CHAIN_LENGTH",
+      "LLM_CACHE_DIR",
+      "AUTH_TOKEN",
+    ];
+    for (const name of others) expect(told(name)).toEqual([]);
+    expect(problemsOfEnvironment({ LLM_API_KEY: "" })).toEqual([]);
   });
 
   test("to any known name with a letter too many is that name", () => {

@@ -65,6 +65,31 @@ const PARTS: Record<string, Part> = {
     about: "the service dies at every call of a paid report",
     command: () => ({ args: vitest("tests/long/payments.node.test.ts") }),
   },
+  edge: {
+    about:
+      "10,000 signal records without an edge, looked at daily; planted edges: --rounds (10000), --seed (1)",
+    seed: "1",
+    command: ({ seed = "1", rounds = "10000" }) => ({
+      args: vitest("tests/long/edge.test.ts"),
+      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
+    }),
+  },
+  labels: {
+    about: "10,000 price paths labelled second by second and from candles: --rounds (10000), --seed (1)",
+    seed: "1",
+    command: ({ seed = "1", rounds = "10000" }) => ({
+      args: vitest("tests/long/labels.test.ts"),
+      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
+    }),
+  },
+  calibration: {
+    about: "500 forecasters that say 75 % and hit 55 %: --rounds (500), --seed (1)",
+    seed: "1",
+    command: ({ seed = "1", rounds = "500" }) => ({
+      args: vitest("tests/long/calibration.test.ts"),
+      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
+    }),
+  },
   wallets: {
     about: "the service dies at every call of a send and of a swap",
     command: () => ({ args: vitest("tests/wallets/crashes.node.test.ts") }),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { ground } from "../../convex/market/grounding";
-import type { MarketFigures } from "../../convex/market/tables";
+import type { Fact } from "../../convex/evidence/tables";
+import { ground, type AskedMarketFigures } from "../../convex/market/grounding";
 import type { QuoteSource } from "../../convex/prices/tables";
 import { deadlines } from "../../convex/lib/deadlines";
 import { closeApp, createApp, START, type App } from "../support/app";
@@ -26,7 +26,10 @@ const source = (
 });
 
 /** Figures of a market in which prices are `share` of the right ones. */
-function figures(share: Partial<Record<Known, number>> = {}, focus?: MarketFigures["focus"]): MarketFigures {
+function figures(
+  share: Partial<Record<Known, number>> = {},
+  focus?: AskedMarketFigures["focus"],
+): AskedMarketFigures {
   const priceOf = (symbol: Known) => PRICES[symbol] * (share[symbol] ?? 1);
   const key = (symbol: Known) => ({ usd: priceOf(symbol), usd_24h_change: 1 });
   const row = (symbol: string, price: number, rank: number) => ({
@@ -45,14 +48,31 @@ function figures(share: Partial<Record<Known, number>> = {}, focus?: MarketFigur
   };
 }
 
+/** What a list tells of some coins, largest first. */
+function listOf(prices: Record<string, number>): Fact[] {
+  const by = { observedAt: START, source: "CoinGecko", url: "https://www.coingecko.com" };
+  return Object.entries(prices).flatMap(([subject, price], index): Fact[] => [
+    { ...by, subject, kind: "name", value: `${subject} coin`, unit: "text" },
+    { ...by, subject, kind: "rank", value: index + 1, unit: "count" },
+    { ...by, subject, kind: "price", value: price, unit: "USD" },
+    { ...by, subject, kind: "change24h", value: -4, unit: "percent" },
+    { ...by, subject, kind: "marketCap", value: 7e9, unit: "USD" },
+    { ...by, subject, kind: "volume24h", value: 3e8, unit: "USD" },
+  ]);
+}
+
 describe("the model's figures", () => {
-  test("stay where they are within 2 % of the sources, and the distance is told in basis points", () => {
+  test("give way to the source's, which the row names, and the distance is told in basis points", () => {
     const told = figures({ BTC: 1.0199, ETH: 0.985 });
-    const { replaced, sources, ...rest } = ground(told, [
-      source("chainlink", { BTC: 100_000, ETH: 4_000 }),
-      source("coinbase", { SOL: 200 }),
-    ]);
-    expect(rest.figures).toEqual(told);
+    const quoted = [source("chainlink", { BTC: 100_000, ETH: 4_000 }, 2), source("coinbase", { SOL: 200 })];
+    const { replaced, sources, figures: used } = ground(told, { quoted, facts: [] });
+    expect(used.keyPrices).toEqual({
+      bitcoin: { usd: 100_000, usd_24h_change: 2, source: "chainlink" },
+      ethereum: { usd: 4_000, usd_24h_change: 2, source: "chainlink" },
+      solana: { usd: 200, usd_24h_change: 1, source: "coinbase" },
+    });
+    expect(used.top20.at(-1)).toMatchObject({ symbol: "PEPE", source: "model", sizeSource: "model" });
+    expect(used.top20[0]).toMatchObject({ symbol: "BTC", source: "chainlink", sizeSource: "model" });
     expect(replaced).toBe(0);
     const asOf = new Date(START).toISOString();
     expect(sources).toEqual([
@@ -61,31 +81,23 @@ describe("the model's figures", () => {
     ]);
   });
 
-  test("further off are replaced everywhere, by the most trusted source that knows the coin, and counted", () => {
+  test("further off are counted, and replaced by the most trusted source that knows the coin", () => {
     const told = figures(
       { BTC: 0.65, SOL: 1.5 },
       { symbol: "BTC", name: "Bitcoin", price: 65_000, change24h: 9, marketCap: 5, volume24h: null },
     );
-    const {
-      figures: used,
-      replaced,
-      sources,
-    } = ground(told, [
+    const quoted = [
       source("chainlink", { BTC: 100_000, ETH: 4_000 }),
       source("coinbase", { BTC: 100_500, ETH: 4_001, SOL: 200 }),
       source("binance", { BTC: 90_000, ETH: 4_002, SOL: 210 }, -3.5),
-    ]);
-    expect(used.keyPrices).toEqual({
+    ];
+    const { figures: used, replaced, sources } = ground(told, { quoted, facts: [] });
+    expect(used.keyPrices).toMatchObject({
       bitcoin: { usd: 100_000, usd_24h_change: -3.5 },
-      ethereum: { usd: 4_000, usd_24h_change: 1 },
+      ethereum: { usd: 4_000, usd_24h_change: -3.5 },
       solana: { usd: 200, usd_24h_change: -3.5 },
     });
-    expect(used.top20.map(({ symbol, price, change24h }) => [symbol, price, change24h])).toEqual([
-      ["BTC", 100_000, -3.5],
-      ["ETH", 4_000, 1],
-      ["PEPE", 0.00001, 1],
-    ]);
-    expect(used.focus).toMatchObject({ price: 100_000, change24h: -3.5, marketCap: 5 });
+    expect(used.focus).toMatchObject({ price: 100_000, change24h: -3.5, marketCap: 5, sizeSource: "model" });
     expect(replaced).toBe(4);
     expect(sources.map(({ name, agreementBps }) => [name, agreementBps])).toEqual([
       ["chainlink", 3_500],
@@ -94,27 +106,61 @@ describe("the model's figures", () => {
     ]);
   });
 
-  test("stand as they came without a source", () => {
+  test("stand as they came without a source, each row marked as the model's", () => {
     const told = figures({ BTC: 0.1 });
-    expect(ground(told, [])).toEqual({ figures: told, sources: [], replaced: 0 });
+    const { figures: used, sources, replaced } = ground(told, { quoted: [], facts: [] });
+    expect(used).toMatchObject(told);
+    expect([...Object.values(used.keyPrices), ...used.top20].map((row) => row.source)).toEqual(
+      new Array(6).fill("model"),
+    );
+    expect([sources, replaced]).toEqual([[], 0]);
   });
 
-  test("are within 2 % of the most trusted source afterwards, whatever the model said, and a second time changes nothing", () => {
+  test("give way to a list of the market altogether: its 20 largest coins, and what it says of the focus", () => {
+    const prices = Object.fromEntries(
+      Array.from({ length: 25 }, (_, i) => [i === 0 ? "BTC" : `C${i}`, 10 + i]),
+    );
+    const asked = { symbol: "C3", name: "Three", price: 1, change24h: 1, marketCap: 1, volume24h: 1 };
+    const facts = listOf(prices);
+    const { figures: used, sources } = ground(figures({}, asked), {
+      quoted: [source("chainlink", { BTC: 100_000 })],
+      facts,
+    });
+    expect(used.top20).toHaveLength(20);
+    expect(used.top20[0]).toEqual({
+      rank: 1,
+      name: "BTC coin",
+      symbol: "BTC",
+      price: 100_000,
+      change24h: -4,
+      marketCap: 7e9,
+      source: "chainlink",
+      sizeSource: "coingecko",
+    });
+    expect(used.top20.some(({ symbol }) => symbol === "PEPE")).toBe(false);
+    expect(used.focus).toEqual({
+      symbol: "C3",
+      name: "C3 coin",
+      price: 13,
+      change24h: -4,
+      marketCap: 7e9,
+      volume24h: 3e8,
+      source: "coingecko",
+      sizeSource: "coingecko",
+    });
+    expect(sources.map(({ name }) => name)).toEqual(["chainlink", "coingecko"]);
+  });
+
+  test("are the most trusted source's afterwards, whatever the model said, and a second time changes nothing", () => {
     const share = fc.double({ min: 0.01, max: 50, noNaN: true });
     fc.assert(
       fc.property(fc.record({ BTC: share, ETH: share, SOL: share }), (shares) => {
         const quoted = [source("chainlink", { BTC: 100_000, ETH: 4_000 }), source("binance", PRICES, 2)];
-        const first = ground(figures(shares), quoted);
+        const first = ground(figures(shares), { quoted, facts: [] });
         const { bitcoin, ethereum, solana } = first.figures.keyPrices;
-        for (const [told, right] of [
-          [bitcoin.usd, PRICES.BTC],
-          [ethereum.usd, PRICES.ETH],
-          [solana.usd, PRICES.SOL],
-        ] as const) {
-          expect(Math.abs(told / right - 1)).toBeLessThanOrEqual(0.02 + 1e-9);
-        }
-        const second = ground(first.figures, quoted);
-        expect(second.figures).toEqual(first.figures);
+        expect([bitcoin.usd, ethereum.usd, solana.usd]).toEqual([PRICES.BTC, PRICES.ETH, PRICES.SOL]);
+        const second = ground({ ...first.figures, focus: null }, { quoted, facts: [] });
+        expect(second.figures).toEqual({ ...first.figures, focus: null });
         expect(second.replaced).toBe(0);
       }),
     );
@@ -150,7 +196,13 @@ describe("GET /mcp/market", () => {
     expect(body.top20).toContainEqual(
       expect.objectContaining({ symbol: "BTC", price: keyPrices["bitcoin"]?.usd }),
     );
-    expect(body.top20).toContainEqual(expect.objectContaining({ symbol: "XRP", price: 1_000 }));
+    expect(body.top20).toContainEqual(
+      expect.objectContaining({
+        symbol: "XRP",
+        price: expect.closeTo(app.standins.market.coin("XRP").price, 2),
+        source: "coingecko",
+      }),
+    );
     expect(sources.map(({ name }) => name)).toEqual(["coinbase", "binance", "coingecko"]);
     for (const { agreementBps } of sources) expect(agreementBps).toBeGreaterThan(5_000);
     expect(await app.rows("marketSnapshots")).toMatchObject([{ replaced: 6 }]);
@@ -204,17 +256,53 @@ describe("GET /mcp/market", () => {
   test("with every source down still answers, and says so", async () => {
     const app = createApp();
     app.standins.fail("tickers", { mode: "drop" });
+    app.standins.fail("coingecko", { mode: "drop" });
     wrong(app);
     const { status, body } = await app.get("/mcp/market");
     expect([status, body.sources]).toEqual([200, []]);
-    expect(body.keyPrices).toMatchObject({ bitcoin: { usd: 1_000 } });
+    expect(body.keyPrices).toMatchObject({ bitcoin: { usd: 1_000, source: "model" } });
+    expect(JSON.stringify(body)).not.toMatch(/"source":"(?!model)/);
     expect(JSON.stringify(app.standins.sent("llm")[0]?.body)).not.toContain("Live prices");
+  });
+
+  test("with the lists down keeps the model's rows, marked as its word but for what tickers know", async () => {
+    const app = createApp();
+    app.standins.fail("coingecko", { mode: "status", status: 429 });
+    wrong(app);
+    const { body } = await app.get("/mcp/market");
+    expect(body.top20).toContainEqual(
+      expect.objectContaining({ symbol: "XRP", price: 1_000, source: "model", sizeSource: "model" }),
+    );
+    expect(body.top20).toContainEqual(
+      expect.objectContaining({ symbol: "ETH", source: "coinbase", sizeSource: "model" }),
+    );
+    expect(body.trending).toContainEqual(expect.objectContaining({ source: "model" }));
+  });
+
+  test("asks for the lists once a minute for everybody, and says who asks", async () => {
+    const app = createApp();
+    const agents: (string | null)[] = [];
+    const inner = app.standins.handle.bind(app.standins);
+    app.standins.handle = (request) => {
+      if (request.url.includes("/evidence/")) agents.push(request.headers.get("User-Agent"));
+      return inner(request);
+    };
+    await Promise.all(["", "?token=DOGE", "?token=PEPE"].map((query) => app.get(`/mcp/market${query}`)));
+    const paths = () => app.standins.sent("coingecko").map(({ path }) => path);
+    expect(paths().sort()).toEqual(["/api/v3/coins/markets", "/api/v3/search/trending"]);
+    expect(agents).toEqual(new Array(2).fill("market-research-service/1 (+https://some.convex.site/docs)"));
+    await app.pass(61_000, { cronsRun: false });
+    await app.get("/mcp/market");
+    // What is searched for changes less often than prices.
+    expect(paths()).toHaveLength(3);
+    expect(await app.rows("facts")).toHaveLength(2);
   });
 
   test("does not wait for a source that hangs longer than its deadline", async () => {
     const app = createApp();
     deadlines.grounding = 500;
     app.standins.fail("tickers", { mode: "hang", ticker: "binance" });
+    app.standins.fail("coingecko", { mode: "hang" });
     const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);
     expect(body.sources).toMatchObject([{ name: "coinbase" }, { name: "coingecko" }]);

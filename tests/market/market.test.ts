@@ -13,15 +13,16 @@ describe("GET /mcp/market", () => {
     expect(body).toEqual({
       fetchedAt: expect.stringMatching(/^2026-01-05T09:0\d:\d\d\.\d{3}Z$/),
       keyPrices: {
-        bitcoin: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
-        ethereum: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
-        solana: { usd: expect.any(Number), usd_24h_change: expect.any(Number) },
+        bitcoin: { usd: expect.any(Number), usd_24h_change: expect.any(Number), source: "coinbase" },
+        ethereum: { usd: expect.any(Number), usd_24h_change: expect.any(Number), source: "coinbase" },
+        solana: { usd: expect.any(Number), usd_24h_change: expect.any(Number), source: "coinbase" },
       },
       trending: Array.from({ length: 10 }, (_, i) => ({
         name: expect.any(String),
         symbol: expect.any(String),
         rank: i + 1,
         change24h: expect.any(Number),
+        source: "coingecko",
       })),
       top20: Array.from({ length: 20 }, (_, i) => ({
         rank: i + 1,
@@ -30,6 +31,8 @@ describe("GET /mcp/market", () => {
         price: expect.any(Number),
         change24h: expect.any(Number),
         marketCap: expect.any(Number),
+        source: expect.stringMatching(/^(?:coinbase|coingecko)$/),
+        sizeSource: "coingecko",
       })),
       sources: ["coinbase", "binance", "coingecko"].map((name) => ({
         name,
@@ -63,6 +66,7 @@ describe("GET /mcp/market", () => {
   test("reads fenced JSON with numbers as strings", async () => {
     const app = createApp();
     app.standins.fail("tickers", { mode: "status", status: 503 });
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
     const content = `Here you are:\n\`\`\`json\n${JSON.stringify(loose())}\n\`\`\``;
     app.standins.fail("llm", { mode: "reply", content });
     const { status, body } = await app.get("/mcp/market");
@@ -119,6 +123,7 @@ describe("an LLM gateway that fails", () => {
     expect(await app.rows("marketSnapshots")).toEqual([]);
     app.standins.clear();
     deadlines.llmScheduled = 10_000;
+    await app.pass(15_000, { cronsRun: false });
     expect((await app.get("/mcp/market")).status).toBe(200);
   });
 

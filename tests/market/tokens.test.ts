@@ -55,10 +55,30 @@ describe("a token's price", () => {
     expect(asked(app)[0]?.[0]?.content).toContain("Where it names several tokens");
   });
 
+  test("that is on no exchange asked is the list's, with its capitalisation", async () => {
+    const app = createApp();
+    const content = says(figures("DOGE", 40), "Dogecoin is at 40 USD.");
+    app.standins.fail("llm", { mode: "reply", content });
+    const { body } = await app.get("/mcp/token?question=DOGE");
+    const { price, marketCap } = app.standins.market.coin("DOGE");
+    expect(body.token).toMatchObject({
+      name: "Dogecoin",
+      price: expect.closeTo(price, 3),
+      marketCap: expect.closeTo(marketCap, -9),
+      source: "coingecko",
+      sizeSource: "coingecko",
+    });
+    expect(body.answer).not.toContain("40 USD");
+  });
+
   test("that no source knows is marked as the model's; a question about nothing has none", async () => {
     const app = createApp();
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
     const doge = await app.get("/mcp/token?question=DOGE");
-    expect(doge.body).toMatchObject({ token: { symbol: "DOGE" }, priceSource: "model" });
+    expect(doge.body).toMatchObject({
+      token: { symbol: "DOGE", source: "model", sizeSource: "model" },
+      priceSource: "model",
+    });
     const none = await app.get("/mcp/token?question=ZZZZ%3F");
     expect(none.body).toMatchObject({ token: null, priceSource: null });
   });

@@ -41,6 +41,16 @@ describe("a link code", () => {
     expect((await connect(app, code)).status).toBe(200);
   });
 
+  test("takes the place of the link that an older one made of the same account and user, while nobody has confirmed that", async () => {
+    const app = createApp();
+    const { browser, code: older } = await userWithCode(app, "alice");
+    expect((await connect(app, older)).status).toBe(200);
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    expect((await connect(app, code)).status).toBe(200);
+    expect(await app.rows("messengerLinks")).toHaveLength(1);
+    expect(await app.rows("linkCodes")).toEqual([]);
+  });
+
   test.each([
     ["is good for one ms less than 10 minutes", 10 * MINUTE - 1, 200],
     ["has expired after exactly 10 minutes", 10 * MINUTE, 404],

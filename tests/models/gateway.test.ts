@@ -8,6 +8,8 @@ import { closeApp, createApp, type App } from "../support/app";
 afterEach(closeApp);
 
 const DAY = 24 * 3_600_000;
+/** Nobody is asked for so long after a failure. */
+const REST = 15_000;
 
 const requestShape = z.object({
   max_tokens: z.number(),
@@ -30,6 +32,24 @@ describe("a gateway that knows no schemas", () => {
     await app.pass(DAY + 60_000, { cronsRun: false });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false, false, true, false]);
+    // It counts from the last refusal.
+    await app.pass(DAY - 60_000, { cronsRun: false });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(withSchema(app).at(-1)).toBe(false);
+  });
+
+  test("that has learnt them within the day is given one again, and from then on", async () => {
+    const app = createApp();
+    app.standins.fail("llm", { mode: "formatless", times: 1 });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(withSchema(app)).toEqual([true, false]);
+    await app.pass(DAY - 60_000, { cronsRun: false });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect(withSchema(app)).toEqual([true, false, false]);
+    await app.pass(2 * 60_000, { cronsRun: false });
+    expect((await app.get("/mcp/market")).status).toBe(200);
+    expect((await app.post("/mcp/token", { question: "SOL" })).status).toBe(200);
+    expect(withSchema(app)).toEqual([true, false, false, true, true]);
   });
 
   test.each([
@@ -48,8 +68,10 @@ describe("a gateway that knows no schemas", () => {
     app.standins.fail("llm", { mode: "status", status: 400, body: { error: "prompt too long" }, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(502);
     expect(withSchema(app)).toEqual([true]);
+    await app.pass(REST, { cronsRun: false });
     app.standins.fail("llm", { mode: "status", status: 400, body: { error: "bad schema" }, times: 2 });
     expect((await app.get("/mcp/market")).status).toBe(502);
+    expect(withSchema(app)).toEqual([true, true, false]);
     expect(await app.rows("refusedFormats")).toEqual([]);
   });
 });
@@ -124,13 +146,13 @@ test("the repair turn names everything that was wrong, and quotes no empty answe
   for (const path of [
     "keyPrices.ethereum",
     "keyPrices.solana",
-    "trending.[].rank",
-    "trending.[].name",
+    "trending[0, 1].rank",
+    "trending[0, 1].name",
     "top20",
   ]) {
     expect(repair).toContain(path);
   }
-  expect(repair.match(/trending\.\[\]\.rank/g)).toHaveLength(1);
+  expect(repair.match(/trending\[0, 1\]\.rank/g)).toHaveLength(1);
 
   const other = createApp();
   other.standins.fail("llm", { mode: "blank", times: 1 });

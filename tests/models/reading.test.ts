@@ -75,6 +75,7 @@ describe("an answer is read although", () => {
       "numbers are text",
       { ...right, marketCap: "$1,000", coins: [{ ...right.coins[0], change24h: "-1.5 %" }] },
     ],
+    ["an amount has a magnitude", { ...right, marketCap: "$1k" }],
     ["null is said in words", { ...right, note: "n/a" }],
     ["a symbol is dressed", { ...right, coins: [{ ...right.coins[0], symbol: "$btc" }] }],
   ])("%s", (_name, given) => {
@@ -82,7 +83,7 @@ describe("an answer is read although", () => {
   });
 
   test("a figure that may be unknown cannot be read: it is unknown", () => {
-    expect(read({ ...right, marketCap: "1.9T" })).toEqual({ value: { ...right, marketCap: null } });
+    expect(read({ ...right, marketCap: "1.9 Cr" })).toEqual({ value: { ...right, marketCap: null } });
     expect(read({ ...right, marketCap: -5 })).toEqual({ value: { ...right, marketCap: null } });
   });
 
@@ -104,10 +105,18 @@ describe("an answer is refused when", () => {
     const { problem } = { problem: "", ...read({ outlook: "up", coins: [coin, coin, coin] }) };
     expect(problem.split("; ").map((one) => one.split(":")[0])).toEqual([
       "outlook",
-      "coins.[].price",
-      "coins.[].change24h",
+      "coins[0, 1, 2].price",
+      "coins[0, 1, 2].change24h",
     ]);
-    expect(problem).toContain("(3 times)");
+  });
+
+  test("something is wrong in one item of a list: it is named by its place", () => {
+    const coins = Array.from({ length: 20 }, (_, i) => ({ ...right.coins[0], price: i === 7 ? -1 : 1 }));
+    expect(read({ ...right, coins })).toEqual({ problem: expect.stringMatching(/^coins\[7\]\.price: /) });
+    const all = coins.map((coin) => ({ ...coin, price: "much" }));
+    expect(read({ ...right, coins: all })).toEqual({
+      problem: expect.stringMatching(/^coins\[0, 1, 2, 3, 4, 5, 6, 7 and 12 more\]\.price: /),
+    });
   });
 
   test("it holds no JSON", () => {

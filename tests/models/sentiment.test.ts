@@ -27,6 +27,34 @@ test("it is given room to think, with little effort, and what it cites is kept",
   });
 });
 
+test.each([
+  ["fractions of one", [0.7, 0.2, 1], "failed"],
+  ["hundreds", [70, 20, 100], "failed"],
+  ["below nothing", [-1, 5], "failed"],
+  ["one to ten", [7, 2, 10], "ok"],
+  ["one to ten, with a nought and halves", [0, 6.5, 9], "ok"],
+])("scores of %s: %j", async (_name, scores, state) => {
+  const app = createApp();
+  const tokens = scores.map((buzz, i) => ({
+    token: `T${i}`,
+    sentiment: "neutral",
+    buzz,
+    narrative: "People talk.",
+  }));
+  const content = JSON.stringify({ overall: "Calm.", tokens });
+  app.standins.fail("sentiment", { mode: "reply", content });
+  await app.post("/mcp/research", { token: "BTC" });
+  const [observation] = await app.rows("observations");
+  const reading = observation?.sources.sentiment;
+  expect(reading?.state).toBe(state);
+  if (reading?.state === "ok") {
+    expect(reading.output.tokens.map(({ buzz }) => buzz)).toEqual(
+      scores.map((score) => Math.max(1, Math.round(score))),
+    );
+  } else
+    expect(reading).toMatchObject({ error: expect.stringContaining("buzz must be on a scale of 1 to 10") });
+});
+
 test("an answer that it could not complete is no reading, and says why", async () => {
   const app = createApp();
   app.standins.fail("sentiment", { mode: "truncated" });

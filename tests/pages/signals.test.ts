@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { oneSignal, record } from "../../convex/pages/shapes";
-import { signed, usd } from "../../convex/pages/words";
+import { points, signed, usd } from "../../convex/pages/words";
 import { closeApp, createApp, type App } from "../support/app";
 import {
   buy,
@@ -27,6 +27,8 @@ async function twoDays(app: App): Promise<void> {
   await samplePrices(app, [100, 100.3, 101.2]);
   marketAt(app, { BTC: 101.2, ETH: 101.2 });
   await track(app);
+  await wait(app, 6 * HOUR);
+  await track(app);
   await wait(app, DAY - (Date.now() - EIGHT));
   marketAt(app, { BTC: 100, ETH: 100 });
   modelSays(app, { ...sell, confidence: 90 });
@@ -34,6 +36,8 @@ async function twoDays(app: App): Promise<void> {
   await work(app);
   await samplePrices(app, [100, 101, 102.5]);
   marketAt(app, { BTC: 102.5, ETH: 102.5 });
+  await track(app);
+  await wait(app, 6 * HOUR);
   await track(app);
 }
 
@@ -56,12 +60,30 @@ describe("the record", () => {
 
     const { stats, equity, signals, closes, head } = told;
     expect([stats.wins, stats.losses, equity.length, signals.length]).toEqual([2, 2, 4, 4]);
-    expect(equity.at(-1)?.sumPercent).toBeCloseTo(stats.totalPnlPercent, 5);
+    expect(equity.at(-1)?.sumPercent).toBeCloseTo(stats.afterCosts.totalPnlPercent, 5);
     expect(closes.BTC.length).toBeGreaterThan(2);
-    says(words, "50.0 %", "2 won", "2 lost, 0 expired", signed(stats.totalPnlPercent), head?.hash ?? "none");
-    says(words, signed(stats.averagePnlPercent ?? NaN), signed(-(stats.maxDrawdown?.percent ?? NaN)));
-    for (const { id, pnlPercent, sumPercent, fallPercent } of equity) {
-      says(words, id, signed(pnlPercent), signed(sumPercent), signed(-fallPercent));
+    says(words, "2 won", "2 lost, 0 expired", signed(stats.afterCosts.totalPnlPercent));
+    says(words, signed(stats.beforeCosts.totalPnlPercent), signed(stats.afterCosts.expectancyPercent ?? NaN));
+    says(words, head?.hash ?? "none", "Anchor on Base none yet");
+    for (const { id, afterCostsPercent, sumPercent, fallPercent, controls } of equity) {
+      const sums = [controls.coin, controls.momentum, controls.alwaysLong, controls.buyAndHold];
+      says(
+        words,
+        [afterCostsPercent, sumPercent, -fallPercent, ...sums].map((one) => signed(one)).join(" "),
+        id,
+      );
+    }
+    expect(new Set(equity.map(({ controls }) => controls.alwaysLong)).size).toBeGreaterThan(1);
+    says(words, stats.edge.verdict, `E-value ${stats.edge.eValue.toFixed(2)}`);
+    expect(stats.edge.days).toBeGreaterThan(0);
+    for (const [name, arm] of [
+      ["The signals", stats.controls.model],
+      ["A coin", stats.controls.coin],
+      ["Always long", stats.controls.alwaysLong],
+    ] as const) {
+      const bounds = `${points(arm.excessPoints ?? NaN)}, from ${points(arm.lowPoints)} to ${points(arm.highPoints)}`;
+      says(words, `${name} ${bounds}`);
+      says(words, signed(arm.averageBeforeCostsPercent ?? NaN), signed(arm.averageAfterCostsPercent ?? NaN));
     }
     for (const { n, meanConfidence, winrate } of stats.calibration.bins) {
       if (meanConfidence === null || winrate === null) continue;
@@ -94,7 +116,7 @@ describe("a signal's page", () => {
     expect(path.map(({ priceUsd }) => priceUsd)).toEqual(expect.arrayContaining([100.3, 101.2]));
     const words = soundWords(await openPage(app, "/signals/btc-2026-01-05"));
     says(words, "BTC signal of 2026-01-05", `won ${signed(signal.pnlPercent ?? NaN)}`);
-    says(words, `Entry ${usd(signal.entry)} USD`, `Target 1 ${usd(101)} USD`, `Stop ${usd(98)} USD`);
+    says(words, `Entry ${usd(signal.entry)} USD`, `Target 1 ${usd(101)} USD`, `Stop ${usd(99)} USD`);
     says(words, `Price at issue ${usd(at.priceUsd)} USD`, at.model, "Stated confidence 70 %", "“Up.”");
     for (const { priceUsd } of path) says(words, usd(priceUsd));
   });

@@ -66,6 +66,7 @@ describe("an answer", () => {
       amount: 1_000_000 + ((index * 37) % 500) * 1_000,
       direction: "neutral",
       description: "Moved between wallets.",
+      source: "agent-reported",
       detectedAt: Date.UTC(2026, 0, 5, 9, 30),
       messengerSent: false,
       verified: index % 2 === 0,
@@ -79,17 +80,20 @@ describe("an answer", () => {
     const amounts = rows.map((row) => Number(/\$([\d.]+)M/.exec(row)?.[1]));
     expect(amounts[0]).toBe(1.5);
     expect(amounts).toEqual(amounts.toSorted((one, other) => other - one));
-    expect(rows.some((row) => row.endsWith(`Moved between wallets. (verified, 0x${"ab".repeat(32)})`))).toBe(
-      true,
-    );
+    expect(
+      rows.some((row) =>
+        row.endsWith(`Moved between wallets. (agent-reported, verified, 0x${"ab".repeat(32)})`),
+      ),
+    ).toBe(true);
     expect(result.structuredContent).toBeUndefined();
   });
 
   test("tells of a transaction that the chain does not have that it is not verified", async () => {
-    const [alert] = [exampleOf("/mcp/whale-alerts").alerts].flat();
-    const unverified = { ...(typeof alert === "object" ? alert : {}), verified: false };
-    service.answers(json(200, { hours: 6, count: 1, alerts: [unverified] }));
-    expect(textOf(await proxy.call("get_whale_alerts"))).toMatch(/\(not verified, 0x[0-9a-f]{64}\)$/);
+    const [, reported] = [exampleOf("/mcp/whale-alerts").alerts].flat();
+    service.answers(json(200, { hours: 6, count: 1, alerts: [reported] }));
+    expect(textOf(await proxy.call("get_whale_alerts"))).toMatch(
+      /\(agent-reported, ethereum, not verified, 0x[0-9a-f]{64}\)$/,
+    );
   });
 
   test("says nothing of a card where there was nothing to send, and where cards go when none arrived", async () => {

@@ -13,7 +13,11 @@ const impact = fc.record({
   title: fc.string({ minLength: 1, maxLength: 40 }),
   detail: fc.string({ minLength: 1, maxLength: 80 }),
   sentiment: outlook,
-  confidence: fc.oneof(fc.double({ min: -10, max: 200, noNaN: true }), fc.constantFrom(0, 1, 85, 100)),
+  confidence: fc.oneof(
+    fc.double({ min: 0, max: 1, noNaN: true }),
+    fc.double({ min: -1, max: 110, noNaN: true }),
+    fc.constantFrom(0, 1, 7, 85, 100),
+  ),
 });
 const anyResult: fc.Arbitrary<Result> = fc.record({
   fullAnalysis: fc.array(sentence, { minLength: 1, maxLength: 120 }).map((all) => all.join(" ")),
@@ -27,7 +31,10 @@ describe("mending a result", () => {
     fc.assert(
       fc.property(anyResult, (result) => {
         const mended = mend(result);
-        if (result.impacts.length === 0) {
+        const scores = result.impacts.map(({ confidence }) => confidence);
+        const highest = Math.max(...scores);
+        const isUnknown = scores.some((one) => one < 0 || one > 100) || (highest > 1 && highest <= 10);
+        if (scores.length === 0 || isUnknown) {
           expect(mended).toBeNull();
           return;
         }
@@ -69,6 +76,14 @@ describe("mending a result", () => {
   test("reads 85 as 85 %", () => {
     const [first] = mend({ ...base(), impacts: [{ ...IMPACT, confidence: 85 }] })?.impacts ?? [];
     expect(first?.confidence).toBe(0.85);
+    // All of them are of one scale, and of 7 nobody can tell which.
+    const scored = (...scores: number[]) =>
+      mend({ ...base(), impacts: scores.map((confidence) => ({ ...IMPACT, confidence })) })?.impacts.map(
+        ({ confidence }) => confidence,
+      );
+    expect(scored(85, 1)).toEqual([0.85, 0.01]);
+    expect(scored(0.4, 1)).toEqual([0.4, 1]);
+    expect(scored(7, 3)).toBeUndefined();
   });
 });
 

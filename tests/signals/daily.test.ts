@@ -22,7 +22,7 @@ describe("the daily job", () => {
     for (const { generatedAt, expiresAt, price, entry, model } of signals) {
       expect(expiresAt - generatedAt).toBe(6 * HOUR);
       expect(price.source).toBe("coinbase");
-      expect(Math.abs(entry / price.usd - 1)).toBeLessThan(0.03);
+      expect(entry).toBe(price.usd);
       expect(model).toContain("simulated");
     }
     const events = await app.rows("signalEvents");
@@ -45,12 +45,24 @@ describe("the daily job", () => {
     await issue(app);
     const prompt = JSON.stringify(asked(app).at(-1)?.body);
     expect(prompt).toMatch(/Live price: \$(101\.5|97) \(coinbase, 2026-01-06T08:/);
-    expect(prompt).toContain("Hourly closes:\\n2026-01-05T09:00:00.000Z $");
-    expect(prompt).toContain(
-      "BTC 2026-01-05: BUY at $100, tp1 $101, tp2 $102, sl $98, confidence 70, WIN (+1 %)",
+    expect(prompt).toMatch(
+      /Hourly closes, with range and volume where known:\\n2026-01-04T09:00:00\.000Z \$\S+ \(coinbase, low \$\S+, high \$\S+, volume /,
+    );
+    expect(prompt.match(/Z \$\S+ \(coinbase, low/g)).toHaveLength(48);
+    expect(prompt).toMatch(
+      /Last 24 hours: from \$\S+, low \$\S+, high \$\S+, volume \S+ (BTC|ETH) \(coinbase\)/,
+    );
+    expect(prompt).toMatch(
+      /Funding: -?[\d.e-]+ % an hour, paid by longs where positive; open interest \$\d+/,
+    );
+    expect(prompt).toMatch(
+      /Your record on (BTC: of 1 decided signals 1 were won \(100\.0 %\)|ETH: of 1 decided signals 0 were won \(0\.0 %\)), at a mean confidence of 70 %/,
     );
     expect(prompt).toContain(
-      "ETH 2026-01-05: BUY at $100, tp1 $101, tp2 $102, sl $98, confidence 70, LOSS (-2 %)",
+      "BTC 2026-01-05: BUY at $100, tp1 $101, tp2 $102, sl $99, confidence 70, WIN (+1 %)",
+    );
+    expect(prompt).toContain(
+      "ETH 2026-01-05: BUY at $100, tp1 $101, tp2 $102, sl $99, confidence 70, LOSS (-1 %)",
     );
   });
 
@@ -92,16 +104,18 @@ describe("the daily job", () => {
 
 describe("a proposal the rules refuse", () => {
   test.each([
-    ["inverted levels", { ...buy, tp1: 98, sl: 102 }, "sl < entry < tp1 <= tp2"],
+    ["inverted levels", { ...buy, tp1: 99, sl: 102 }, "sl < entry < tp1 <= tp2"],
     ["targets in the wrong order", { ...buy, tp1: 102, tp2: 101 }, "sl < entry < tp1 <= tp2"],
     ["a SELL with a BUY's levels", { ...buy, signal: "SELL" }, "sl > entry > tp1 >= tp2"],
-    ["an entry far away", { ...buy, entry: 103.5, tp1: 104, tp2: 105 }, "within 3 % of the live price 100"],
+    ["an entry far away", { ...buy, entry: 100.6 }, "within 0.5 % of the live price 100"],
+    ["a target within the costs", { ...buy, tp1: 100.1, sl: 99.9 }, "more than the costs of 0.15 %"],
+    ["more risk than reward", { ...buy, sl: 98 }, "at least 0.8 times as far as sl 98"],
     ["a negative level", { ...buy, sl: -98 }, "sl"],
     ["a level of zero", { ...buy, sl: 0 }, "sl"],
     ["NaN", { ...buy, tp1: "NaN" }, "tp1"],
     ["a word for a number", { ...buy, entry: "about 100" }, "entry"],
     ["a missing level", { ...buy, tp1: null }, "must have tp1, tp2 and sl"],
-    ["a first target already passed", { ...buy, entry: 98.5, tp1: 99.5, sl: 97 }, "must lie between"],
+    ["a first target already passed", { ...buy, entry: 99.6, tp1: 99.9, sl: 99 }, "sl < entry < tp1"],
     [
       "a confidence above 100",
       { ...buy, confidence: 170 },
@@ -114,7 +128,13 @@ describe("a proposal the rules refuse", () => {
     const app = createApp({ now: EIGHT });
     await issued(app, proposal);
     expect(await app.rows("signals")).toEqual([]);
-    expect(await app.rows("signalEvents")).toEqual([]);
+    const events = await app.rows("signalEvents");
+    expect(
+      events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
+    ).toEqual([
+      ["refused", expect.any(String), "2026-01-05", 1],
+      ["refused", expect.any(String), "2026-01-05", 1],
+    ]);
     expect(app.cards()).toEqual([]);
     expect(asked(app)).toHaveLength(4);
     const repair = JSON.stringify(asked(app).map(({ body }) => body));
@@ -134,6 +154,37 @@ describe("a proposal the rules refuse", () => {
     expect(asked(app)).toHaveLength(4);
   });
 
+  test("is entered at the measured price, whatever entry it names", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, { ...buy, entry: 100.3 });
+    for (const { entry, price } of await app.rows("signals")) expect([entry, price.usd]).toEqual([100, 100]);
+    const { body } = await app.get("/mcp/signals/latest?token=BTC");
+    expect(body.signals).toMatchObject({ BTC: { entry: 100, chancePercent: 50, costPercent: 0.15 } });
+  });
+
+  test("is asked for again when the price has moved away while the model answered", async () => {
+    const app = createApp({ now: EIGHT });
+    marketAt(app, { BTC: 100, ETH: 100 });
+    app.standins.fail("llm", { mode: "slow", ms: 40_000, schema: "trading_signal", times: 2 });
+    await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
+    await app.advance(20_000);
+    marketAt(app, { BTC: 100.9, ETH: 100.9 });
+    await app.advance(30_000);
+    expect(await app.rows("signals")).toEqual([]);
+    const [run] = await app.rows("signalRuns");
+    expect(run).toMatchObject({ state: "writing", attempt: 2 });
+    expect(run?.error).toMatch(
+      /^The price moved while the model answered: entry \d+(\.\d+)? must be within 0\.5 %/,
+    );
+  });
+
+  test("is priced at what the operator says a trade costs", async () => {
+    const app = createApp({ now: EIGHT, env: { ROUND_TRIP_COST_BPS: "120" } });
+    await issued(app, buy);
+    expect(await app.rows("signals")).toEqual([]);
+    expect((await app.rows("operatorNotes"))[0]?.text).toContain("more than the costs of 1.2 %");
+  });
+
   test("is issued when the repair turn mends it", async () => {
     const app = createApp({ now: EIGHT });
     marketAt(app, { BTC: 100, ETH: 100 });
@@ -141,8 +192,8 @@ describe("a proposal the rules refuse", () => {
     modelSays(app, sell);
     await issue(app);
     expect((await app.rows("signals")).map(({ signal, sl }) => [signal, sl])).toEqual([
-      ["SELL", 102],
-      ["SELL", 102],
+      ["SELL", 101],
+      ["SELL", 101],
     ]);
     expect(asked(app)).toHaveLength(3);
     expect(await app.rows("operatorNotes")).toEqual([]);
@@ -151,13 +202,13 @@ describe("a proposal the rules refuse", () => {
   test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async () => {
     const app = createApp({ now: EIGHT });
     marketAt(app, { BTC: 100, ETH: 100 });
-    const loose = { ...buy, entry: "$100.00", tp1: "101", tp2: "102", sl: "98", confidence: "70%" };
+    const loose = { ...buy, entry: "$100.00", tp1: "101", tp2: "102", sl: "99", confidence: "70%" };
     modelSays(app, `Here:\n\`\`\`json\n${JSON.stringify(loose)}\n\`\`\``, 1);
     modelSays(app, { ...hold, tp1: 101, tp2: 102, sl: 98 }, 1);
     await issue(app);
     const levels = (await app.rows("signals")).map(({ signal, entry, tp1, sl }) => [signal, entry, tp1, sl]);
     expect(levels.sort()).toEqual([
-      ["BUY", 100, 101, 98],
+      ["BUY", 100, 101, 99],
       ["HOLD", 100, null, null],
     ]);
     expect(asked(app)).toHaveLength(2);

@@ -16,7 +16,7 @@ const reviews = (app: App) => app.standins.sent("llm").filter(({ schema }) => sc
 async function decided(app: App): Promise<void> {
   await issued(app, buy);
   await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 98 });
+  marketAt(app, { BTC: 101, ETH: 99 });
   await track(app);
 }
 
@@ -27,9 +27,15 @@ const SIGNAL = {
   entry: 100,
   tp1: 101,
   tp2: 102,
-  sl: 98,
+  sl: 99,
   confidence: 70,
+  calibratedConfidence: 50,
+  chancePercent: 50,
+  costPercent: 0.15,
   reasoning: "Up.",
+  model: expect.stringContaining("simulated"),
+  promptVersion: "signal-2",
+  gapMinutes: 0,
   status: "PENDING",
   generatedAt: expect.stringMatching(/^2026-01-05T08:00:/),
   expiresAt: expect.stringMatching(/^2026-01-05T14:00:/),
@@ -57,7 +63,10 @@ describe("/mcp/signals/latest", () => {
     await decided(app);
     const { body } = await app.get("/mcp/signals/latest?token=BTC");
     expect(body.signals).toEqual({
-      BTC: { ...SIGNAL, status: "WIN", closedAt: expect.any(String), exitPrice: 101, pnlPercent: 1 },
+      BTC: {
+        ...{ ...SIGNAL, status: "WIN", closedAt: expect.any(String), decidedBy: "price", exitPrice: 101 },
+        ...{ pnlPercent: 1, afterCostsPercent: 0.85, excessPoints: 50 },
+      },
     });
   });
 
@@ -160,10 +169,13 @@ describe("/mcp/signals/history", () => {
     const { body } = await app.get("/mcp/signals/history");
     expect(body).toMatchObject({
       count: 6,
-      stats: { n: 6, wins: 3, losses: 3, winrate: 50, totalPnlPercent: -3, trades: 6 },
+      stats: { n: 6, wins: 3, losses: 3, winrate: 50, trades: 6, beforeCosts: { totalPnlPercent: 0 } },
     });
     const btc = (await app.post("/mcp/signals/history", { token: "BTC", limit: "2" })).body;
-    expect(btc).toMatchObject({ count: 2, stats: { wins: 3, losses: 0, totalPnlPercent: 3 } });
+    expect(btc).toMatchObject({
+      count: 2,
+      stats: { wins: 3, losses: 0, afterCosts: { totalPnlPercent: 2.55 } },
+    });
     const times = (answer: unknown) => JSON.stringify(answer).match(/(?<="generatedAt":")[^"]+/g) ?? [];
     expect(times(btc.signals).map((time) => time.slice(0, 10))).toEqual(["2026-01-07", "2026-01-06"]);
     const before = times(btc.signals)[1] ?? "";
@@ -209,10 +221,13 @@ describe("/mcp/signals/recap", () => {
       expired: 0,
       pending: 0,
       winrate: 50,
-      totalPnlPercent: -1,
+      trades: 2,
+      totalPnlPercent: 0,
+      totalAfterCostsPercent: -0.3,
+      excessPoints: 0,
       byToken: {
-        BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1 }),
-        ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -2 }),
+        BTC: expect.objectContaining({ wins: 1, winrate: 100, totalPnlPercent: 1, excessPoints: 50 }),
+        ETH: expect.objectContaining({ losses: 1, winrate: 0, totalPnlPercent: -1, excessPoints: -50 }),
       },
       review: expect.stringContaining("1 won, 1 lost and 0 expired"),
       generatedAt: expect.any(String),
@@ -315,7 +330,7 @@ describe("/mcp/signals/recap", () => {
     const card = app.cards().at(-1);
     expect(card?.chatId).toBe("11");
     expect(card?.text).toMatch(
-      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0 · win rate 50%\nTotal PnL <b>-1\.00%<\/b>\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ win \+1\.00%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ loss -2\.00%\n\n<b>Review<\/b>\n/u,
+      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0\nTotal PnL <b>0\.00%<\/b>, after costs -0\.30% · n 2 · 0\.0 points over chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ win \+1\.00%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ loss -1\.00%\n\n<b>Review<\/b>\n/u,
     );
   });
 });

@@ -1,16 +1,19 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import * as z from "zod";
+import { signalStats } from "../../convex/signals/statisticsShapes";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 
-const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, track, wait } = given;
+const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } =
+  given;
 
 afterEach(closeApp);
 
 const totals = async (app: App) =>
   (await app.rows("signalTotals"))
-    .map(({ scope, wins, losses, expired, pnlSum }) => [scope, wins, losses, expired, pnlSum])
+    .map(({ scope, wins, losses, expired, before }) => [scope, wins, losses, expired, before.sum])
     .sort();
 
 describe("the outcome tracker", () => {
@@ -34,16 +37,16 @@ describe("the outcome tracker", () => {
       pnlPercent: 1,
       closedAt: expect.any(Number),
     });
-    expect(of("ETH")).toMatchObject({ status: "LOSS", exitPrice: 98, pnlPercent: -2 });
+    expect(of("ETH")).toMatchObject({ status: "LOSS", exitPrice: 99, pnlPercent: -1 });
     const events = await app.rows("signalEvents");
     expect(events.map(({ kind }) => kind)).toEqual(["issued", "issued", "closed", "closed"]);
     expect(events.map(({ previousHash }) => previousHash).slice(1)).toEqual(
       events.map(({ hash }) => hash).slice(0, 3),
     );
     expect(await totals(app)).toEqual([
-      ["ALL", 1, 1, 0, -1],
+      ["ALL", 1, 1, 0, 0],
       ["BTC", 1, 0, 0, 1],
-      ["ETH", 0, 1, 0, -2],
+      ["ETH", 0, 1, 0, -1],
     ]);
   });
 
@@ -54,35 +57,80 @@ describe("the outcome tracker", () => {
     marketAt(app, { BTC: 98.9, ETH: 102.4 });
     await track(app);
     expect((await endings(app)).sort()).toEqual([
-      ["LOSS", 102, -2],
+      ["LOSS", 101, -1],
       ["WIN", 99, 1],
     ]);
   });
 
-  test("lets the price seen decide when both levels were crossed between two looks", async () => {
+  test("lets the first level touched between two looks decide, at its own minute", async () => {
     const app = createApp({ now: EIGHT });
     await issued(app, buy);
-    marketAt(app, { BTC: 90, ETH: 110 });
     await wait(app, 10 * MINUTE);
+    marketAt(app, { BTC: 90, ETH: 110 });
+    await wait(app, 5 * MINUTE);
     marketAt(app, { BTC: 110, ETH: 90 });
-    await wait(app, 20 * MINUTE);
+    await wait(app, 15 * MINUTE);
     await track(app);
-    const won = (await app.rows("signals")).map(({ token, status }) => [token, status]).sort();
-    expect(won).toEqual([
-      ["BTC", "WIN"],
-      ["ETH", "LOSS"],
+    const rows = await app.rows("signals");
+    const told = rows.map(({ token, status, decidedBy, gapMinutes }) => [
+      token,
+      status,
+      decidedBy,
+      gapMinutes,
     ]);
+    expect(told.sort()).toEqual([
+      ["BTC", "LOSS", "candle", 0],
+      ["ETH", "WIN", "candle", 0],
+    ]);
+    for (const { closedAt = 0 } of rows) {
+      expect(closedAt % MINUTE).toBe(0);
+      expect(closedAt).toBeGreaterThanOrEqual(EIGHT + 9 * MINUTE);
+      expect(closedAt).toBeLessThanOrEqual(EIGHT + 11 * MINUTE);
+    }
+    const closed = (await app.rows("signalEvents")).filter(({ kind }) => kind === "closed");
+    expect(closed.map(({ content }) => Reflect.get(content, "decidedBy"))).toEqual(["candle", "candle"]);
   });
 
-  test("lets the price decide before age, after ticks were missed", async () => {
+  test("wins nothing after the expiry, however late it looks", async () => {
     const app = createApp({ now: EIGHT });
     await issued(app, buy);
+    await wait(app, 5.9 * HOUR);
+    marketAt(app, { BTC: 100.5, ETH: 99.5 });
+    await wait(app, 0.2 * HOUR);
+    marketAt(app, { BTC: 120, ETH: 80 });
     await wait(app, 2 * DAY);
-    marketAt(app, { BTC: 101, ETH: 100.25 });
     await track(app);
     expect((await endings(app)).sort()).toEqual([
-      ["EXPIRED", 100.25, 0.25],
-      ["WIN", 101, 1],
+      ["EXPIRED", 100.5, 0.5],
+      ["EXPIRED", 99.5, -0.5],
+    ]);
+    for (const { closedAt, expiresAt, decidedBy } of await app.rows("signals")) {
+      expect([closedAt, decidedBy]).toEqual([expiresAt, "candle"]);
+    }
+  });
+
+  test("asks for the candles since its last look alone, and for the whole path once more for the controls", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    const asked = () =>
+      app.standins
+        .sent("coinbase")
+        .filter(({ path, query }) => query?.granularity === "60" && path.includes("BTC"))
+        .map(({ query }) => [query?.start?.slice(11, 16), query?.end?.slice(11, 16)]);
+    for (const _look of [1, 2]) {
+      await wait(app, 30 * MINUTE);
+      await track(app);
+    }
+    expect(asked()).toEqual([
+      ["08:00", "08:29"],
+      ["08:30", "08:59"],
+    ]);
+    await wait(app, 5 * HOUR + 2 * MINUTE);
+    await track(app);
+    // Three hundred candles a question.
+    expect(asked().slice(2)).toEqual([
+      ["08:00", "12:59"],
+      ["13:00", "14:00"],
     ]);
   });
 
@@ -100,6 +148,8 @@ describe("the outcome tracker", () => {
       ["EXPIRED", 50, null],
     ]);
     expect((await totals(app))[0]).toEqual(["ALL", 0, 0, 2, 0]);
+    const [row] = await app.rows("signals");
+    expect([row?.comparison, row?.coin, row?.momentum]).toEqual(["none", null, null]);
   });
 
   test("asks for one price per token and tick, and for none when nothing is pending", async () => {
@@ -129,24 +179,31 @@ describe("the outcome tracker", () => {
     expect((await totals(app))[0]).toEqual(["ALL", 2, 0, 0, 2]);
   });
 
-  test("closes more than a batch of pending signals", async () => {
+  test("closes more than a batch of open signals, tick by tick", async () => {
     const app = createApp({ now: EIGHT });
     await issued(app, buy);
     const [row] = await app.rows("signals");
     if (row === undefined) throw new Error("There is a signal");
     const { _id, _creationTime, ...signal } = row;
     await app.t.run(async (ctx) => {
-      for (let n = 1; n <= 120; n++) {
+      for (let n = 1; n <= 24; n++) {
         const generatedAt = signal.generatedAt - n * MINUTE;
-        await ctx.db.insert("signals", { ...signal, day: `2025-${n}`, generatedAt });
+        await ctx.db.insert("signals", {
+          ...signal,
+          day: `2025-${n}`,
+          generatedAt,
+          walkedUntil: generatedAt,
+        });
       }
     });
     await wait(app, 30 * MINUTE);
     marketAt(app, { BTC: 101, ETH: 101 });
     await track(app);
-    await app.settle();
-    expect((await endings(app)).every(([status]) => status === "WIN")).toBe(true);
-    expect((await totals(app))[0]?.[1]).toBe(122);
+    const open = async () => (await endings(app)).filter(([status]) => status === "PENDING").length;
+    expect(await open()).toBe(5);
+    await track(app);
+    expect(await open()).toBe(0);
+    expect((await totals(app))[0]?.[1]).toBe(26);
   });
 });
 
@@ -166,6 +223,7 @@ describe("where the price comes from", () => {
     const app = createApp({ now: EIGHT });
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
+    noCandles(app);
     app.standins.fail("tickers", { mode: "status", status: 500 });
     marketAt(app, { BTC: 150, ETH: 50 });
     await track(app);
@@ -183,9 +241,52 @@ describe("where the price comes from", () => {
     expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
   });
 
+  test("no exchange in reach: stored samples decide, the gap is stated and counts at most as chance", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    noCandles(app);
+    await app.pass(7 * MINUTE);
+    marketAt(app, { BTC: 101.5, ETH: 98.5 });
+    await app.pass(5 * MINUTE);
+    marketAt(app, { BTC: 100, ETH: 100 });
+    await app.pass(19 * MINUTE);
+    const told = (await app.rows("signals")).map((row) => [
+      row.token,
+      row.status,
+      row.decidedBy,
+      row.gapMinutes,
+    ]);
+    expect(told.sort()).toEqual([
+      ["BTC", "WIN", "sample", expect.any(Number)],
+      ["ETH", "LOSS", "sample", expect.any(Number)],
+    ]);
+    for (const [, , , minutes] of told) expect(minutes).toBeGreaterThanOrEqual(7);
+    await app.pass(9 * HOUR);
+    const { stats } = parsed((await app.get("/mcp/signals/history?token=BTC")).body);
+    expect(stats).toMatchObject({
+      wins: 1,
+      gaps: { trades: 1 },
+      edge: { trades: 1, days: 1, excessPoints: 0, verdict: "not told from chance" },
+    });
+  });
+
+  test("Coinbase has a hole: Binance's candles fill it", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    app.standins.fail("coinbase", { mode: "status", status: 500 });
+    await wait(app, 10 * MINUTE);
+    marketAt(app, { BTC: 101.5, ETH: 101.5 });
+    await wait(app, 20 * MINUTE);
+    await track(app);
+    for (const row of await app.rows("signals")) {
+      expect([row.status, row.decidedBy, row.gapMinutes]).toEqual(["WIN", "candle", 0]);
+    }
+  });
+
   test("with none in reach nothing changes until 6 hours behind the expiry, then it expires without a result", async () => {
     const app = createApp({ now: EIGHT });
     await issued(app, buy);
+    noCandles(app);
     app.standins.fail("tickers", { mode: "status", status: 500 });
     app.standins.fail("llm", { mode: "status", status: 401 });
     await wait(app, 11.9 * HOUR);
@@ -199,9 +300,14 @@ describe("where the price comes from", () => {
     ]);
     expect((await totals(app))[0]).toEqual(["ALL", 0, 0, 2, 0]);
     const { body } = await app.get("/mcp/signals/history");
-    expect(body).toMatchObject({ stats: { expired: 2, trades: 0 }, count: 2 });
+    expect(body).toMatchObject({
+      stats: { expired: 2, trades: 0, edge: { days: 1, excessPoints: 0 } },
+      count: 2,
+    });
   });
 });
+
+const parsed = (body: unknown) => z.object({ stats: signalStats }).parse(body);
 
 test("whatever the prices and the ticks, a signal ends once, and the chain and the totals tell the same", async () => {
   const tick = fc.record({
@@ -234,7 +340,7 @@ test("whatever the prices and the ticks, a signal ends once, and the chain and t
           const counted = all === undefined ? 0 : all.wins + all.losses + all.expired;
           expect(counted).toBe(closed.length);
           const sum = closed.reduce((total, { pnlPercent }) => total + (pnlPercent ?? 0), 0);
-          expect(all?.pnlSum ?? 0).toBeCloseTo(sum, 6);
+          expect(all?.before.sum ?? 0).toBeCloseTo(sum, 6);
         } finally {
           closeApp();
         }

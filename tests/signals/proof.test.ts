@@ -11,18 +11,22 @@ const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait
 
 afterEach(closeApp);
 
-/** Three days: a BUY won by BTC and lost by ETH, a SELL that expired, a HOLD still open. */
+/** Four days: a BUY won by BTC and lost by ETH, a SELL that expired, none, a HOLD still open. */
 async function threeDays(): Promise<SignalRecord> {
   const app = createApp({ now: EIGHT });
   await issued(app, buy);
   await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 98 });
+  marketAt(app, { BTC: 101, ETH: 99 });
   await track(app);
-  await wait(app, DAY);
+  await wait(app, 6 * HOUR);
+  await track(app);
+  await wait(app, DAY - 6 * HOUR);
   await issued(app, sell);
   await wait(app, 7 * HOUR);
   await track(app);
   await wait(app, 17 * HOUR);
+  await issued(app, "Nothing today.");
+  await wait(app, DAY);
   await issued(app, hold);
   const record = await recordOf(app);
   closeApp();
@@ -32,7 +36,7 @@ async function threeDays(): Promise<SignalRecord> {
 let record: SignalRecord;
 beforeAll(async () => {
   record = await threeDays();
-});
+}, 60_000);
 
 const copy = () => structuredClone(record);
 const at = (events: SignalEvent[], index: number) => {
@@ -74,7 +78,12 @@ describe("GET /signals/proof", () => {
 
 describe("verification", () => {
   test("of an untouched record finds nothing", () => {
-    expect(record.events).toHaveLength(10);
+    expect(record.events.map(({ kind }) => kind)).toEqual([
+      ...["issued", "issued", "closed", "closed", "compared", "compared"],
+      ...["issued", "issued", "closed", "compared", "closed", "compared"],
+      ...["refused", "refused", "issued", "issued"],
+    ]);
+    expect(record.stats?.ALL).toMatchObject({ refusedDays: 2, edge: { trades: 4, days: 2 } });
     expect(problemsOfRecord(record)).toEqual([]);
     expect(problemsOfRecord(record, at(record.events, 1).hash)).toEqual([]);
   });
@@ -85,7 +94,7 @@ describe("verification", () => {
     if (signal === undefined) throw new Error("There is a loss");
     signal.sl = 97;
     expect(problemsOfRecord(changed)).toEqual([
-      "The signal ETH 2026-01-05: sl is shown as 97, its events say 98",
+      "The signal ETH 2026-01-05: sl is shown as 97, its events say 99",
     ]);
   });
 
@@ -98,6 +107,32 @@ describe("verification", () => {
     const praised = copy();
     if (praised.stats !== undefined) praised.stats.ALL.wins = 2;
     expect(problemsOfRecord(praised)).toEqual(["The statistics shown for ALL do not follow from the events"]);
+  });
+
+  test("finds controls that are not told as they ended, a coin flipped by hand, and a day without a signal left out", () => {
+    const praised = copy();
+    const shown = praised.signals.find(({ controls }) => controls !== undefined);
+    if (shown?.controls === undefined) throw new Error("There are controls");
+    shown.controls.coin.pnlPercent = -5;
+    expect(problemsOfRecord(praised)).toEqual([
+      expect.stringMatching(/its controls are not those of its events/),
+    ]);
+    const rigged = copy().events;
+    const first = at(rigged, 0);
+    if (first.kind !== "issued") throw new Error("It issues");
+    first.content.coin = first.content.coin === "BUY" ? "SELL" : "BUY";
+    expect(problemsOfRecord({ ...copy(), ...rechained(rigged) }).join("\n")).toContain(
+      "the hash before it says otherwise",
+    );
+    const kept = copy().events.filter(({ kind }) => kind !== "refused");
+    expect(problemsOfRecord({ ...copy(), ...rechained(kept) }).join("\n")).toContain(
+      "it tells of 1 refused days, the events of 0",
+    );
+    const late = copy().events;
+    const won = late.find((event) => event.kind === "closed" && event.content.status === "WIN");
+    if (won?.kind !== "closed") throw new Error("There is a win");
+    won.content.closedAt = "2026-01-05T15:00:00.000Z";
+    expect(problemsOfRecord({ ...copy(), ...rechained(late) }).join("\n")).toContain("after its expiry");
   });
 
   test("finds a signal that is no longer shown, and one that was never issued", () => {
@@ -160,10 +195,12 @@ describe("verification", () => {
     );
     if (shown !== undefined) shown.reasoning = "I knew it.";
     Object.assign(rewritten, rechained(rewritten.events));
-    expect(problemsOfRecord(rewritten)).toEqual([]);
-    expect(problemsOfRecord(rewritten, published)).toEqual([
+    // Whoever rewrites has to flip the coins behind it anew, and change how the control arms ended.
+    const others = problemsOfRecord(rewritten).filter((problem) => !problem.includes("its coin is told as"));
+    expect(others).toEqual([]);
+    expect(problemsOfRecord(rewritten, published)).toContain(
       `The published head ${published} is no link of this chain: what it stood for was rewritten`,
-    ]);
+    );
   });
 
   test("finds an outcome that its own levels rule out, however well it is hashed", () => {
@@ -172,12 +209,12 @@ describe("verification", () => {
     if (lost === undefined) throw new Error("There is a loss");
     Object.assign(lost.content, { pnlPercent: -0.1 });
     const { events, head } = rechained(statements);
-    expect(problemsOfRecord({ ...copy(), events, head }).join("\n")).toContain("its PnL is -2 %, not -0.1 %");
+    expect(problemsOfRecord({ ...copy(), events, head }).join("\n")).toContain("its PnL is -1 %, not -0.1 %");
     Object.assign(lost.content, { exitPrice: 99.9, pnlPercent: -0.1 });
     expect(problemsOfRecord({ ...copy(), ...rechained(statements) }).join("\n")).toContain(
-      "a LOSS ends at 98, not at 99.9",
+      "a LOSS ends at 99, not at 99.9",
     );
     const twice = rechained([...copy().events, at(copy().events, 2)]);
-    expect(problemsOfRecord({ ...copy(), ...twice }).join("\n")).toContain("had been closed before");
+    expect(problemsOfRecord({ ...copy(), ...twice }).join("\n")).toContain("it had been told before");
   });
 });

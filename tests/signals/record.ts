@@ -1,4 +1,5 @@
 import {
+  eventOf,
   linksAfter,
   type ChainHead,
   type SignalEvent,
@@ -29,11 +30,7 @@ export function rechained(statements: readonly Statement[]): {
   const events: SignalEvent[] = [];
   for (const statement of statements) {
     const links = linksAfter(head, statement);
-    events.push(
-      statement.kind === "issued"
-        ? { ...links, kind: statement.kind, content: statement.content }
-        : { ...links, kind: statement.kind, content: statement.content },
-    );
+    events.push(eventOf(links, statement));
     head = { sequence: links.sequence, hash: links.hash };
   }
   return { events, head };

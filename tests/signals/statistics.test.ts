@@ -1,7 +1,9 @@
 import { v } from "convex/values";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { signalStats, statisticsOf, winrateOf } from "../../convex/signals/statistics";
+import { statisticsOf, winrateOf } from "../../convex/signals/statistics";
+import { signalStats } from "../../convex/signals/statisticsShapes";
+import { addResult, NO_RESULTS } from "../../convex/signals/curve";
 import {
   addClosed,
   emptyTotals,
@@ -23,6 +25,8 @@ function history(...shorts: Short[]): ClosedSignal[] {
     status: kind === "HOLD" ? "EXPIRED" : kind,
     pnlPercent,
     confidence,
+    calibratedConfidence: confidence,
+    ...{ costBps: 15, gapMinutes: 0 },
     closedAt: START + day * DAY,
   }));
 }
@@ -39,14 +43,20 @@ const closed = fc
       pnl.map((value) => ["EXPIRED", value] as const),
       fc.constant(["EXPIRED", null] as const),
     ),
-    fc.double({ min: 0, max: 100, noNaN: true }),
+    fc.record({
+      confidence: fc.integer({ min: 0, max: 100 }),
+      calibratedConfidence: fc.double({ min: 0, max: 100, noNaN: true }),
+      costBps: fc.integer({ min: 0, max: 50 }),
+      gapMinutes: fc.integer({ min: 0, max: 12 }),
+    }),
   )
-  .map(([signal, [status, pnlPercent], confidence]) => ({ signal, status, pnlPercent, confidence }));
-const hold = fc
-  .double({ min: 0, max: 100, noNaN: true })
-  .map((confidence) => ({ signal: "HOLD", status: "EXPIRED", pnlPercent: null, confidence }) as const);
+  .map(([signal, [status, pnlPercent], rest]) => ({ signal, status, pnlPercent, ...rest }));
+const hold = fc.integer({ min: 0, max: 100 }).map((confidence) => {
+  const none = { calibratedConfidence: 50, costBps: 15, gapMinutes: 0 };
+  return { signal: "HOLD", status: "EXPIRED", pnlPercent: null, confidence, ...none } as const;
+});
 const anyHistory: fc.Arbitrary<ClosedSignal[]> = fc
-  .array(fc.oneof({ weight: 6, arbitrary: closed }, { weight: 1, arbitrary: hold }), { maxLength: 80 })
+  .array(fc.oneof({ weight: 6, arbitrary: closed }, { weight: 1, arbitrary: hold }), { maxLength: 90 })
   .map((all) => all.map((one, day) => ({ ...one, closedAt: START + day * DAY })));
 
 describe("hand-computed histories", () => {
@@ -54,16 +64,12 @@ describe("hand-computed histories", () => {
     expect(statsOf()).toMatchObject({
       n: 0,
       winrate: null,
-      winrateInterval: null,
-      averagePnlPercent: null,
-      bestPnlPercent: null,
-      worstPnlPercent: null,
-      totalPnlPercent: 0,
-      expectancyPercent: null,
-      profitFactor: null,
-      maxDrawdown: null,
-      sharpe: null,
-      sortino: null,
+      edge: { trades: 0, days: 0, excessPoints: null, eValue: 1, verdict: "not told from chance" },
+      beforeCosts: {
+        ...{ totalPnlPercent: 0, expectancyPercent: null, profitFactor: null },
+        ...{ bestPnlPercent: null, worstPnlPercent: null },
+      },
+      risk: { n: 0, sharpe: null, sortino: null, maxDrawdown: null },
       streaks: { current: null, longestWins: 0, longestLosses: 0 },
       calibration: { n: 0, brier: null },
     });
@@ -81,56 +87,61 @@ describe("hand-computed histories", () => {
     );
     expect(stats).toMatchObject({ n: 6, wins: 2, losses: 2, expired: 2, holds: 1, trades: 5, winrate: 50 });
     expect(stats).toMatchObject({
-      totalPnlPercent: 2,
-      averagePnlPercent: 0.4,
-      bestPnlPercent: 4,
-      worstPnlPercent: -2,
       averageWinPercent: 3.5,
       averageLossPercent: -2,
-      // 0.5 x 3.5 - 0.5 x 2
-      expectancyPercent: 0.75,
-      // (4 + 3) / (2 + 2 + 1)
-      profitFactor: 1.4,
-      maxDrawdown: { percent: 3, peakAt: at(2), troughAt: at(5) },
+      beforeCosts: {
+        totalPnlPercent: 2,
+        // The expired trade counts: 2 / 5.
+        expectancyPercent: 0.4,
+        bestPnlPercent: 4,
+        worstPnlPercent: -2,
+        // (4 + 3) / (2 + 2 + 1)
+        profitFactor: 1.4,
+      },
+      // 0.15 % a trade.
+      afterCosts: {
+        totalPnlPercent: 1.25,
+        expectancyPercent: 0.25,
+        bestPnlPercent: 3.85,
+        worstPnlPercent: -2.15,
+      },
+      risk: { n: 5, sharpe: null, sortino: null, maxDrawdown: null },
       streaks: { current: { outcome: "LOSS", length: 1 }, longestWins: 1, longestLosses: 1 },
     });
-    // Deviations from 0.4: 3.6, -2.4, 2.6, -2.4, -1.4; their squares' sum is 33.2, so s = sqrt(33.2 / 4).
-    expect(stats.sharpe).toBeCloseTo(0.4 / Math.sqrt(8.3), 6);
-    // Losing results' squares 4 + 4 + 1, over all five trades.
-    expect(stats.sortino).toBeCloseTo(0.4 / Math.sqrt(9 / 5), 6);
     // (0.8-1)² + 0.6² + (0.7-1)² + 0.85² = 0.04 + 0.36 + 0.09 + 0.7225
     expect(stats.calibration.brier).toBeCloseTo(1.2125 / 4, 6);
     expect(stats.calibration.bins[8]).toEqual({ from: 80, to: 90, n: 2, meanConfidence: 82.5, winrate: 50 });
     expect(stats.calibration.bins[9]).toMatchObject({ n: 0, meanConfidence: null, winrate: null });
   });
 
-  test.each([
-    // Published values of the Wilson score interval without continuity correction.
-    { wins: 0, n: 10, low: 0, high: 27.7533 },
-    { wins: 10, n: 10, low: 72.2467, high: 100 },
-    { wins: 5, n: 10, low: 23.6593, high: 76.3407 },
-    { wins: 81, n: 263, low: 25.53, high: 36.62 },
-  ])("the Wilson interval of $wins in $n", ({ wins, n, low, high }) => {
-    const shorts = Array.from({ length: n }, (_, i): Short => (i < wins ? ["WIN", 1] : ["LOSS", -1]));
-    const { winrateInterval } = statsOf(...shorts);
-    expect(winrateInterval?.n).toBe(n);
-    expect(winrateInterval?.low).toBeCloseTo(low, 2);
-    expect(winrateInterval?.high).toBeCloseTo(high, 2);
+  test("ratios and drawdown are told from 30 trades on, after costs", () => {
+    // After costs 1.85 and -1.15 in turn, then the falls below.
+    const even = Array.from({ length: 28 }, (_, n): Short => (n % 2 === 0 ? ["WIN", 2] : ["LOSS", -1]));
+    expect(statsOf(...even, ["WIN", 2]).risk).toEqual({
+      n: 29,
+      sharpe: null,
+      sortino: null,
+      maxDrawdown: null,
+    });
+    const { risk } = statsOf(...even, ["LOSS", -3], ["LOSS", -3]);
+    // Fourteen pairs of 0.7 and two losses of 3.15; the peak stands after the last win, one loss before the two.
+    const mean = (14 * 0.7 - 6.3) / 30;
+    const squares = 14 * ((1.85 - mean) ** 2 + (1.15 + mean) ** 2) + 2 * (3.15 + mean) ** 2;
+    expect(risk.n).toBe(30);
+    expect(risk.sharpe).toBeCloseTo(mean / Math.sqrt(squares / 29), 9);
+    expect(risk.sortino).toBeCloseTo(mean / Math.sqrt((14 * 1.15 ** 2 + 2 * 3.15 ** 2) / 30), 9);
+    expect(risk.maxDrawdown?.percent).toBeCloseTo(1.15 + 6.3, 9);
+    expect([risk.maxDrawdown?.peakAt, risk.maxDrawdown?.troughAt]).toEqual([at(26), at(29)]);
   });
 
-  test("a drawdown may begin before the first trade, and a later shallower one does not replace it", () => {
-    const stats = statsOf(["LOSS", -3], ["WIN", 10], ["LOSS", -2]);
-    expect(stats.maxDrawdown).toEqual({ percent: 3, peakAt: null, troughAt: at(0) });
-  });
-
-  test("of two equal drawdowns the first is told", () => {
-    const stats = statsOf(["WIN", 5], ["LOSS", -2], ["WIN", 4], ["LOSS", -2]);
-    expect(stats.maxDrawdown).toEqual({ percent: 2, peakAt: at(0), troughAt: at(1) });
-  });
-
-  test("a drawdown goes on through a recovery that falls short of the peak", () => {
-    const stats = statsOf(["WIN", 5], ["LOSS", -3], ["WIN", 2], ["LOSS", -3]);
-    expect(stats.maxDrawdown).toEqual({ percent: 4, peakAt: at(0), troughAt: at(3) });
+  test("a drawdown may begin before the first trade, goes on through a recovery, and of two equal ones the first is told", () => {
+    const free = (...results: number[]) =>
+      results.reduce((curve, result, day) => addResult(curve, result, day + 1, START + day * DAY), NO_RESULTS)
+        .drawdown;
+    const peak = (day: number) => START + day * DAY;
+    expect(free(-3, 10, -2)).toEqual({ percent: 3, peakAt: null, troughAt: peak(0) });
+    expect(free(5, -2, 4, -2)).toEqual({ percent: 2, peakAt: peak(0), troughAt: peak(1) });
+    expect(free(5, -3, 2, -3)).toEqual({ percent: 4, peakAt: peak(0), troughAt: peak(3) });
   });
 
   test("streaks go on behind an expired signal and a HOLD", () => {
@@ -142,10 +153,13 @@ describe("hand-computed histories", () => {
     });
   });
 
-  test("one trade has no deviation; equal trades have none either; nor is there a ratio without a loss", () => {
-    expect(statsOf(["WIN", 2])).toMatchObject({ sharpe: null, sortino: null, profitFactor: null });
-    expect(statsOf(["WIN", 0.1], ["WIN", 0.1], ["WIN", 0.1])).toMatchObject({ sharpe: null, sortino: null });
-    expect(statsOf(["LOSS", -1])).toMatchObject({ profitFactor: 0, sortino: null });
+  test("equal results have no deviation, and without a loss there is no ratio to one", () => {
+    const won = Array.from({ length: 30 }, (): Short => ["WIN", 0.5]);
+    expect(statsOf(...won)).toMatchObject({
+      risk: { n: 30, sharpe: null, sortino: null, maxDrawdown: null },
+      beforeCosts: { profitFactor: null },
+    });
+    expect(statsOf(["LOSS", -1])).toMatchObject({ beforeCosts: { profitFactor: 0 } });
   });
 
   test("a trade that expired without a price is counted and brings nothing", () => {
@@ -153,12 +167,12 @@ describe("hand-computed histories", () => {
   });
 
   test("confidence 100 falls into the last bin and 10 into the second", () => {
-    const { bins } = statsOf(["WIN", 1, 100], ["WIN", 1, 10], ["WIN", 1, 9.99]).calibration;
+    const { bins } = statsOf(["WIN", 1, 100], ["WIN", 1, 10], ["WIN", 1, 9]).calibration;
     expect(bins.map(({ n }) => n)).toEqual([1, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
   });
 
   test("sums of decimals read as decimals", () => {
-    expect(statsOf(["WIN", 0.1], ["WIN", 0.2]).totalPnlPercent).toBe(0.3);
+    expect(statsOf(["WIN", 0.1], ["WIN", 0.2]).beforeCosts.totalPnlPercent).toBe(0.3);
   });
 });
 
@@ -170,7 +184,7 @@ describe("any history", () => {
         for (const [name, value] of Object.entries(batch(signals))) {
           const told: unknown = flat(stats)[name];
           if (typeof value === "number" && typeof told === "number") {
-            expect([name, Math.abs(told - value) < 1e-5 * Math.max(1, Math.abs(value))]).toEqual([
+            expect([name, Math.abs(told - value) <= 1e-9 * Math.max(1, Math.abs(value))]).toEqual([
               name,
               true,
             ]);
@@ -186,14 +200,10 @@ describe("any history", () => {
       fc.property(anyHistory, (signals) => {
         const totals = totalsOf(signals);
         expect(Object.keys(totals).toSorted()).toEqual(Object.keys(v.object(totalsFields).fields).toSorted());
-        expect(JSON.stringify(totals).length).toBeLessThan(2_500);
+        expect(JSON.stringify(totals).length).toBeLessThan(5_000);
         const stats = signalStats.parse(statisticsOf(totals));
-        const { winrate, winrateInterval, maxDrawdown } = stats;
         expect(stats.n).toBe(signals.length);
-        if (winrate !== null && winrateInterval !== null) {
-          expect(winrateInterval.low).toBeLessThanOrEqual(winrate);
-          expect(winrateInterval.high).toBeGreaterThanOrEqual(winrate);
-        }
+        const { maxDrawdown } = stats.risk;
         if (maxDrawdown?.peakAt != null) expect(maxDrawdown.peakAt < maxDrawdown.troughAt).toBe(true);
         expect(stats.calibration.bins.reduce((sum, { n }) => sum + n, 0)).toBe(stats.wins + stats.losses);
       }),
@@ -215,7 +225,7 @@ describe("any history", () => {
           if (/^(?:streak|drawdown)/.test(name)) continue;
           const told = reordered[name];
           if (typeof value === "number" && typeof told === "number") {
-            expect(Math.abs(told - value)).toBeLessThan(1e-5 * Math.max(1, Math.abs(value)));
+            expect(Math.abs(told - value)).toBeLessThan(1e-7 * Math.max(1, Math.abs(value)));
           } else expect([name, told]).toEqual([name, value]);
         }
       }),
@@ -240,6 +250,7 @@ describe("what no signal can close as is refused", () => {
     status: "WIN",
     pnlPercent: 1,
     confidence: 50,
+    ...{ calibratedConfidence: 50, costBps: 15, gapMinutes: 0 },
     closedAt: START,
   };
   test.each([
@@ -251,6 +262,10 @@ describe("what no signal can close as is refused", () => {
     { pnlPercent: Number.POSITIVE_INFINITY },
     { confidence: 101 },
     { confidence: Number.NaN },
+    { confidence: 70.5 },
+    { calibratedConfidence: 100.1 },
+    { costBps: -1 },
+    { gapMinutes: Number.NaN },
     { closedAt: Number.NaN },
   ])("%o", (change: Partial<ClosedSignal>) => {
     expect(() => addClosed(emptyTotals(), { ...good, ...change })).toThrow(RangeError);
@@ -258,71 +273,109 @@ describe("what no signal can close as is refused", () => {
 });
 
 test("the win rate of nothing is null", () => {
-  expect([winrateOf(0, 0), winrateOf(0, 2), winrateOf(2, 1)]).toEqual([null, 0, 66.666667]);
+  expect([winrateOf(0, 0), winrateOf(0, 2), winrateOf(2, 1)]).toEqual([null, 0, 66.6666666667]);
 });
 
-/** The order-dependent figures named so that they can be told apart. */
+/** The figures one by one, the order-dependent ones named so that they can be told apart. */
 function flat(stats: ReturnType<typeof statisticsOf>): Record<string, unknown> {
-  const { maxDrawdown, streaks, calibration, winrateInterval: _interval, ...rest } = stats;
+  const {
+    n,
+    wins,
+    losses,
+    expired,
+    trades,
+    winrate,
+    beforeCosts,
+    afterCosts,
+    risk,
+    streaks,
+    calibration,
+    gaps,
+  } = stats;
   return {
-    ...rest,
-    drawdown: maxDrawdown?.percent ?? null,
-    drawdownPeakAt: maxDrawdown?.peakAt ?? null,
+    ...{ n, wins, losses, expired, trades, winrate },
+    ...prefixed("before", beforeCosts),
+    ...prefixed("after", afterCosts),
+    ...{ sharpe: risk.sharpe, sortino: risk.sortino, gappedTrades: gaps.trades, gapMinutes: gaps.minutes },
+    drawdown: risk.maxDrawdown?.percent ?? null,
+    drawdownPeakAt: risk.maxDrawdown?.peakAt ?? null,
     streakCurrent: streaks.current,
     streakWins: streaks.longestWins,
     streakLosses: streaks.longestLosses,
     brier: calibration.brier,
-    binned: calibration.bins.map(({ n, winrate }) => [n, winrate]),
+    calibratedBrier: calibration.calibratedBrier,
+    binned: calibration.bins.map(({ n: of, winrate: rate }) => [of, rate]),
   };
 }
+
+function prefixed(name: string, figures: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(figures).map(([key, value]) => [`${name} ${key}`, value]));
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+const mean = (values: readonly number[]) => (values.length === 0 ? null : sum(values) / values.length);
 
 /** The same figures by their textbook definitions, from the whole history at once. */
 function batch(signals: readonly ClosedSignal[]): Record<string, unknown> {
   const trades = signals.filter(({ signal }) => signal !== "HOLD");
-  const results = trades.flatMap(({ pnlPercent }) => (pnlPercent === null ? [] : [pnlPercent]));
+  const priced = trades.flatMap(({ pnlPercent, costBps }) =>
+    pnlPercent === null ? [] : [{ pnlPercent, costBps }],
+  );
+  const gross = priced.map(({ pnlPercent }) => pnlPercent);
+  // As the service states a result: to six decimals.
+  const net = priced.map(({ pnlPercent, costBps }) => Number((pnlPercent - costBps / 100).toFixed(6)));
   const decided = trades.filter(({ status }) => status !== "EXPIRED");
   const won = decided.filter(({ status }) => status === "WIN");
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  const mean = (values: readonly number[]) => (values.length === 0 ? null : sum(values) / values.length);
-  const average = mean(results);
-  const losing = results.filter((value) => value < 0);
-  const gained = sum(results.filter((value) => value > 0));
-  const average0 = average ?? 0;
-  const variance = sum(results.map((value) => (value - average0) ** 2)) / (results.length - 1);
-  const downside = Math.sqrt(sum(losing.map((value) => value ** 2)) / results.length);
   const runs = (outcome: string) =>
     decided
       .map(({ status }) => (status === outcome ? "x" : " "))
       .join("")
       .split(" ")
       .map(({ length }) => length);
-  const brier = mean(
-    decided.map(({ status, confidence }) => (confidence / 100 - (status === "WIN" ? 1 : 0)) ** 2),
-  );
+  const brier = (of: (one: ClosedSignal) => number) =>
+    mean(decided.map((one) => (of(one) / 100 - (one.status === "WIN" ? 1 : 0)) ** 2));
   return {
     n: signals.length,
     wins: won.length,
     losses: decided.length - won.length,
     expired: signals.filter(({ status }) => status === "EXPIRED").length,
-    trades: results.length,
+    trades: priced.length,
     winrate: decided.length === 0 ? null : (100 * won.length) / decided.length,
-    averagePnlPercent: average,
-    totalPnlPercent: sum(results),
-    expectancyPercent: mean(decided.map(({ pnlPercent }) => pnlPercent ?? 0)),
-    // Below a ten-thousandth the ratios are of rounding noise, not of results.
-    ...(sum(losing) < -1e-4 || losing.length === 0
-      ? { profitFactor: losing.length === 0 ? null : gained / -sum(losing) }
-      : {}),
-    ...(results.length < 2
-      ? { sharpe: null, sortino: null }
-      : {
-          ...(Math.sqrt(variance) > 1e-4 ? { sharpe: average0 / Math.sqrt(variance) } : {}),
-          ...(downside > 1e-4 ? { sortino: average0 / downside } : {}),
-        }),
-    drawdown: deepestFall(results),
+    ...prefixed("before", resultsOf(gross)),
+    ...prefixed("after", resultsOf(net)),
+    ...ratiosOf(net),
+    gappedTrades: trades.filter(({ gapMinutes }) => gapMinutes > 5).length,
+    gapMinutes: sum(trades.map(({ gapMinutes }) => gapMinutes)),
     streakWins: Math.max(0, ...runs("WIN")),
     streakLosses: Math.max(0, ...runs("LOSS")),
-    brier,
+    brier: brier(({ confidence }) => confidence),
+    calibratedBrier: brier(({ calibratedConfidence }) => calibratedConfidence),
+  };
+}
+
+function resultsOf(results: readonly number[]): Record<string, unknown> {
+  const losses = -sum(results.filter((value) => value < 0));
+  return {
+    totalPnlPercent: sum(results),
+    expectancyPercent: mean(results),
+    bestPnlPercent: results.length === 0 ? null : Math.max(...results),
+    worstPnlPercent: results.length === 0 ? null : Math.min(...results),
+    // A quotient of rounding noise is none.
+    ...(losses > 1e-4 ? { profitFactor: sum(results.filter((value) => value > 0)) / losses } : {}),
+  };
+}
+
+function ratiosOf(results: readonly number[]): Record<string, unknown> {
+  if (results.length < 30) return { sharpe: null, sortino: null, drawdown: null };
+  const average = mean(results) ?? 0;
+  const variance = sum(results.map((value) => (value - average) ** 2)) / (results.length - 1);
+  const downside = Math.sqrt(
+    sum(results.filter((value) => value < 0).map((value) => value ** 2)) / results.length,
+  );
+  return {
+    ...(Math.sqrt(variance) > 1e-4 ? { sharpe: average / Math.sqrt(variance) } : {}),
+    ...(downside > 1e-4 ? { sortino: average / downside } : {}),
+    drawdown: deepestFall(results),
   };
 }
 

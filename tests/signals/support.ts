@@ -11,15 +11,27 @@ export const DAY = 24 * HOUR;
 /** Monday, 5 January 2026, 08:00. */
 export const EIGHT = Date.UTC(2026, 0, 5, 8);
 
-/** Lets the market stand at these prices from now on, for tickers and model alike. */
-export function marketAt(app: App, prices: Partial<Record<string, number>>): void {
+type Prices = Partial<Record<string, number>>;
+const timelines = new WeakMap<App, { from: number; prices: Prices }[]>();
+
+/**
+ * Lets the market stand at these prices from now on, for exchanges, tickers and model alike. What it was before stays as it
+ * was; before the first time it stood there as well.
+ */
+export function marketAt(app: App, prices: Prices): void {
+  const known = timelines.get(app);
+  if (known !== undefined) {
+    known.push({ from: Date.now(), prices });
+    return;
+  }
+  const timeline = [{ from: -Infinity, prices }];
+  timelines.set(app, timeline);
   const { market } = app.standins;
-  const before: unknown = Reflect.get(market, "coin");
-  if (vi.isMockFunction(before)) before.mockRestore();
   const simulated = market.coin.bind(market);
-  vi.spyOn(market, "coin").mockImplementation((symbol, at) => {
+  vi.spyOn(market, "coin").mockImplementation((symbol, at = Date.now()) => {
     const coin = simulated(symbol, at);
-    return { ...coin, price: prices[symbol] ?? coin.price };
+    const then = timeline.findLast(({ from }) => from <= at);
+    return { ...coin, price: then?.prices[symbol] ?? coin.price };
   });
 }
 
@@ -33,13 +45,13 @@ export function modelSays(app: App, content: unknown, times?: number): void {
   });
 }
 
-/** A BUY at 100: stop 98, targets 101 and 102. */
+/** A BUY at 100: stop 99, targets 101 and 102. */
 export const buy = {
   signal: "BUY",
   entry: 100,
   tp1: 101,
   tp2: 102,
-  sl: 98,
+  sl: 99,
   confidence: 70,
   reasoning: "Up.",
 };
@@ -49,7 +61,7 @@ export const sell = {
   entry: 100,
   tp1: 99,
   tp2: 98,
-  sl: 102,
+  sl: 101,
   confidence: 60,
   reasoning: "Down.",
 };
@@ -62,6 +74,13 @@ export const hold = {
   confidence: 55,
   reasoning: "Flat.",
 };
+
+/** No exchange tells candles until the stand-ins are cleared. */
+export function noCandles(app: App): void {
+  for (const exchange of ["coinbase", "binance"] as const) {
+    app.standins.fail(exchange, { mode: "status", status: 500 });
+  }
+}
 
 /** The daily job, and what it sets going. */
 export async function issue(app: App): Promise<void> {

@@ -23,17 +23,12 @@ const statements = Array.from({ length: MORE_THAN_A_PAGE }, (_, index): Statemen
     content: {
       token: "BTC",
       day: generatedAt.slice(0, 10),
-      timeframe: "1h",
-      signal: "BUY",
-      entry: 100,
-      tp1: 101,
-      tp2: 102,
-      sl: 98,
-      confidence: 60,
-      reasoning: "Up.",
+      ...{ model: "m", promptVersion: "signal-2", refusedDays: 0, gapMinutes: 0, costBps: 15 },
+      ...{ calibratedConfidence: 50, calibrationMethod: "shrinkage", calibrationOutcomes: 0 },
+      ...{ timeframe: "1h", signal: "HOLD", entry: 100, tp1: null, tp2: null, sl: null },
+      ...{ coin: null, momentum: null, confidence: 60, reasoning: "Flat." },
       generatedAt,
       expiresAt: at(14),
-      priceUsd: 100,
       priceSource: "coinbase",
       priceObservedAt: generatedAt,
     },
@@ -43,10 +38,24 @@ const { events, head } = rechained(statements);
 const stats = statisticsOf(emptyTotals());
 const signals = events
   .flatMap((event) => (event.kind === "issued" ? [event.content] : []))
-  .map(({ day: _day, priceUsd: _usd, priceSource: _source, priceObservedAt: _at, ...shown }) => ({
-    ...shown,
-    status: "PENDING",
-  }))
+  .map((content) => {
+    const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } =
+      content;
+    const { model, promptVersion, generatedAt, expiresAt } = content;
+    return {
+      ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
+      ...{
+        model,
+        promptVersion,
+        generatedAt,
+        expiresAt,
+        costPercent: 0.15,
+        chancePercent: null,
+        gapMinutes: 0,
+      },
+      status: "PENDING",
+    };
+  })
   .reverse();
 
 let folder: string;
@@ -57,9 +66,11 @@ const server = createServer((request, response) => {
   const page = signals.filter(({ generatedAt }) => generatedAt < before).slice(0, limit);
   const after = Number(url.searchParams.get("after"));
   const body =
-    url.pathname === "/signals/proof"
-      ? { events: events.slice(after, after + limit), head }
-      : { signals: url.searchParams.get("token") === "ETH" ? [] : page, stats };
+    url.pathname === "/signals/anchors"
+      ? { addresses: [], anchors: [] }
+      : url.pathname === "/signals/proof"
+        ? { events: events.slice(after, after + limit), head }
+        : { signals: url.searchParams.get("token") === "ETH" ? [] : page, stats };
   response.setHeader("Content-Type", "application/json").end(JSON.stringify(body));
 });
 let url: string;
@@ -98,7 +109,7 @@ describe("npm run verify-signals", () => {
     expect((await verify(file)).code).toBe(0);
 
     const text = await readFile(file, "utf8");
-    await writeFile(file, text.replace('"sl": 98', '"sl": 90'));
+    await writeFile(file, text.replace('"entry": 100', '"entry": 90'));
     const tampered = await verify(file);
     expect(tampered.code).toBe(1);
     expect(tampered.output).toContain("Event 1 (issued BTC 2026-01-01): its content is not what was hashed");

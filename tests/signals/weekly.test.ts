@@ -19,12 +19,15 @@ async function recapWeek(app: App): Promise<void> {
 async function week(app: App): Promise<void> {
   await issued(app, buy);
   await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 98 });
+  marketAt(app, { BTC: 101, ETH: 99 });
   await track(app);
-  await wait(app, DAY - 30 * MINUTE);
+  await wait(app, 6 * HOUR);
+  await track(app);
+  await wait(app, DAY - 6.5 * HOUR);
   await issued(app, buy);
-  await wait(app, 6.5 * HOUR);
+  await wait(app, 5 * HOUR);
   marketAt(app, { BTC: 100.5, ETH: 100.5 });
+  await wait(app, 1.5 * HOUR);
   await track(app);
 }
 
@@ -47,10 +50,13 @@ describe("the weekly recap", () => {
       expired: 2,
       pending: 0,
       winrate: 50,
-      totalPnlPercent: 0,
-      averagePnlPercent: 0,
+      trades: 4,
+      totalPnlPercent: 1,
+      totalAfterCostsPercent: 0.4,
+      excessPoints: 50,
+      averagePnlPercent: 0.25,
       bestPnlPercent: 1,
-      worstPnlPercent: -2,
+      worstPnlPercent: -1,
       review: expect.stringContaining("1 won, 1 lost and 2 expired"),
     });
     expect(Object.keys(recap?.days ?? {}).sort()).toEqual([
@@ -66,13 +72,18 @@ describe("the weekly recap", () => {
     expect(recap?.days["2026-01-11"]).toEqual({ BTC: null, ETH: null });
     const text = app.cards().at(-1)?.text ?? "";
     expect(text).toContain("<b>🏆 Weekly recap</b>\n2026-01-05 to 2026-01-11, UTC");
-    expect(text).toContain("Wins 1 · losses 1 · expired 2 · win rate 50%\nTotal PnL <b>0.00%</b>");
-    expect(text).toContain("Average 0.00% · best +1.00% · worst -2.00%");
     expect(text).toContain(
-      "<b>Mon</b> · BTC 🟢 ✅ win +1.00% · ETH 🟢 ❌ loss -2.00%\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.50%",
+      "Wins 1 · losses 1 · expired 2\nTotal PnL <b>+1.00%</b>, after costs +0.40% · n 4 · +12.5 points over chance a trade",
+    );
+    expect(text).toContain("Average +0.25% · best +1.00% · worst -1.00%");
+    expect(text).toContain(
+      "<b>Mon</b> · BTC 🟢 ✅ win +1.00% · ETH 🟢 ❌ loss -1.00%\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.50%",
     );
     expect(text).toContain("<b>Sun</b> · BTC — · ETH —");
-    expect(text).toMatch(/<b>Review<\/b>\n[^]*🔗 Record 8: [0-9a-f]{64}$/u);
+    expect(text).toMatch(
+      /<b>Whole record<\/b> · n 4 trades, 2 days\n\+12\.5 points over chance \(-[\d.]+ to \+[\d.]+\): not told from chance/,
+    );
+    expect(text).toMatch(/<b>Review<\/b>\n[^]*🔗 Record 12: [0-9a-f]{64}$/u);
   });
 
   test("is stored and sent once however often it runs, and late on Monday it is last week's", async () => {

@@ -13,8 +13,10 @@ const said = { tweetId: "1234567890123456789", text: "@bot buy 10 usdc of eth" }
 
 describe("the challenge", () => {
   test("is answered with its signature", async () => {
-    const { status, body } = await world("secret").get(`${PATH}?crc_token=challenge`);
-    const signature = "sha256=oeUF6Wxqoezggrue+wbIDxKRPSF6esKwizR2MHh9HaA=";
+    const { status, body } = await world("the-network-s-consumer-secret-32c").get(
+      `${PATH}?crc_token=challenge`,
+    );
+    const signature = "sha256=Ugo3+mhbF8diz1FepRq6U9T5oSyg7F12CwIayI2+OPs=";
     expect([status, body]).toEqual([200, { response_token: signature }]);
   });
 

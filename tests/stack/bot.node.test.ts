@@ -118,7 +118,7 @@ describe("npm run register-webhook", () => {
     [["https://a.site"], { MESSENGER_BOT_TOKEN: "" }, "MESSENGER_BOT_TOKEN is not set"],
     [
       ["https://a.site"],
-      { MESSENGER_BOT_TOKEN: `${"9".repeat(20)}:x` },
+      { MESSENGER_BOT_TOKEN: `${"9".repeat(20)}:another-bots-secret` },
       "does not know this MESSENGER_BOT_TOKEN",
     ],
     [["https://a.site"], { MESSENGER_API_URL: "http://127.0.0.1:1" }, "The Bot API could not be reached"],

@@ -58,13 +58,13 @@ test("npm start serves the whole service and logs what it answers; rows and keys
 
 test("what the settings name is real, the rest is not; it ends cleanly on SIGINT", async () => {
   const file = path.join(await temporaryDirectory(), ".env.local");
-  await writeFile(file, "SENTIMENT_API_KEY=xai-of-the-operator\nLLM_GATEWAY_API_KEY=\n");
+  await writeFile(file, "LLM_GATEWAY_API_KEY=bk_of-the-operator\nSENTIMENT_API_KEY=\n");
   const env = { CHAIN_RPC_URL: "https://rpc.test/secret-path", SWAP_API_KEY: "a-real-swap-key" };
   const stack = startMain(["--ephemeral"], { ...env, LOCAL_ENV_FILE: file });
   const [banner, shown] = await stack.output(/The service is up[^]*real providers: (.*)/);
-  expect(shown?.split(", ").sort()).toEqual(["chain", "sentiment model", "swap provider"]);
+  expect(shown?.split(", ").sort()).toEqual(["LLM gateway", "agent API", "chain", "swap provider"]);
   // A real chain has no accounts of the stack's own, and its address can be a secret.
-  expect(banner).not.toMatch(/account 0|secret-path|a-real-swap-key|xai-/);
+  expect(banner).not.toMatch(/account 0|secret-path|a-real-swap-key|bk_/);
   stack.kill("SIGINT");
   expect((await stack.ended).code).toBe(0);
 });

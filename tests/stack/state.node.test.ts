@@ -23,18 +23,21 @@ describe("settings", () => {
   test("with bad values are refused, each named with what it should be", async () => {
     const directory = await temporaryDirectory();
     const LOCAL_ENV_FILE = path.join(directory, ".env.local");
-    await writeFile(LOCAL_ENV_FILE, "WALLET_ENCRYPTION_KEY=tooshort\n\nCONFIRMATIONS=many\n");
+    await writeFile(LOCAL_ENV_FILE, "WALLET_ENCRYPTION_KEY=tooshort\nLLM_KEY=x\nCONFIRMATIONS=many\n");
     const { code, stderr } = await startScript(main, ["--ephemeral"], {
       ...freePorts,
       LOCAL_ENV_FILE,
       SWAP_API_URL: "nowhere",
+      SENTIMENT_API_KY: "xai-0123456789",
     }).ended;
     expect(code).toBe(1);
     expect(stderr.split("\n")).toEqual([
       `${LOCAL_ENV_FILE}, line 1: WALLET_ENCRYPTION_KEY must be 64 hex digits or base64 of 32 bytes`,
-      `${LOCAL_ENV_FILE}, line 3: CONFIRMATIONS must be a positive whole number`,
+      `${LOCAL_ENV_FILE}, line 2: LLM_KEY is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?`,
+      `${LOCAL_ENV_FILE}, line 3: CONFIRMATIONS must be a whole number from 1 to 1000`,
       "environment: SWAP_API_URL must be an http(s) address",
-      "Correct it, or leave it empty.",
+      "environment: SENTIMENT_API_KY is no name that anything reads: did you mean SENTIMENT_API_KEY?",
+      "Correct what has to be, or leave it empty.",
       "",
     ]);
   });
@@ -42,14 +45,21 @@ describe("settings", () => {
   test("that nothing reads are told, and make no provider a real one", async () => {
     const directory = await temporaryDirectory();
     const LOCAL_ENV_FILE = path.join(directory, ".env.local");
-    await writeFile(LOCAL_ENV_FILE, "LLM_API_KEY=bk_0123456789\ngarbage\nMESSENGER_CHAT_ID=abc\n");
-    const stack = startMain(["--ephemeral"], { LOCAL_ENV_FILE });
+    await writeFile(LOCAL_ENV_FILE, "LLM_API_KEY=bk_0123456789\ngarbage\nMESSENGER_CHAT_ID=4711\n");
+    const stack = startMain(["--ephemeral"], {
+      LOCAL_ENV_FILE,
+      MESSENGER_CHATID: "4711",
+      TERM_FEATURES: "x",
+    });
     const [, real] = await stack.output(/real providers: (.*)/);
     expect(real).toBe("none: all are simulated");
+    await stack.output(/; CHAIN_PORT=\d+ npm run fund -- 0x…\n/);
+    await stack.output(/^ {2}PROVIDERS_PORT=\d+ npm run doctor$/m);
     stack.kill("SIGTERM");
     expect((await stack.ended).stderr.split("\n")).toEqual([
       `${LOCAL_ENV_FILE}, line 1: LLM_API_KEY is no name that anything reads: did you mean LLM_GATEWAY_API_KEY?`,
       `${LOCAL_ENV_FILE}: line 2 is neither NAME=value nor a # comment`,
+      "environment: MESSENGER_CHATID is no name that anything reads: did you mean MESSENGER_CHAT_ID?",
       "MESSENGER_CHAT_ID has no effect without MESSENGER_BOT_TOKEN: the messenger is simulated",
       "",
     ]);

@@ -11,18 +11,20 @@ test("the simulated model proposes signals that the rules take, the same for the
     const nowMs = START + day * DAY;
     const standins = standinsAt(nowMs);
     const priceUsd = standins.market.coin("ETH", nowMs).price;
-    const closes = [6, 4, 2].map((hours) => {
+    const hours = [6, 4, 2].map((hours) => {
       const hourEndsAt = nowMs - hours * 3_600_000;
       const close = day === 7 ? priceUsd : standins.market.coin("ETH", hourEndsAt).price;
-      return { hourEndsAt, priceUsd: close, source: "coinbase" };
+      return { endsAt: hourEndsAt, close, source: "coinbase", range: null };
     });
     const price = { priceUsd, source: "coinbase", observedAt: nowMs };
-    const question = signalQuestion({ token: "ETH", nowMs, price, closes, yesterday: [] }, () => null);
+    const known = { hours, day: null, funding: null, calibration: { n: 0, wins: 0, meanConfidence: null } };
+    const context = { ...known, token: "ETH" as const, nowMs, price, costBps: 15, yesterday: [] };
+    const question = signalQuestion(context, () => null);
     const ask = () => structured(standins, question);
     const answer = await ask();
     expect(await ask()).toBe(answer);
     const proposal = proposalShape.parse(JSON.parse(answer));
-    expect(problemsOf(proposal, priceUsd)).toBeNull();
+    expect(problemsOf(proposal, { priceUsd, costBps: 15 })).toBeNull();
     seen.add(proposal.signal);
   }
   expect([...seen].sort()).toEqual(["BUY", "HOLD", "SELL"]);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/prompts";
 import { NEVER } from "../../convex/whales/tables";
-import { closeApp, type App } from "../support/app";
+import { closeApp, START, type App } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow, whaleApp } from "./support";
 
 afterEach(closeApp);
@@ -49,13 +49,23 @@ describe("an answer", () => {
     expect(read([loose]).alerts).toEqual([alert({ txHash: hash("a") })]);
   });
 
+  test.each(["$4.2M", "4.2 million", "4,2 Mio", "4.200.000,00", "4,200,000 USD", "0.0042bn"])(
+    "an amount as %s is read",
+    (amount) => {
+      expect(read([alert({ amount })]).alerts).toEqual([alert()]);
+    },
+  );
+
   test.each([
     ["an unknown type", { alertType: "nft_mint" }],
     ["an unknown direction", { direction: "up" }],
     ["no direction", { direction: undefined }],
     ["a negative amount", { amount: -1 }],
     ["no amount", { amount: 0 }],
-    ["an amount in words", { amount: "4.2 million" }],
+    ["an amount below the floor", { amount: 999_999 }],
+    ["an amount in words", { amount: "about four million" }],
+    ["an amount of two readings", { amount: "4,200M" }],
+    ["an amount of another money", { amount: "€4.2M" }],
     ["an amount beyond all money", { amount: 1e13 }],
     ["a null amount", { amount: null }],
     ["a token that is none", { token: "<b>ETH</b>" }],
@@ -73,6 +83,41 @@ describe("an answer", () => {
     },
   );
 
+  test("keeps the chain and the time that it tells", () => {
+    const told = alert({ chain: " Ethereum ", occurredAt: "2026-01-05T08:30:00Z" });
+    expect(read([told]).alerts).toEqual([
+      alert({ chain: "ethereum", occurredAt: Date.UTC(2026, 0, 5, 8, 30) }),
+    ]);
+  });
+
+  test.each([
+    ["a chain of another kind", { chain: ["base"] }],
+    ["a chain with a line of its own", { chain: "base\n🔴 sell" }],
+    ["a time without a zone", { occurredAt: "2026-01-05T08:30:00" }],
+    ["a time in words", { occurredAt: "an hour ago" }],
+    ["a time as a number", { occurredAt: 1_767_600_000 }],
+  ])("with %s keeps the alert without it", (_name, fields) => {
+    expect(read([alert(fields)]).alerts).toEqual([alert()]);
+  });
+
+  test.each([
+    ["25 hours ago", -25 * HOUR],
+    ["in an hour", HOUR],
+  ])("that tells of a movement %s keeps no time of it", async (_name, shift) => {
+    const app = whaleApp();
+    const at = (ms: number) => new Date(START + ms).toISOString();
+    agentSays(app, [
+      alert({ occurredAt: at(shift) }),
+      alert({ token: "BTC", occurredAt: at(-HOUR), chain: "bitcoin" }),
+    ]);
+    await watchNow(app);
+    const rows = await app.rows("whaleAlerts");
+    expect(rows.map(({ occurredAt, chain }) => [occurredAt, chain])).toEqual([
+      [undefined, undefined],
+      [START - HOUR, "bitcoin"],
+    ]);
+  });
+
   test.each([
     ["Bitcoin's", "AB".repeat(32), "ab".repeat(32)],
     [
@@ -84,7 +129,7 @@ describe("an answer", () => {
     "keeps %s transactions, which this chain is never asked about",
     async (_name, txHash, stored = txHash) => {
       const app = whaleApp();
-      agentSays(app, [alert({ txHash }), alert({ token: "BTC", amount: 1, txHash: hash("a") })]);
+      agentSays(app, [alert({ txHash }), alert({ token: "BTC", amount: 1_000_000, txHash: hash("a") })]);
       await watchNow(app);
       expect(await app.rows("whaleAlerts")).toMatchObject([
         { txHash: stored, checks: 0, checkAt: NEVER, verified: false },
@@ -100,10 +145,10 @@ describe("an answer", () => {
 
   test("of many alerts keeps the largest", () => {
     const { alerts, dropped } = read(
-      Array.from({ length: 50 }, (_, i) => alert({ token: `T${i}`, amount: 1_000 + i })),
+      Array.from({ length: 50 }, (_, i) => alert({ token: `T${i}`, amount: 1_000_000 + i })),
     );
     expect(alerts).toHaveLength(MAX_ALERTS);
-    expect(alerts[0]?.amount).toBe(1_049);
+    expect(alerts[0]?.amount).toBe(1_000_049);
     expect(dropped).toBe(50 - MAX_ALERTS);
   });
 
@@ -195,7 +240,7 @@ describe("one movement told twice", () => {
   test.each([
     [
       "the same transaction, whatever else is told",
-      { txHash: hash("1"), amount: 5 },
+      { txHash: hash("1"), amount: 1_500_000 },
       { txHash: hash("1") },
       1,
     ],
@@ -204,6 +249,8 @@ describe("one movement told twice", () => {
     ["another amount", {}, { amount: 3_700_000 }, 2],
     ["another type", {}, { alertType: "smart_money" }, 2],
     ["another token", {}, { token: "BTC" }, 2],
+    ["another chain", { chain: "base" }, { chain: "ethereum" }, 2],
+    ["a chain known only the second time", {}, { chain: "ethereum" }, 1],
     ["another transaction of the same amount", { txHash: hash("1") }, { txHash: hash("2") }, 2],
     ["one transaction that moved two tokens", { txHash: hash("1") }, { txHash: hash("1"), token: "USDC" }, 2],
   ])("%s", async (_name, first, second, count) => {
@@ -231,7 +278,7 @@ describe("one movement told twice", () => {
 
   test("within one answer is stored once", async () => {
     const app = whaleApp();
-    agentSays(app, [alert(), alert({ txHash: hash("1") }), alert({ txHash: hash("1"), amount: 9 })]);
+    agentSays(app, [alert(), alert({ txHash: hash("1") }), alert({ txHash: hash("1"), amount: 1_900_000 })]);
     await watchNow(app);
     expect(await app.rows("whaleAlerts")).toMatchObject([{ amount: 4_200_000, txHash: hash("1") }]);
     expect(await app.rows("whaleWatches")).toMatchObject([{ counts: { stored: 1, merged: 2 } }]);

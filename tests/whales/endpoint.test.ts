@@ -47,13 +47,15 @@ describe("/mcp/whale-alerts", () => {
 
   test("shows every field of an alert, and nothing of how it is kept", async () => {
     const app = whaleApp();
-    agentSays(app, [alert({ txHash: hash("1") })]);
+    const occurredAt = new Date(START - HOUR).toISOString();
+    agentSays(app, [alert({ txHash: hash("1"), chain: "Ethereum", occurredAt })]);
     await watchNow(app);
     const { body } = await app.get("/mcp/whale-alerts?hours=1");
     expect(body).toMatchObject({ hours: 1, count: 1 });
     expect(body.alerts).toEqual([
       {
-        ...alert({ txHash: hash("1") }),
+        ...alert({ txHash: hash("1"), chain: "ethereum", occurredAt: START - HOUR }),
+        source: "agent-reported",
         detectedAt: expect.any(Number),
         messengerSent: true,
         verified: false,
@@ -131,35 +133,49 @@ describe("the card", () => {
     agentSays(app, [
       alert({ description: "Deposited <fast> & whole.", txHash: `0x12345678${"a".repeat(52)}cdef` }),
       alert({ token: "BTC", amount: 1_250_000_000, direction: "bearish" }),
-      alert({ token: "SOL", alertType: "smart_money", amount: 999_800, direction: "bullish" }),
-      alert({ token: "USDC", alertType: "large_transfer", amount: 25_000, direction: "neutral" }),
+      alert({ token: "SOL", alertType: "smart_money", amount: 1_499_800, direction: "bullish" }),
+      alert({ token: "USDC", alertType: "large_transfer", amount: 25_000_000, direction: "neutral" }),
     ]);
     await watchHour(app);
     expect(app.cards()[0]?.text.replace(/ · \d+ \w+ \d{4}, [\d:]+ UTC/, " · now")).toBe(
       [
         "<b>🐋 Whale alerts</b>\nLast 2 hours · now",
-        "<b>📥 Exchange inflow</b>\n🔴 <b>BTC $1.25B</b> · A large deposit.\n🔴 <b>ETH $4.2M</b> · Deposited &lt;fast&gt; &amp; whole. · tx 0x123456…cdef",
+        "<b>📥 Exchange inflow</b>\n🔴 <b>BTC $1.25B</b> · A large deposit. · agent-reported\n🔴 <b>ETH $4.2M</b> · Deposited &lt;fast&gt; &amp; whole. · tx 0x123456…cdef · agent-reported",
         "<b>📤 Exchange outflow</b>\nNone seen",
-        "<b>🔗 Large on-chain move</b>\n🟡 <b>USDC $25K</b> · A large deposit.",
-        "<b>🧠 Smart money</b>\n🟢 <b>SOL $1M</b> · A large deposit.",
+        "<b>🔗 Large on-chain move</b>\n🟡 <b>USDC $25M</b> · A large deposit. · agent-reported",
+        "<b>🧠 Smart money</b>\n🟢 <b>SOL $1.5M</b> · A large deposit. · agent-reported",
       ].join("\n\n"),
     );
   });
 
-  test("shows the ten largest of a type and counts the rest", () => {
-    const alerts = Array.from({ length: 12 }, (_, i) => ({
+  test("shows the thirty largest of all kinds together, largest first, and counts the rest", () => {
+    const alerts = Array.from({ length: 45 }, (_, i) => ({
       token: `T${i}`,
-      alertType: "cex_outflow" as const,
-      amount: 1_000 * (i + 1),
+      alertType: i % 2 === 0 ? ("cex_outflow" as const) : ("cex_inflow" as const),
+      amount: 1_000_000 * (i + 1),
       direction: "bullish" as const,
       description: "Left.",
+      source: "agent-reported" as const,
       verified: false,
     }));
-    const block = alertCard({ hours: 1, at: START, alerts })[2];
-    const text = block?.map((span) => (typeof span === "string" ? span : span.bold)).join("") ?? "";
-    expect(text.split("\n")).toHaveLength(12);
-    expect(text).toContain("T11 $12K");
-    expect(text).not.toContain("T1 $2K");
-    expect(text).toMatch(/… and 2 more$/);
+    const small = {
+      token: "SMALL",
+      alertType: "smart_money" as const,
+      amount: 1,
+      direction: "neutral" as const,
+      description: "Bought.",
+      source: "agent-reported" as const,
+      verified: false,
+    };
+    const card = alertCard({ hours: 1, at: START, alerts: [...alerts, small] });
+    const text = card
+      .flatMap((paragraph) => paragraph.map((span) => (typeof span === "string" ? span : span.bold)))
+      .join("");
+    const shown = [...text.matchAll(/T\d+ \$(\d+)M/g)].map(([, millions]) => Number(millions));
+    expect(shown).toHaveLength(30);
+    expect(Math.min(...shown)).toBe(16);
+    expect(shown.slice(0, 15)).toEqual(shown.slice(0, 15).toSorted((a, b) => b - a));
+    expect(text).toContain("🧠 Smart money\nOnly smaller ones");
+    expect(text).toMatch(/… and 16 smaller ones$/);
   });
 });

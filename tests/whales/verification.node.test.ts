@@ -1,68 +1,102 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
-import { clientOf, mined, newWallet, signed } from "../chain/support";
+import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 
 let chain: Chain;
+let moves: Moves;
 beforeAll(async () => {
   chain = await startTestChain();
+  moves = await createMoves(chain);
 });
 afterAll(() => chain.stop());
 afterEach(closeApp);
 
 const ABSENT = `0x${"ab".repeat(32)}`;
 const FAR = Number.MAX_SAFE_INTEGER;
+const HOUR = 3_600_000;
 
-/** Stores an alert for each transaction, its check due now. */
-async function storeAlerts(app: WalletApp, hashes: readonly string[]): Promise<void> {
+type Told = { txHash: string; token?: string; amount?: number; occurredAt?: number; detectedAt?: number };
+
+/** Stores what an agent told, each to be checked now. */
+async function storeAlerts(app: WalletApp, alerts: readonly Told[]): Promise<void> {
   await app.t.run(async (ctx) => {
     const watchId = await ctx.db.insert("whaleWatches", {
       ...{ hour: 0, state: "done", startedAt: 0, leaseUntil: FAR, polls: 1 },
     });
-    for (const txHash of hashes) {
+    for (const alert of alerts) {
       await ctx.db.insert("whaleAlerts", {
-        ...{ token: "ETH", alertType: "large_transfer", amount: 1, direction: "neutral" },
-        ...{ description: "Moved.", txHash, detectedAt: Date.now(), watchId },
+        ...{ token: "USDC", alertType: "large_transfer", amount: 2_000_000, direction: "neutral" },
+        ...{ description: "Moved.", detectedAt: Date.now(), ...alert, watchId },
         ...{ messengerSent: false, verified: false, checks: 0, checkAt: 0 },
       });
     }
   });
 }
 
-async function sentBy(chain: Chain, to: `0x${string}`, data?: `0x${string}`): Promise<string> {
-  const wallet = await newWallet(chain);
-  const serializedTransaction = await signed(
-    chain,
-    wallet,
-    data === undefined ? { to, value: 1n } : { to, data },
-  );
-  const client = clientOf(chain);
-  const hash = await client.sendRawTransaction({ serializedTransaction });
-  await mined(chain, hash);
+/** Two million dollars, between strangers. */
+async function moved(): Promise<string> {
+  await chain.feeds.tick();
+  const [hash = ""] = await moves.send([
+    { coin: "USDC", from: freshAddress(), to: freshAddress(), amount: 2_000_000_000_000n },
+  ]);
   return hash;
 }
 
-test("a transaction that the chain has is verified; one that failed or is unknown is not", async () => {
+test("a transaction is verified when it moved what the alert tells, when it tells", async () => {
   const app = createWalletApp(chain);
-  const succeeded = await sentBy(chain, freshAddress());
-  // A call that no token takes.
-  const reverted = await sentBy(chain, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "0xdeadbeef");
-  await storeAlerts(app, [succeeded, reverted, ABSENT]);
+  const txHash = await moved();
+  await storeAlerts(app, [
+    { txHash },
+    { txHash, amount: 2_150_000 },
+    { txHash, occurredAt: Date.now() - HOUR / 2 },
+  ]);
   await app.t.action(internal.whales.checks.run, {});
   const rows = await app.rows("whaleAlerts");
-  expect(rows.map(({ verified }) => verified)).toEqual([true, false, false]);
-  // Only the unknown one is looked for again.
-  expect(rows.map(({ checkAt }) => checkAt === FAR)).toEqual([true, true, false]);
+  expect(rows.map(({ verified, checkAt }) => [verified, checkAt])).toEqual([
+    [true, FAR],
+    [true, FAR],
+    [true, FAR],
+  ]);
   const { body } = await app.get("/mcp/whale-alerts");
-  expect(body.alerts).toMatchObject([{ verified: false }, { verified: false }, { verified: true }]);
+  expect(body.alerts).toMatchObject(Array(3).fill({ verified: true, source: "agent-reported" }));
+});
+
+test.each<[string, (txHash: string) => Told]>([
+  ["another token", (txHash) => ({ txHash, token: "USDT" })],
+  ["a token that is not looked at", (txHash) => ({ txHash, token: "PEPE" })],
+  ["the chain's own coin", (txHash) => ({ txHash, token: "ETH" })],
+  ["another amount", (txHash) => ({ txHash, amount: 2_500_000 })],
+  ["another time", (txHash) => ({ txHash, occurredAt: Date.now() - 2 * HOUR })],
+  ["an old transaction as news", (txHash) => ({ txHash, detectedAt: Date.now() + 4 * HOUR })],
+  ["a transaction of later as known", (txHash) => ({ txHash, detectedAt: Date.now() - HOUR })],
+])("a transaction that tells of %s is not verified, and not looked for again", async (_name, told) => {
+  const app = createWalletApp(chain);
+  await storeAlerts(app, [told(await moved())]);
+  await app.t.action(internal.whales.checks.run, {});
+  expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
+});
+
+test("ether counts as the transaction carries it; one that failed moved nothing", async () => {
+  const app = createWalletApp(chain);
+  await chain.feeds.tick();
+  const from = freshAddress();
+  const price = (await app.t.action(internal.prices.live.measured, { token: "ETH" })).priceUsd;
+  const [carried = "", failed = ""] = await moves.send([
+    { coin: "ETH", from, to: freshAddress(), amount: 10n ** 21n },
+    { coin: "USDC", from, to: freshAddress(), amount: 10n ** 40n },
+  ]);
+  await storeAlerts(app, [{ txHash: carried, token: "ETH", amount: price * 1_000 }, { txHash: failed }]);
+  await app.t.action(internal.whales.checks.run, {});
+  expect((await app.rows("whaleAlerts")).map(({ verified }) => verified)).toEqual([true, false]);
 });
 
 test("a chain that is away leaves it unverified; later checks find it, and there are four in all", async () => {
-  const hash = await sentBy(chain, freshAddress());
+  const hash = await moved();
   const app = createWalletApp(chain, { env: { CHAIN_RPC_URL: "http://127.0.0.1:9" } });
-  await storeAlerts(app, [hash, ABSENT]);
+  await storeAlerts(app, [{ txHash: hash }, { txHash: ABSENT }]);
   await app.t.action(internal.whales.checks.run, {});
   expect(await app.rows("whaleAlerts")).toMatchObject([
     { verified: false, checks: 1 },

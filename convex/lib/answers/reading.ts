@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { extractJson } from "../json";
 import { inOwnWords } from "../prose";
+import { amountIn } from "./amounts";
 import { wireSchema, type ObjectSchema, type WireSchema } from "./schema";
 
 /**
@@ -59,7 +60,7 @@ function fitted(value: unknown, schema: WireSchema): unknown {
       return Array.isArray(value) ? value.map((item: unknown) => fitted(item, schema.items)) : value;
     case "number":
     case "integer":
-      return typeof value === "string" ? (numberIn(value) ?? value) : value;
+      return typeof value === "string" ? (amountIn(value) ?? value) : value;
     case "string": {
       const text = typeof value === "number" ? plainDecimal(value) : value;
       if (!("enum" in schema) || typeof text !== "string") return text;
@@ -101,40 +102,45 @@ function isNothing(value: unknown): boolean {
   );
 }
 
-/**
- * The number in a text: with a currency sign, a percent sign or thousands separators in threes around it. Words,
- * magnitudes ("1.2T"), commas that may be decimal ones and empty texts are no numbers.
- */
-export function numberIn(text: string): number | undefined {
-  const signed = text
-    .trim()
-    .replace(/^([+-]?)\s*\$\s*/, "$1")
-    .replace(/(?:%|USD)$/i, "")
-    .trimEnd();
-  const grouped = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(signed) ? signed.replaceAll(",", "") : signed;
-  if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(grouped)) return undefined;
-  const number = Number(grouped);
-  return Number.isFinite(number) ? number : undefined;
-}
-
 /** A number where text is asked for, as a person would write it; one that needs an exponent stays a number. */
 function plainDecimal(value: number): string | number {
   const text = String(value);
   return text.includes("e") ? value : text;
 }
 
-/** Every problem, each path once, with items of a list as one path. */
+/** Every problem, each path once: items of a list that have the same one are named together. */
 function problemsOf(error: z.ZodError): string {
-  const byPath = new Map<string, { message: string; count: number }>();
+  const byPath = new Map<string, { message: string; places: number[] }>();
   for (const { path, message } of error.issues) {
-    const name = path.map((part) => (typeof part === "number" ? "[]" : String(part))).join(".") || "value";
-    const known = byPath.get(name);
-    if (known === undefined) byPath.set(name, { message, count: 1 });
-    else known.count++;
+    const place = path.findLast((part) => typeof part === "number");
+    const at = path.lastIndexOf(place ?? "");
+    const name = path.map((part, index) => written(part, index === at ? PLACES : String(part))).join("");
+    const known = byPath.get(name) ?? { message, places: [] };
+    if (place !== undefined) known.places.push(place);
+    byPath.set(name, known);
   }
   return [...byPath]
-    .map(([name, { message, count }]) => `${name}: ${message}${count > 1 ? ` (${count} times)` : ""}`)
+    .map(([name, { message, places }]) => {
+      const path = name.replace(PLACES, listed(places)).replace(/^\./, "");
+      return `${path === "" ? "value" : path}: ${message}`;
+    })
     .join("; ");
+}
+
+/** Stands for the places in a list until all are known; no key of a schema holds it. */
+const PLACES = "\u0000";
+/** Of more, the number says enough. */
+const NAMED_PLACES = 8;
+
+function written(part: PropertyKey, text: string): string {
+  return typeof part === "number" ? `[${text}]` : `.${text}`;
+}
+
+/** `0, 1, 2 and 17 more` */
+function listed(places: readonly number[]): string {
+  const more = places.length - NAMED_PLACES;
+  const first = places.slice(0, NAMED_PLACES).join(", ");
+  return more > 0 ? `${first} and ${more} more` : first;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

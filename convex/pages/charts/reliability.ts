@@ -1,5 +1,5 @@
 import { scaleLinear } from "d3-scale";
-import type { SignalStats } from "../../signals/statistics";
+import type { SignalStats } from "../../signals/statisticsShapes";
 import { html, type Html } from "../markup";
 import { chart, dot, scaleLines, share, SPAN } from "./frame";
 

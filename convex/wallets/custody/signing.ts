@@ -10,19 +10,19 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/sealing";
-import { relayerOf } from "../rows";
-import { relayerAccount, relayerAddress } from "./relayer";
+import { serviceAccountOf } from "../rows";
 import { keySeal } from "./seals";
+import { serviceAccount, serviceAddress } from "./serviceKeys";
 
 /**
  * The custody provider: wallet id in, signature out. The only place where a key is ever in clear, for the moment of one
  * signature; a hosted provider with the same verbs can take its place. For actions.
  */
 
-/** Whether this service can sign for an account: a relayer's only while its key is the configured one. */
+/** Whether this service can sign for an account: a service account's only while its key is the configured one. */
 export function canSign(walletId: string): boolean {
-  const relayer = relayerOf(walletId);
-  return relayer === null || relayer === relayerAddress();
+  const account = serviceAccountOf(walletId);
+  return account === null || account.address === serviceAddress(account.role);
 }
 
 /** A new wallet: its id, its address, and its key, sealed. Nothing is stored yet. */
@@ -57,9 +57,10 @@ export async function signTypedData(ctx: ActionCtx, walletId: string, data: Type
 }
 
 async function openAccount(ctx: ActionCtx, walletId: string): Promise<PrivateKeyAccount> {
-  if (relayerOf(walletId) !== null) {
-    if (!canSign(walletId)) throw new AppError("internal", "The payment relayer's key is another one by now");
-    return relayerAccount();
+  const account = serviceAccountOf(walletId);
+  if (account !== null) {
+    if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key is another one by now`);
+    return serviceAccount(account.role);
   }
   const sealedKey = await ctx.runQuery(internal.wallets.custody.keys.sealed, { walletId });
   const key = await open(sealedKey, keySeal(walletId));

@@ -20,10 +20,13 @@ const signal = z.object({
   tp2: z.nullable(z.number()),
   sl: z.nullable(z.number()),
   confidence: z.number(),
+  calibratedConfidence: z.number(),
+  chancePercent: z.nullable(z.number()),
   reasoning: z.string(),
   status: z.string(),
   generatedAt: z.string(),
   pnlPercent: z.optional(z.nullable(z.number())),
+  afterCostsPercent: z.optional(z.nullable(z.number())),
 });
 
 function signalLine(one: z.output<typeof signal>): string {
@@ -34,8 +37,11 @@ function signalLine(one: z.output<typeof signal>): string {
     ["stop loss", one.sl],
   ] as const;
   const shown = levels.flatMap(([name, level]) => (level === null ? [] : [`${name} ${usd(level)}`]));
-  const result = typeof one.pnlPercent === "number" ? ` (${percent(one.pnlPercent)})` : "";
-  return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100, ${one.status}${result}, ${time(one.generatedAt)}`;
+  const { pnlPercent, afterCostsPercent, chancePercent } = one;
+  const net = typeof afterCostsPercent === "number" ? `, ${percent(afterCostsPercent)} after costs` : "";
+  const result = typeof pnlPercent === "number" ? ` (${percent(pnlPercent)}${net})` : "";
+  const chance = chancePercent === null ? "" : `, chance of its levels ${chancePercent.toFixed(0)}/100`;
+  return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100 (calibrated ${one.calibratedConfidence}/100)${chance}, ${one.status}${result}, ${time(one.generatedAt)}`;
 }
 
 const delivery = z.optional(z.boolean());
@@ -50,7 +56,7 @@ function deliveryLine(messengerSent: z.output<typeof delivery>): string | null {
 const getLatestSignal = tool({
   name: "get_latest_signal",
   title: "Latest trading signal",
-  description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry, two targets and stop loss in USD, and a confidence from 0 to 100; null where there is none yet. ${CARD} Information, not financial advice.`,
+  description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, and a confidence from 0 to 100 as the model states it and as its record calibrates it; null where there is none yet. ${CARD} Information, not financial advice.`,
   endpoint: { method: "POST", path: "/mcp/signals/latest" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
@@ -71,7 +77,7 @@ const getSignalHistory = tool({
   name: "get_signal_history",
   title: "Signal history",
   description:
-    "Trading signals, newest first, with the win rate (0 to 100) and PnL (percent) of the whole record, of BTC, ETH or (without token) both. limit is 1 to 100, 10 when left out.",
+    "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: n, the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out.",
   endpoint: { method: "GET", path: "/mcp/signals/history" },
   hints: reads("stored"),
   repeats: "freely",
@@ -83,30 +89,60 @@ const getSignalHistory = tool({
       wins: z.number(),
       losses: z.number(),
       expired: z.number(),
-      winrate: z.nullable(z.number()),
-      totalPnlPercent: z.number(),
+      trades: z.number(),
+      beforeCosts: z.object({ totalPnlPercent: z.number() }),
+      afterCosts: z.object({ totalPnlPercent: z.number() }),
+      edge: z.object({
+        trades: z.number(),
+        days: z.number(),
+        excessPoints: z.nullable(z.number()),
+        lowPoints: z.number(),
+        highPoints: z.number(),
+        verdict: z.string(),
+      }),
     }),
   }),
   text: ({ signals, stats }) =>
     lines(
-      `Record: ${standing(stats)}`,
+      `Record: ${standing({
+        ...stats,
+        totalPnlPercent: stats.beforeCosts.totalPnlPercent,
+        totalAfterCostsPercent: stats.afterCosts.totalPnlPercent,
+      })}`,
+      edgeLine(stats.edge),
       ...(signals.length === 0
         ? ["There are no signals yet."]
         : signals.map((one) => `- ${signalLine(one)}`)),
     ),
 });
 
+type Edge = {
+  trades: number;
+  days: number;
+  excessPoints: number | null;
+  lowPoints: number;
+  highPoints: number;
+  verdict: string;
+};
+
+function edgeLine({ trades, days, excessPoints, lowPoints, highPoints, verdict }: Edge): string {
+  if (excessPoints === null) return "Excess over chance: no day of trades is over yet.";
+  const [mean, low, high] = [excessPoints, lowPoints, highPoints].map((value) => value.toFixed(1));
+  return `Excess over the chance of their own levels: ${mean} points (${low} to ${high}) in n ${trades} trades of ${days} days: ${verdict}.`;
+}
+
 type Standing = {
   wins: number;
   losses: number;
   expired: number;
-  winrate: number | null;
+  trades: number;
   totalPnlPercent: number;
+  totalAfterCostsPercent: number;
 };
 
-function standing({ wins, losses, expired, winrate, totalPnlPercent }: Standing): string {
-  const rate = winrate === null ? "" : `, win rate ${winrate.toFixed(0)}%`;
-  return `${wins} won, ${losses} lost, ${expired} expired${rate}, total PnL ${percent(totalPnlPercent)}`;
+function standing(one: Standing): string {
+  const { wins, losses, expired, trades, totalPnlPercent, totalAfterCostsPercent } = one;
+  return `${wins} won, ${losses} lost, ${expired} expired, total PnL ${percent(totalPnlPercent)}, after costs ${percent(totalAfterCostsPercent)} (n ${trades})`;
 }
 
 const record = z.object({
@@ -114,14 +150,16 @@ const record = z.object({
   losses: z.number(),
   expired: z.number(),
   pending: z.number(),
-  winrate: z.nullable(z.number()),
+  trades: z.number(),
   totalPnlPercent: z.number(),
+  totalAfterCostsPercent: z.number(),
+  excessPoints: z.number(),
 });
 
 const getDailyRecap = tool({
   name: "get_daily_recap",
   title: "Daily recap",
-  description: `How today's trading signals (UTC day) stand: wins, losses, win rate (0 to 100), PnL in percent, by token, with a written review. ${CARD}`,
+  description: `How today's trading signals (UTC day) stand: wins, losses, n, PnL in percent before and after costs, points over chance, by token, with a written review. ${CARD}`,
   endpoint: { method: "POST", path: "/mcp/signals/recap" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
@@ -135,7 +173,7 @@ const getDailyRecap = tool({
   }),
   text: ({ date, byToken, review, messengerSent, ...day }) =>
     lines(
-      `Signals of ${date}: ${standing(day)}, ${day.pending} open`,
+      `Signals of ${date}: ${standing(day)}, ${day.pending} open, ${day.excessPoints.toFixed(1)} points over chance in all`,
       `BTC: ${standing(byToken.BTC)}, ${byToken.BTC.pending} open`,
       `ETH: ${standing(byToken.ETH)}, ${byToken.ETH.pending} open`,
       review,
@@ -152,16 +190,24 @@ const whaleAlert = z.object({
   amount: z.number(),
   direction: z.string(),
   description: z.string(),
+  source: z.string(),
+  chain: z.optional(z.string()),
+  occurredAt: z.optional(z.number()),
   detectedAt: z.number(),
   txHash: z.optional(z.string()),
   verified: z.boolean(),
 });
 
 function whaleLine(alert: z.output<typeof whaleAlert>): string {
-  const { token, alertType, amount, direction, description, detectedAt, txHash, verified } = alert;
-  const proof = txHash === undefined ? "" : ` (${verified ? "verified" : "not verified"}, ${txHash})`;
+  const { token, alertType, amount, direction, description, source, chain, txHash, verified } = alert;
+  const facts = [
+    source,
+    ...(chain === undefined ? [] : [chain]),
+    ...(source === "measured" ? [] : [verified ? "verified" : "not verified"]),
+    ...(txHash === undefined ? [] : [txHash]),
+  ];
   const mark = DIRECTION_MARKS[direction] ?? "-";
-  return `${mark} ${token}, ${alertType.replaceAll("_", " ")}, ${largeUsd(amount)}, ${time(detectedAt)}: ${description}${proof}`;
+  return `${mark} ${token}, ${alertType.replaceAll("_", " ")}, ${largeUsd(amount)}, ${time(alert.occurredAt ?? alert.detectedAt)}: ${description} (${facts.join(", ")})`;
 }
 
 const DIRECTION_MARKS: Record<string, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
@@ -169,7 +215,7 @@ const DIRECTION_MARKS: Record<string, string> = { bullish: "🟢", bearish: "�
 const getWhaleAlerts = tool({
   name: "get_whale_alerts",
   title: "Whale alerts",
-  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers, smart money. Amounts are in USD; verified says that the chain has a successful transaction with this hash. ${CARD}`,
+  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers, smart money. from 1,000,000 USD on. Measured ones the service has read on Base itself; agent-reported ones are a language model's word, verified where the transaction on Base says the same. ${CARD}`,
   endpoint: { method: "POST", path: "/mcp/whale-alerts" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",

@@ -162,6 +162,8 @@ function endingOf(fault: Fault | undefined): Ending {
 }
 
 const HALF_HOUR = 30 * 60_000;
+/** Of a coin with less, nothing would be as large as the prompt asks for. */
+const LEAST_VOLUME = 400_000_000;
 
 /** Transfers that fit the market's moves, the same for half an hour. */
 function whaleAlerts(seed: string, market: Market, at: number): WhaleAlert[] {
@@ -179,7 +181,7 @@ function whaleAlerts(seed: string, market: Market, at: number): WhaleAlert[] {
         "large_transfer",
         "smart_money",
       ] as const);
-      const amount = Math.round(coin.volume24h * chance.between(0.003, 0.03));
+      const amount = Math.round(Math.max(coin.volume24h, LEAST_VOLUME) * chance.between(0.003, 0.03));
       const direction = alertType === "large_transfer" ? "neutral" : rising ? "bullish" : "bearish";
       const verb = {
         cex_inflow: "moved to exchange wallets",

@@ -3,7 +3,20 @@
 import * as z from "zod";
 import { STYLES } from "./styles";
 
-export const PROVIDERS = ["llm", "agent", "sentiment", "messenger", "swap", "tickers"] as const;
+export const PROVIDERS = [
+  "llm",
+  "agent",
+  "sentiment",
+  "messenger",
+  "swap",
+  "tickers",
+  "coinbase",
+  "binance",
+  "coingecko",
+  "hyperliquid",
+  "defillama",
+  "gdelt",
+] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
 /** The public tickers that the one stand-in for them speaks for. */

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { createAgentApi } from "./agentApi";
 import { CHAT, control, createFaults, PROVIDERS, type Fault, type Provider } from "./control";
+import { createEvidence, EVIDENCE_SOURCES, evidenceSourceOf } from "./evidence";
 import { json, parseJson, problemOf, type Call } from "./http";
 import { createLlm, isFormatted, schemaOf } from "./llm";
 import { createMarket, type Market } from "./market";
@@ -47,7 +48,13 @@ const PREFIXES = new Map<string, Provider>([
 ]);
 
 /** Told to answer nothing, these answer an empty object; the models answer in their usual form, without content. */
-const EMPTY_IS_AN_OBJECT: readonly Provider[] = ["agent", "messenger", "swap", "tickers"];
+const EMPTY_IS_AN_OBJECT: readonly Provider[] = [
+  "agent",
+  "messenger",
+  "swap",
+  "tickers",
+  ...EVIDENCE_SOURCES,
+];
 
 export type StandinsOptions = {
   /** What the simulated market is made from. */
@@ -72,6 +79,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const sentiment = createSentiment({ seed, now, market });
   const swap = createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) });
   const tickers = createTickers({ now, market });
+  const evidence = createEvidence({ seed, now, market });
   const messenger = createMessenger({
     now,
     accepted: (message) => {
@@ -94,6 +102,13 @@ export function createStandins(options: StandinsOptions = {}): Standins {
         return swap.handle(call);
       case "tickers":
         return tickers.handle(call);
+      case "coinbase":
+      case "binance":
+      case "coingecko":
+      case "hyperliquid":
+      case "defillama":
+      case "gdelt":
+        return evidence.handle(provider, call);
     }
   };
 
@@ -139,7 +154,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       const [, area = "", rest = ""] = /^\/([^/]*)(.*)$/.exec(url.pathname) ?? [];
       const { method, headers } = request;
       const call = { method, query: url.searchParams, headers, body: await request.text() };
-      const provider = PREFIXES.get(area);
+      const provider = area === "evidence" ? evidenceSourceOf(rest) : PREFIXES.get(area);
       if (provider === undefined) return own(area, rest, { ...call, path: url.pathname });
       return serve(provider, { ...call, path: rest }, request.signal);
     },
@@ -181,5 +196,6 @@ function standinEnv(base: string): Record<string, string> {
     SWAP_API_URL: `${base}/swap-api`,
     SWAP_API_KEY: "0x-simulated-local-only",
     TICKER_API_URL: `${base}/tickers`,
+    EVIDENCE_API_URL: `${base}/evidence`,
   };
 }

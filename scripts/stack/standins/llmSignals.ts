@@ -36,7 +36,7 @@ export function tradingSignal(prompt: string, { seed, market, at }: Scene): Trad
   }
   const side = move > 0 ? 1 : -1;
   const risk = chance.between(0.003, 0.008);
-  const level = (factor: number) => cents(entry * (1 + side * risk * factor));
+  const level = (factor: number) => cents(live * (1 + side * risk * factor));
   return {
     signal: side === 1 ? "buy" : "sell",
     entry,

@@ -3,6 +3,7 @@
 import { agentError } from "./agentApi";
 import type { Fault, Provider } from "./control";
 import { json, type Call } from "./http";
+import { evidenceError } from "./evidence";
 import { llmError } from "./llm";
 import { messengerError } from "./messenger";
 import { sentimentError } from "./sentiment";
@@ -48,5 +49,12 @@ function usualBody(
       return swapError(status, reason);
     case "tickers":
       return tickerError(tickerOf(path) ?? "coinbase", status, reason);
+    case "coinbase":
+    case "binance":
+    case "coingecko":
+    case "hyperliquid":
+    case "defillama":
+    case "gdelt":
+      return evidenceError(provider, status, reason);
   }
 }

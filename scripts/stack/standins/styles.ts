@@ -5,6 +5,8 @@ export const STYLES = [
   "prose",
   "numbersAsStrings",
   "dressedNumbers",
+  "magnitudes",
+  "decimalCommas",
   "camelCase",
   "snakeCase",
   "otherCase",
@@ -24,6 +26,10 @@ export function styled(value: unknown, style: Style): string {
       return JSON.stringify(mapped(value, { number: String }));
     case "dressedNumbers":
       return JSON.stringify(mapped(value, { number: dressed }));
+    case "magnitudes":
+      return JSON.stringify(mapped(value, { number: scaled }));
+    case "decimalCommas":
+      return JSON.stringify(mapped(value, { number: withCommas }));
     case "camelCase":
       return JSON.stringify(mapped(value, { key: camel }));
     case "snakeCase":
@@ -54,6 +60,27 @@ function dressed(value: number): string {
   if (whole.includes("e")) return String(value);
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
   return `${value < 0 ? "-" : ""}$${grouped}${fraction === undefined ? "" : `.${fraction}`}`;
+}
+
+/** `$14.5M`, `1.2bn`, where nothing is lost by it. */
+function scaled(value: number): unknown {
+  for (const [unit, power] of [
+    ["T", 12],
+    ["bn", 9],
+    ["M", 6],
+  ] as const) {
+    const figure = String(value / 10 ** power);
+    if (value >= 10 ** power && !figure.includes("e") && Number(`${figure}e${power}`) === value)
+      return `$${figure}${unit}`;
+  }
+  return value;
+}
+
+/** `1.234.567,5`, as half of the world writes figures. */
+function withCommas(value: number): unknown {
+  const [whole = "", fraction] = String(Math.abs(value)).split(".");
+  if (whole.includes("e") || fraction === undefined || fraction.length === 3) return value;
+  return `${value < 0 ? "-" : ""}${whole.replace(/\B(?=(?:\d{3})+$)/g, ".")},${fraction}`;
 }
 
 function camel(key: string): string {

@@ -1,0 +1,65 @@
+import type { Fact, Kind } from "./tables";
+
+/** Facts of many coins, as lists of coins. Pure. */
+
+export type ListedCoin = {
+  symbol: string;
+  name: string;
+  /** By market capitalisation; 1 is the largest. */
+  rank: number;
+  /** USD, as below. */
+  price: number;
+  /** Percent. */
+  change24h: number | null;
+  marketCap: number;
+  volume24h: number;
+  /** Epoch ms. */
+  observedAt: number;
+};
+
+/** The coins of which a list tells all that matters, largest first. */
+export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
+  const listed = facts.filter(({ kind }) => kind === "rank");
+  return listed
+    .flatMap(({ subject: symbol, observedAt }): ListedCoin[] => {
+      const own = facts.filter(({ subject }) => subject === symbol);
+      const number = (kind: Kind) => numberOf(own, kind);
+      const [rank, price, marketCap, volume24h] = [
+        number("rank"),
+        number("price"),
+        number("marketCap"),
+        number("volume24h"),
+      ];
+      if (rank === null || price === null || marketCap === null || volume24h === null) return [];
+      const name = textOf(own, "name") ?? symbol;
+      return [
+        { symbol, name, rank, price, change24h: number("change24h"), marketCap, volume24h, observedAt },
+      ];
+    })
+    .sort((a, b) => a.rank - b.rank);
+}
+
+export type SearchedCoin = { symbol: string; name: string; place: number; change24h: number | null };
+
+/** The most searched coins, most searched first. */
+export function searchedCoins(facts: readonly Fact[]): SearchedCoin[] {
+  return facts
+    .filter(({ kind }) => kind === "trendingPlace")
+    .flatMap(({ subject: symbol, value: place }): SearchedCoin[] => {
+      if (typeof place !== "number") return [];
+      const own = facts.filter(({ subject }) => subject === symbol);
+      const name = textOf(own, "name") ?? symbol;
+      return [{ symbol, name, place, change24h: numberOf(own, "trendingChange") }];
+    })
+    .sort((a, b) => a.place - b.place);
+}
+
+function numberOf(facts: readonly Fact[], wanted: Kind): number | null {
+  const value = facts.find(({ kind }) => kind === wanted)?.value;
+  return typeof value === "number" ? value : null;
+}
+
+function textOf(facts: readonly Fact[], wanted: Kind): string | null {
+  const value = facts.find(({ kind }) => kind === wanted)?.value;
+  return typeof value === "string" ? value : null;
+}

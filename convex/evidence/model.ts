@@ -1,0 +1,46 @@
+import type { Doc } from "../_generated/dataModel";
+import type { QueryCtx } from "../_generated/server";
+import { MINUTE } from "../lib/time";
+import type { Wanted } from "./tables";
+
+const SLOT_MS = 30 * MINUTE;
+
+/** The half hour a moment is in, by its beginning; epoch ms. */
+export const slotOf = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
+
+export const keyOf = ({ collector, subject }: Wanted): string => `${collector}:${subject}`;
+
+/** The latest facts of a collection, of the half hours up to the one `at` is in. */
+export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): Promise<Doc<"facts"> | null> {
+  return ctx.db
+    .query("facts")
+    .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).lte("slot", slotOf(at)))
+    .order("desc")
+    .first();
+}
+
+/** The coins every report speaks of. */
+export const MAJORS = ["BTC", "ETH", "SOL"] as const;
+
+/** What is collected for everybody, whatever the focus. */
+export const LISTS: readonly Wanted[] = [
+  { collector: "markets", subject: "" },
+  { collector: "trending", subject: "" },
+];
+
+/** All that is collected for a report on a focus ("" for the whole market). */
+export function wantedFor(focus: string): Wanted[] {
+  const coins = [...new Set([...MAJORS, ...(focus === "" ? [] : [focus])])];
+  return [
+    ...LISTS,
+    ...coins.flatMap((subject): Wanted[] => [
+      { collector: "day", subject },
+      { collector: "book", subject },
+      { collector: "candles", subject },
+    ]),
+    { collector: "perpetuals", subject: "" },
+    { collector: "stablecoins", subject: "" },
+    { collector: "base", subject: "" },
+    { collector: "news", subject: focus },
+  ];
+}

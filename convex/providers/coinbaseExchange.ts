@@ -1,0 +1,83 @@
+import * as z from "zod";
+import type { ActionCtx } from "../_generated/server";
+import { iso, SECOND } from "../lib/time";
+import { unusableFailure } from "./call";
+import {
+  CANDLE_MS,
+  decimalText,
+  isCandle,
+  partsOf,
+  priceText,
+  type Book,
+  type Candle,
+  type CandleRange,
+  type DayStats,
+} from "./exchangeShapes";
+import { askPublic, SOURCE_NAMES } from "./publicData";
+
+/**
+ * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
+ * `exchangerestapi_getproductcandles`, `…getproductstats`, `…getproductbook`; errors are `{ message }`, an unknown product
+ * is 404. Candles may be missing where nothing was traded, and are "not to be polled frequently".
+ */
+
+const MAX_CANDLES = 300;
+
+export function productPath(symbol: string): string {
+  return `/products/${encodeURIComponent(symbol)}-USD`;
+}
+
+const isAbsence = (status: number): boolean => status === 404;
+
+/** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
+export async function askCandles(
+  ctx: ActionCtx,
+  symbol: string,
+  range: CandleRange,
+  timeoutMs: number,
+): Promise<Candle[]> {
+  const step = CANDLE_MS[range.interval];
+  const row = z
+    .tuple([z.int().positive(), z.number(), z.number(), z.number(), z.number(), z.number()])
+    .rest(z.unknown());
+  const candles: Candle[] = [];
+  for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
+    const query = `granularity=${step / SECOND}&start=${iso(first)}&end=${iso(last)}`;
+    const path = `${productPath(symbol)}/candles?${query}`;
+    const rows = await askPublic(ctx, "coinbase", { path, shape: z.array(row), isAbsence }, timeoutMs);
+    const told = rows.map(([time, low, high, open, close, volume]): Candle => {
+      return { openedAt: time * SECOND, open, high, low, close, volume };
+    });
+    // Some may be from before the start.
+    candles.push(...told.filter(({ openedAt }) => openedAt >= first && openedAt <= last));
+  }
+  if (!candles.every(isCandle)) throw unusableFailure(SOURCE_NAMES.coinbase);
+  return candles.sort((a, b) => a.openedAt - b.openedAt);
+}
+
+/** @throws AppError `not_found`, `upstream` */
+export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
+  const shape = z.object({
+    open: priceText,
+    high: priceText,
+    low: priceText,
+    last: priceText,
+    volume: decimalText,
+  });
+  const path = `${productPath(symbol)}/stats`;
+  const stats = await askPublic(ctx, "coinbase", { path, shape, isAbsence }, timeoutMs);
+  return { ...stats, observedAt: Date.now() };
+}
+
+/** The whole book, orders of one price together. @throws AppError `not_found`, `upstream` */
+export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Book> {
+  const level = z.tuple([priceText, decimalText, z.number()]).transform(([price, size]) => ({ price, size }));
+  const shape = z.object({
+    bids: z.array(level),
+    asks: z.array(level),
+    time: z.iso.datetime({ offset: true }),
+  });
+  const path = `${productPath(symbol)}/book?level=2`;
+  const { bids, asks, time } = await askPublic(ctx, "coinbase", { path, shape, isAbsence }, timeoutMs);
+  return { bids, asks, observedAt: Date.parse(time) };
+}

@@ -1,0 +1,111 @@
+import * as z from "zod";
+import type { ActionCtx } from "../_generated/server";
+import { askPublic, SOURCE_NAMES } from "./publicData";
+import { unusableFailure } from "./call";
+
+/**
+ * CoinGecko's public API: the largest coins and the most searched ones. Documents: docs.coingecko.com, reference/coins-markets
+ * and reference/trending-search. Its terms (coingecko.com/en/api_terms) ask to be named as the source, with a link: every
+ * fact carries the coin's page.
+ */
+
+const LISTED = 50;
+
+export type ListedCoin = {
+  symbol: string;
+  name: string;
+  rank: number;
+  /** USD, as below. */
+  price: number;
+  /** Percent; `null` where there is no day to compare with. */
+  change24h: number | null;
+  marketCap: number;
+  volume24h: number;
+  /** Epoch ms. */
+  observedAt: number;
+  url: string;
+};
+
+const symbol = z
+  .string()
+  .min(1)
+  .max(40)
+  .transform((text) => text.toUpperCase());
+const pageOf = (id: string): string => `https://www.coingecko.com/en/coins/${encodeURIComponent(id)}`;
+
+/** The 50 largest coins by market capitalisation, largest first. @throws AppError `upstream` */
+export async function askMarkets(ctx: ActionCtx, timeoutMs: number): Promise<ListedCoin[]> {
+  const row = z.object({
+    id: z.string(),
+    symbol,
+    name: z.string().min(1),
+    current_price: z.number().positive(),
+    market_cap: z.number().positive(),
+    market_cap_rank: z.int().positive(),
+    total_volume: z.number().nonnegative(),
+    price_change_percentage_24h: z.number().nullish(),
+    last_updated: z.iso.datetime({ offset: true }),
+  });
+  const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${LISTED}&page=1`;
+  const rows = await askPublic(ctx, "coingecko", { path, shape: z.array(z.unknown()) }, timeoutMs);
+  // A coin without a price or a capitalisation says nothing about the others.
+  const coins = rows.flatMap((one): ListedCoin[] => {
+    const parsed = row.safeParse(one);
+    if (!parsed.success) return [];
+    const { data } = parsed;
+    return [
+      {
+        symbol: data.symbol,
+        name: data.name,
+        rank: data.market_cap_rank,
+        price: data.current_price,
+        change24h: data.price_change_percentage_24h ?? null,
+        marketCap: data.market_cap,
+        volume24h: data.total_volume,
+        observedAt: Date.parse(data.last_updated),
+        url: pageOf(data.id),
+      },
+    ];
+  });
+  if (coins.length < rows.length / 2 || coins.length === 0) throw unusableFailure(SOURCE_NAMES.coingecko);
+  // Of two coins with one symbol, the larger is meant.
+  return coins
+    .sort((a, b) => a.rank - b.rank)
+    .filter((coin, index, all) => all.findIndex(({ symbol }) => symbol === coin.symbol) === index);
+}
+
+export type SearchedCoin = {
+  symbol: string;
+  name: string;
+  /** 1 is the most searched. */
+  place: number;
+  /** Percent, against USD; `null` where it is not told. */
+  change24h: number | null;
+  url: string;
+};
+
+/** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
+export async function askTrending(ctx: ActionCtx, timeoutMs: number): Promise<SearchedCoin[]> {
+  const shape = z.object({
+    coins: z.array(
+      z.object({
+        item: z.object({
+          id: z.string(),
+          symbol,
+          name: z.string().min(1),
+          data: z
+            .object({ price_change_percentage_24h: z.object({ usd: z.number().optional() }).nullish() })
+            .nullish(),
+        }),
+      }),
+    ),
+  });
+  const { coins } = await askPublic(ctx, "coingecko", { path: "/api/v3/search/trending", shape }, timeoutMs);
+  return coins.map(({ item }, index) => ({
+    symbol: item.symbol,
+    name: item.name,
+    place: index + 1,
+    change24h: item.data?.price_change_percentage_24h?.usd ?? null,
+    url: pageOf(item.id),
+  }));
+}

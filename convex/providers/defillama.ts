@@ -1,0 +1,58 @@
+import * as z from "zod";
+import type { ActionCtx } from "../_generated/server";
+import { DAY, SECOND } from "../lib/time";
+import { unusableFailure } from "./call";
+import { askPublic, SOURCE_NAMES } from "./publicData";
+
+/**
+ * DefiLlama's supply of stablecoins, a row a day. Documents: api-docs.defillama.com, "stablecoins",
+ * `/stablecoincharts/all` and `/stablecoincharts/{chain}`; free to use, with credit to DefiLlama.
+ */
+
+export type Supply = {
+  /** USD of all coins pegged to the dollar. */
+  now: number;
+  weekAgo: number;
+  /** Epoch ms: the latest row's day. */
+  observedAt: number;
+};
+
+export const STABLECOIN_PAGES = {
+  all: "https://defillama.com/stablecoins",
+  Base: "https://defillama.com/stablecoins/Base",
+} as const;
+
+/** @throws AppError `upstream` */
+export async function askStablecoins(
+  ctx: ActionCtx,
+  chain: keyof typeof STABLECOIN_PAGES,
+  timeoutMs: number,
+): Promise<Supply> {
+  const row = z.object({
+    date: z.union([
+      z
+        .string()
+        .regex(/^\d{9,11}$/)
+        .transform(Number),
+      z.int().positive(),
+    ]),
+    totalCirculatingUSD: z.object({ peggedUSD: z.number().positive() }),
+  });
+  const path = `/stablecoincharts/${chain}`;
+  const rows = await askPublic(ctx, "defillama", { path, shape: z.array(z.unknown()).min(1) }, timeoutMs);
+  const read = rows.slice(-9).flatMap((one) => {
+    const parsed = row.safeParse(one);
+    return parsed.success ? [parsed.data] : [];
+  });
+  const latest = read.at(-1);
+  const day = (latest?.date ?? 0) * SECOND;
+  const week = read.findLast(({ date }) => date * SECOND <= day - 7 * DAY);
+  if (latest === undefined || week === undefined || Date.now() - day > 3 * DAY) {
+    throw unusableFailure(SOURCE_NAMES.defillama);
+  }
+  return {
+    now: latest.totalCirculatingUSD.peggedUSD,
+    weekAgo: week.totalCirculatingUSD.peggedUSD,
+    observedAt: Math.min(day, Date.now()),
+  };
+}

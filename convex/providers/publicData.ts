@@ -1,0 +1,90 @@
+import type * as z from "zod";
+import type { ActionCtx } from "../_generated/server";
+import { optional, siteUrl } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { takeTurn, type PublicSource } from "../lib/limits";
+import { sleep } from "../lib/time";
+import {
+  askProvider,
+  postJson,
+  statusFailure,
+  timeoutFailure,
+  unreachableFailure,
+  unusableFailure,
+} from "./call";
+
+/** What the public sources of data have in common: no key, an agent that says who asks, and a limit of their own. */
+
+/** Where they really are. With EVIDENCE_API_URL, that one address serves the paths of all. */
+const ADDRESSES: Record<PublicSource, string> = {
+  coinbase: "https://api.exchange.coinbase.com",
+  binance: "https://data-api.binance.vision",
+  coingecko: "https://api.coingecko.com",
+  hyperliquid: "https://api.hyperliquid.xyz",
+  defillama: "https://stablecoins.llama.fi",
+  gdelt: "https://api.gdeltproject.org",
+};
+
+export const SOURCE_NAMES: Record<PublicSource, string> = {
+  coinbase: "Coinbase Exchange",
+  binance: "Binance",
+  coingecko: "CoinGecko",
+  hyperliquid: "Hyperliquid",
+  defillama: "DefiLlama",
+  gdelt: "GDELT",
+};
+
+export type PublicRequest<Shape extends z.ZodType> = {
+  /** With its query. */
+  path: string;
+  /** Sent as JSON by POST; without one it is a GET. */
+  body?: unknown;
+  shape: Shape;
+  /** Whether an answer says that the source does not list what was asked for; without it, none does. */
+  isAbsence?: (status: number, body: unknown) => boolean;
+};
+
+/**
+ * One question to a public source, once its turn has come: who asks too often waits.
+ * @param timeoutMs For the answer, from the moment the question is sent.
+ * @throws AppError `not_found` where the source does not have it, else `upstream`; both name the source.
+ */
+export async function askPublic<Shape extends z.ZodType>(
+  ctx: ActionCtx,
+  source: PublicSource,
+  { path, body, shape, isAbsence }: PublicRequest<Shape>,
+  timeoutMs: number,
+): Promise<z.output<Shape>> {
+  const name = SOURCE_NAMES[source];
+  const wait = await takeTurn(ctx, source);
+  if (wait === null) throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
+  if (wait > 0) await sleep(wait);
+  const result = await askProvider(source, addressOf(source) + path, requestOf(body), timeoutMs);
+  if (result.kind === "timeout") throw timeoutFailure(name);
+  if (result.kind === "unreachable") throw unreachableFailure(name);
+  if (isAbsence?.(result.status, result.body) === true) {
+    throw new AppError("not_found", `${name} does not list it`);
+  }
+  if (result.status < 200 || result.status > 299) throw statusFailure(name, result.status);
+  const parsed = shape.safeParse(result.body);
+  if (!parsed.success) throw unusableFailure(name);
+  return parsed.data;
+}
+
+/** The source's own public address of a path: what an answer cites, wherever the question really went. */
+export function citedUrl(source: PublicSource, path: string): string {
+  return ADDRESSES[source] + path;
+}
+
+function addressOf(source: PublicSource): string {
+  return optional("EVIDENCE_API_URL") ?? ADDRESSES[source];
+}
+
+/** The agent's name leads to who runs the deployment, as operators of public services ask. */
+function requestOf(body: unknown): RequestInit {
+  const headers = {
+    Accept: "application/json",
+    "User-Agent": `market-research-service/1 (+${siteUrl()}/docs)`,
+  };
+  return body === undefined ? { headers } : postJson(body, headers);
+}

@@ -1,0 +1,158 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { recordCronRun } from "../lib/cronRuns";
+import { isSet } from "../lib/env";
+import { AppError, failureOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { providerAction } from "../lib/providerCalls";
+import { prepareTransaction } from "../providers/chainPreparation";
+import { serviceAddress } from "../wallets/custody/serviceKeys";
+import { vSignedBytes } from "../wallets/nonces";
+import { gasLimit } from "../wallets/plans";
+import { project, serviceWalletId } from "../wallets/rows";
+import { addressesOf, lastSentBy, sentBy, storeSigned } from "../wallets/serviceAccounts";
+import { signNext } from "../wallets/signNext";
+import { handOut } from "../wallets/steps";
+import { anchorData } from "./anchorText";
+import { dayOf } from "./calendar";
+import type { ChainHead } from "./eventChain";
+import { vHead } from "./eventTables";
+import { chainHeadOf } from "./model";
+
+/**
+ * Anchors: once a day the head of the signal record goes to Base, in a transaction of an account that holds gas and
+ * nothing else. What a block holds was so when the block was made: nobody can rewrite the events up to it any more, the
+ * operator included. The transaction machine follows, reprices and repairs it like any other.
+ */
+
+/** For the cron, every hour: anchors the head unless this UTC day's anchor is on its way, or nothing is new since the last. */
+export const anchorDue = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "anchor the signal record");
+    if (isSet("ANCHOR_PRIVATE_KEY") && (await chainHeadOf(ctx)) !== null) {
+      await ctx.scheduler.runAfter(0, internal.signals.anchors.send, {});
+    }
+    return null;
+  },
+});
+
+/** Signs and hands out the day's anchor, where one is due. What fails is tried again an hour later. */
+export const send = providerAction({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    try {
+      const address = serviceAddress("anchor");
+      if (address === null) return null;
+      const head: ChainHead | null = await ctx.runQuery(internal.signals.anchors.due, { address });
+      if (head === null) return null;
+      const call = { to: address, data: anchorData(head), value: 0n };
+      const preparation = await prepareTransaction(address, call, null);
+      if (preparation.gas.kind === "reverts") throw new AppError("upstream", preparation.gas.reason);
+      const gas = gasLimit(preparation.gas.gas);
+      if (preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
+        throw new AppError("internal", `The anchor ${address} cannot pay the network fee`);
+      }
+      const walletId = serviceWalletId("anchor", address);
+      const unlikely = "The chain RPC tells of transactions that the anchor has not made: nothing was sent";
+      const signed = await signNext(ctx, { walletId, address, preparation, gas, call, unlikely });
+      const transactionId = await ctx.runMutation(internal.signals.anchors.store, { address, head, signed });
+      if (transactionId !== null) await handOut(ctx, { _id: transactionId, address, ...signed });
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) throw error;
+      log.error("signals.not anchored", { reason: failure.message });
+    }
+    return null;
+  },
+});
+
+/** The head to anchor now with this account; `null` when none is due. */
+export const due = internalQuery({
+  args: { address: v.string() },
+  returns: vHead,
+  handler: async (ctx, { address }) => headDue(ctx, address),
+});
+
+async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null> {
+  const head = await chainHeadOf(ctx);
+  const last = await lastSentBy(ctx, "anchor", address);
+  if (head === null || last === null || last.state === "failed") return head;
+  const { request, createdAt } = last;
+  const isNew = request.kind !== "anchor" || request.sequence < head.sequence;
+  return isNew && dayOf(createdAt) !== dayOf(Date.now()) ? head : null;
+}
+
+/** Stores an anchor's bytes and takes their nonce; `null` when another was faster. */
+export const store = internalMutation({
+  args: {
+    address: v.string(),
+    head: v.object({ sequence: v.number(), hash: v.string() }),
+    signed: vSignedBytes,
+  },
+  returns: v.union(v.id("transactions"), v.null()),
+  handler: async (ctx: MutationCtx, { address, head, signed }) => {
+    if ((await headDue(ctx, address)) === null) return null;
+    return storeSigned(ctx, { role: "anchor", address, request: { kind: "anchor", ...head }, signed });
+  },
+});
+
+const vAnchor = v.object({
+  nonce: v.number(),
+  sequence: v.union(v.number(), v.null()),
+  hash: v.union(v.string(), v.null()),
+  txHashes: v.array(v.string()),
+  state: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
+  signedAt: v.number(),
+});
+
+/** What the accounts that ever were the anchor's have signed, by nonce. */
+export const page = internalQuery({
+  args: { address: v.union(v.string(), v.null()), from: v.number(), limit: v.number() },
+  returns: v.object({
+    addresses: v.array(v.string()),
+    address: v.union(v.string(), v.null()),
+    anchors: v.array(vAnchor),
+  }),
+  handler: async (ctx, { address, from, limit }) => {
+    const addresses = await addressesOf(ctx, "anchor");
+    const asked =
+      addresses.find((one) => address === null || one.toLowerCase() === address.toLowerCase()) ?? null;
+    if (asked === null) return { addresses, address: null, anchors: [] };
+    const rows = await sentBy(ctx, { role: "anchor", address: asked, from, limit });
+    return { addresses, address: asked, anchors: rows.flatMap(anchorOf) };
+  },
+});
+
+/** The newest anchor, of whichever account; `null`: nothing was ever anchored. */
+export const latest = internalQuery({
+  args: {},
+  returns: v.union(vAnchor, v.null()),
+  handler: async (ctx) => {
+    const address = (await addressesOf(ctx, "anchor")).at(-1);
+    const row = address === undefined ? null : await lastSentBy(ctx, "anchor", address);
+    return row === null ? null : (anchorOf(row)[0] ?? null);
+  },
+});
+
+function anchorOf(row: Doc<"transactions">) {
+  const { nonce, request, createdAt, state } = row;
+  if (nonce === undefined) return [];
+  const head = request.kind === "anchor" ? { sequence: request.sequence, hash: request.hash } : null;
+  const { txHash, replacement } = project(row);
+  const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
+  return [
+    {
+      nonce,
+      sequence: head?.sequence ?? null,
+      hash: head?.hash ?? null,
+      txHashes: [...(txHash === undefined ? [] : [txHash]), ...others.map((one) => one.txHash)],
+      state: state === "confirmed" || state === "failed" ? state : ("pending" as const),
+      signedAt: createdAt,
+    },
+  ];
+}

@@ -1,0 +1,73 @@
+import { v } from "convex/values";
+
+/** The chain's events as the database holds them; `signals/eventChain` has the same shapes and says what they mean. */
+
+const vSide = v.union(v.literal("BUY"), v.literal("SELL"));
+const vStatus = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
+const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
+const vPrice = v.union(v.number(), v.null());
+
+const circumstances = {
+  token: v.union(v.literal("BTC"), v.literal("ETH")),
+  day: v.string(),
+  model: v.union(v.string(), v.null()),
+  promptVersion: v.string(),
+  refusedDays: v.number(),
+  gapMinutes: v.number(),
+};
+
+const vIssued = v.object({
+  ...circumstances,
+  timeframe: v.literal("1h"),
+  signal: v.union(vSide, v.literal("HOLD")),
+  entry: v.number(),
+  tp1: vPrice,
+  tp2: vPrice,
+  sl: vPrice,
+  confidence: v.number(),
+  calibratedConfidence: v.number(),
+  calibrationMethod: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
+  calibrationOutcomes: v.number(),
+  costBps: v.number(),
+  coin: v.union(vSide, v.null()),
+  momentum: v.union(vSide, v.null()),
+  reasoning: v.string(),
+  generatedAt: v.string(),
+  expiresAt: v.string(),
+  priceSource: v.string(),
+  priceObservedAt: v.string(),
+});
+
+const vClosed = v.object({
+  ...circumstances,
+  status: vStatus,
+  closedAt: v.string(),
+  exitPrice: vPrice,
+  pnlPercent: vPrice,
+  decidedBy: vDecider,
+});
+
+const vCompared = v.object({
+  ...circumstances,
+  mirrorStatus: vStatus,
+  mirrorExitPrice: vPrice,
+  holdExitPrice: vPrice,
+  decidedBy: vDecider,
+});
+
+const vRefused = v.object({
+  ...circumstances,
+  reason: v.union(v.literal("refused"), v.literal("failed")),
+  at: v.string(),
+});
+
+const links = { sequence: v.number(), contentHash: v.string(), previousHash: v.string(), hash: v.string() };
+
+export const vSignalEvent = v.union(
+  v.object({ ...links, kind: v.literal("issued"), content: vIssued }),
+  v.object({ ...links, kind: v.literal("closed"), content: vClosed }),
+  v.object({ ...links, kind: v.literal("compared"), content: vCompared }),
+  v.object({ ...links, kind: v.literal("refused"), content: vRefused }),
+);
+
+export const vHead = v.union(v.object({ sequence: v.number(), hash: v.string() }), v.null());

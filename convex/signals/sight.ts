@@ -1,0 +1,60 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { failureOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { MINUTE } from "../lib/time";
+import * as binance from "../providers/binanceSpot";
+import * as coinbase from "../providers/coinbaseExchange";
+import type { Candle } from "../providers/exchangeShapes";
+import { assembled, point, uncoveredMinutes, type Stretch } from "./path";
+import type { Token } from "./rules";
+
+/**
+ * What is known of a price's path: one-minute candles of Coinbase; where it has none, Binance's; where neither has any,
+ * the service's own samples. For actions.
+ */
+
+/** Epoch ms, both included. */
+export type Span = { from: number; to: number };
+
+export async function pathOf(ctx: ActionCtx, token: Token, span: Span): Promise<Stretch[]> {
+  const candles: Stretch[] = [];
+  for (const exchange of [coinbase, binance]) {
+    if (isWhole(candles, span)) break;
+    const told = await candlesOf(ctx, exchange, token, span);
+    candles.push(...told.filter(({ from }) => !candles.some((one) => one.from === from)));
+  }
+  if (isWhole(candles, span)) return candles;
+  const samples = await ctx.runQuery(internal.prices.samples.between, { token, ...span });
+  return assembled(
+    candles,
+    samples.map(({ observedAt, priceUsd }) => point(observedAt, priceUsd, "sample")),
+  );
+}
+
+/** The minute that has not closed is no gap. */
+function isWhole(candles: readonly Stretch[], { from, to }: Span): boolean {
+  return uncoveredMinutes(candles, from, Math.min(to, Math.floor(Date.now() / MINUTE) * MINUTE)) === 0;
+}
+
+async function candlesOf(
+  ctx: ActionCtx,
+  { askCandles }: Pick<typeof coinbase, "askCandles">,
+  token: Token,
+  { from, to }: Span,
+): Promise<Stretch[]> {
+  const range = { interval: "minute", from: Math.floor(from / MINUTE) * MINUTE, to: to + 1 } as const;
+  try {
+    return (await askCandles(ctx, token, range, deadlines.publicData)).map(stretchOf);
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn("signals.no candles", { token, reason: failure.message });
+    return [];
+  }
+}
+
+function stretchOf({ openedAt, open, high, low, close }: Candle): Stretch {
+  return { from: openedAt, to: openedAt + MINUTE, open, high, low, close, by: "candle" };
+}

@@ -1,0 +1,71 @@
+import * as z from "zod";
+import type { Doc } from "../_generated/dataModel";
+import type { PublicAlert } from "./tables";
+
+/** Alerts as callers see them. */
+
+const end = z.object({
+  address: z.string(),
+  label: z
+    .object({ exchange: z.string(), source: z.string().describe("Where the label was learnt") })
+    .optional()
+    .describe("Whose address it is; absent for one that the service has no label for"),
+});
+
+const movement = z.object({
+  from: end,
+  to: end,
+  quantity: z.string().describe("In the coin's smallest unit"),
+  position: z
+    .int()
+    .describe("Of its log among the transaction's, from 0; -1 for ether that the transaction itself carried"),
+  blockNumber: z.int(),
+  blockHash: z.string(),
+  price: z
+    .object({ usd: z.number(), source: z.string(), observedAt: z.number().describe("Epoch milliseconds") })
+    .describe("What it was valued with"),
+});
+
+export const publicAlertShape = z.object({
+  token: z.string(),
+  alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
+  amount: z.number().positive().describe("USD"),
+  direction: z.enum(["bullish", "bearish", "neutral"]),
+  description: z.string(),
+  source: z
+    .enum(["measured", "agent-reported"])
+    .describe("Measured: the service read it on Base itself. Agent-reported: a language model says so."),
+  chain: z.string().optional().describe("Such as base or ethereum; absent where the agent named none"),
+  occurredAt: z
+    .number()
+    .optional()
+    .describe("Epoch milliseconds: when it moved; a measured one's block time"),
+  detectedAt: z.number().describe("Epoch milliseconds: when the service learnt of it"),
+  messengerSent: z.boolean().describe("The hourly card with this alert was delivered."),
+  txHash: z.string().optional(),
+  verified: z
+    .boolean()
+    .describe(
+      "The service has read the transaction on Base: it succeeded, when the alert says, and moved the token and the amount that the alert tells.",
+    ),
+  movement: movement.optional().describe("Of a measured one: what was read of it"),
+});
+
+export function publicAlert(alert: Doc<"whaleAlerts">): PublicAlert {
+  const { token, alertType, amount, direction, description, detectedAt, messengerSent, verified } = alert;
+  const { chain, occurredAt, txHash, movement: read } = alert;
+  return {
+    ...{ token, alertType, amount, direction, description },
+    source: sourceOf(alert),
+    ...(chain === undefined ? {} : { chain }),
+    ...(occurredAt === undefined ? {} : { occurredAt }),
+    ...{ detectedAt, messengerSent },
+    ...(txHash === undefined ? {} : { txHash }),
+    verified,
+    ...(read === undefined ? {} : { movement: read }),
+  };
+}
+
+export function sourceOf({ movement: read }: Pick<Doc<"whaleAlerts">, "movement">): PublicAlert["source"] {
+  return read === undefined ? "agent-reported" : "measured";
+}

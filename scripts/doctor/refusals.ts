@@ -1,0 +1,128 @@
+import * as z from "zod";
+import type { Variable } from "../../convex/lib/env";
+import { failureOf } from "../../convex/lib/errors";
+import { lastAnswer, type Exchange } from "./exchanges";
+import { fault, warning, type Finding } from "./finding";
+
+/** What a failed question says, by what came over the wire, and which variable to change. */
+
+type Place = {
+  key?: Variable;
+  address: Variable;
+  model?: Variable;
+  /** What a 403 means there, where it is not the key alone. */
+  forbidden?: string;
+};
+
+const KEYS_PLACE = "where the provider keeps its keys";
+
+const PLACES: Record<string, Place> = {
+  "LLM gateway": { key: "LLM_GATEWAY_API_KEY", address: "LLM_ENDPOINT", model: "LLM_MODEL" },
+  "agent API": {
+    key: "LLM_GATEWAY_API_KEY",
+    address: "AGENT_API_URL",
+    forbidden: `Switch the agent API on for the key in LLM_GATEWAY_API_KEY, and allow this machine's and the deployment's addresses, ${KEYS_PLACE}: it takes the gateway's key, but not every key has it.`,
+  },
+  "sentiment model": { key: "SENTIMENT_API_KEY", address: "SENTIMENT_ENDPOINT", model: "SENTIMENT_MODEL" },
+  messenger: { key: "MESSENGER_BOT_TOKEN", address: "MESSENGER_API_URL" },
+  "swap provider": { key: "SWAP_API_KEY", address: "SWAP_API_URL" },
+  tickers: { address: "TICKER_API_URL" },
+};
+
+type Answer = Extract<Exchange["answer"], { kind: "answer" }>;
+
+/** @param now Epoch ms, of the asking. */
+export function findingOf(subject: string, error: unknown, now: number): Finding {
+  const place = PLACES[subject];
+  const address = place?.address ?? "the address";
+  const elsewhere = `See whether ${address} is right, and whether this machine may call it.`;
+  const answer = lastAnswer();
+  if (answer === null) return fault(subject, failureOf(error)?.message ?? "could not be asked", elsewhere);
+  if (answer.kind === "timeout") return fault(subject, "did not answer in time", elsewhere);
+  if (answer.kind === "unreachable") return fault(subject, "could not be reached", elsewhere);
+  const refusal = place === undefined ? null : refusalOf(subject, place, answer, now);
+  if (refusal !== null) return refusal;
+  const failure = failureOf(error);
+  if (failure?.code === "invalid_request") return warning(subject, failure.message, "Try again later.");
+  return fault(
+    subject,
+    `answered with status ${answer.status}, not as its protocol says`,
+    `See whether ${address} is right; npm run doctor -- --record DIR keeps what it said.`,
+  );
+}
+
+function refusalOf(subject: string, place: Place, answer: Answer, now: number): Finding | null {
+  const { key = "its key", address, model, forbidden } = place;
+  const { status } = answer;
+  if (status === 400 && subject === "sentiment model") {
+    const remedy = `See whether ${key} and ${model ?? address} are right: it refuses a wrong key like this, too.`;
+    return fault(subject, "refuses the request or the key (400)", remedy);
+  }
+  if (status === 401) {
+    const remedy = `Set ${key} to a key that it knows: this one is another's, or was withdrawn.`;
+    return fault(subject, "refuses the key (401)", remedy);
+  }
+  if (status === 403) {
+    const remedy = forbidden ?? `Allow the key in ${key} this use ${KEYS_PLACE}, or set ${key} to another.`;
+    return fault(subject, "refuses the key, or this use of it (403)", remedy);
+  }
+  if (status === 402) {
+    return fault(subject, "has no credits left (402)", `Top up the account that ${key} belongs to.`);
+  }
+  if (status === 404) {
+    return fault(subject, "does not know the address (404)", `Set ${address} to where it is.`);
+  }
+  if (status === 410) {
+    const where = model === undefined ? address : `${model}, or ${address},`;
+    const remedy = `Set ${where} to what its documents name now; else this service has to be updated.`;
+    return fault(subject, "does not offer what is asked any more (410)", remedy);
+  }
+  if (status === 429) return limited(subject, key, answer, now);
+  if (status >= 500) {
+    const remedy = `Wait, or see its status page; ${address} should lead to the provider itself.`;
+    return fault(subject, `is failing (${status})`, remedy);
+  }
+  return null;
+}
+
+/** The agent API names the moment in ms, the messenger the wait in seconds, others in a header. */
+const limitShape = z.object({
+  resetAt: z.number().positive().optional(),
+  parameters: z.object({ retry_after: z.number().positive() }).optional(),
+});
+
+function limited(subject: string, key: string, { headers, body }: Answer, now: number): Finding {
+  const { resetAt, parameters } = limitShape.safeParse(parsed(body)).data ?? {};
+  const seconds = parameters?.retry_after ?? Number(headers["retry-after"] ?? Number.NaN);
+  const until = resetAt ?? now + seconds * 1000;
+  const says = "is limiting requests (429)";
+  if (!Number.isFinite(until) || until <= now || until > now + 366 * 86_400_000) {
+    return warning(subject, says, "Try again in a minute.");
+  }
+  const at = `${new Date(until).toISOString().slice(0, "2026-01-01T00:00:00".length)}Z`;
+  return warning(
+    subject,
+    `${says}: the limit is used up until ${at}`,
+    `Try again then, or raise the limit of the account that ${key} belongs to.`,
+  );
+}
+
+/** What a ticker's answer says of it, to stand behind its name. */
+export function tickerTrouble(answer: Exchange["answer"] | null): string {
+  if (answer === null) return "could not be asked";
+  if (answer.kind === "timeout") return "did not answer in time";
+  if (answer.kind === "unreachable") return "could not be reached";
+  const { status } = answer;
+  if (status === 429) return "is limiting requests (429)";
+  if ([401, 403, 418, 451].includes(status)) return `refuses this machine (${status})`;
+  if (status >= 500) return `is failing (${status})`;
+  return status === 200 ? "tells no price that can be used" : `answered with status ${status}`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * Part of the stand-ins for local use: what CoinGecko, Hyperliquid, DefiLlama and GDELT tell of the simulated market,
+ * each in its own form.
+ */
+
+import { json, parseJson, type Call } from "./http";
+import type { Market } from "./market";
+import { smoothNoise, unit } from "./random";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+export type Context = { seed: string; now: () => number; market: Market };
+
+/** CoinGecko's own name of a coin. */
+const idOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+
+const geckoError = (status: number, message: string): Response =>
+  json({ status: { error_code: status, error_message: message } }, status);
+
+/** As docs.coingecko.com tells of `/coins/markets` and `/search/trending`. */
+export function coingecko({ now, market }: Context, { path, query }: Call): Response {
+  const at = now();
+  if (path === "/api/v3/search/trending") {
+    const coins = market.trending(at).map(({ name, symbol, change24h }, index) => ({
+      item: {
+        id: idOf(name),
+        coin_id: index + 1,
+        name,
+        symbol,
+        market_cap_rank: market.coins(at).findIndex((coin) => coin.symbol === symbol) + 1,
+        score: index,
+        data: { price: market.coin(symbol, at).price, price_change_percentage_24h: { usd: change24h } },
+      },
+    }));
+    return json({ coins, nfts: [], categories: [] });
+  }
+  if (query.get("vs_currency") === null) return geckoError(422, "Missing parameter vs_currency");
+  if (query.get("vs_currency") !== "usd") return geckoError(422, "invalid vs_currency");
+  const size = Number(query.get("per_page") ?? "100");
+  const page = Number(query.get("page") ?? "1");
+  if (!(size >= 1 && size <= 250)) return geckoError(422, "invalid per_page");
+  // Its lists are as old as its cache.
+  const updated = new Date(Math.floor(at / MINUTE) * MINUTE).toISOString();
+  const rows = market.coins(at).slice((page - 1) * size, page * size);
+  return json(
+    rows.map(({ name, symbol, price, marketCap, volume24h, change24h }, index) => ({
+      id: idOf(name),
+      symbol: symbol.toLowerCase(),
+      name,
+      current_price: price,
+      market_cap: marketCap,
+      market_cap_rank: (page - 1) * size + index + 1,
+      total_volume: volume24h,
+      price_change_percentage_24h: change24h,
+      last_updated: updated,
+    })),
+  );
+}
+
+/** As hyperliquid-docs tells of the info endpoint's `metaAndAssetCtxs`; what it cannot read is 422. */
+export function hyperliquid({ seed, now, market }: Context, { body, headers }: Call): Response {
+  const asked = parseJson(body);
+  const type = typeof asked === "object" && asked !== null && "type" in asked ? asked.type : undefined;
+  if (!(headers.get("Content-Type") ?? "").startsWith("application/json") || type !== "metaAndAssetCtxs") {
+    return new Response("Failed to deserialize the JSON body into the target type", { status: 422 });
+  }
+  const at = now();
+  const listed = market
+    .coins(at)
+    .filter(({ change24h, price }) => Math.abs(price - 1) > 0.02 || change24h > 1);
+  return json([
+    {
+      universe: listed.map(({ symbol }) => ({
+        name: symbol === "PEPE" || symbol === "SHIB" ? `k${symbol}` : symbol,
+        szDecimals: 2,
+        maxLeverage: 20,
+      })),
+      marginTables: [],
+    },
+    listed.map(({ symbol, price, volume24h, marketCap }) => ({
+      funding: (0.0000125 + 0.00003 * smoothNoise(at / (7 * HOUR), seed, symbol, "funding")).toFixed(10),
+      openInterest: (
+        (marketCap / price) *
+        (0.01 + 0.01 * unit(seed, symbol, "interest")) *
+        (1 + 0.1 * smoothNoise(at / (5 * HOUR), seed, symbol, "open interest"))
+      ).toFixed(4),
+      prevDayPx: market.coin(symbol, at - DAY).price.toPrecision(6),
+      dayNtlVlm: (volume24h / 20).toFixed(2),
+      oraclePx: String(price),
+      markPx: String(price),
+    })),
+  ]);
+}
+
+/** As api-docs.defillama.com tells of `/stablecoincharts/{chain}`: a row a day, oldest first; a stranger's chain has none. */
+export function defillama({ seed, now, market }: Context, { path }: Call): Response {
+  const chain = path.split("/").at(-1) ?? "";
+  const share = { all: 1, Base: 0.018 }[chain];
+  if (share === undefined) return json([]);
+  const today = Math.floor(now() / DAY) * DAY;
+  const stable = market.coins(today).filter(({ symbol }) => ["USDT", "USDC", "DAI"].includes(symbol));
+  const basis = stable.reduce((sum, { marketCap }) => sum + marketCap, 0) * share;
+  const rows = Array.from({ length: 30 }, (_, index) => {
+    const day = today - (29 - index) * DAY;
+    const worth =
+      basis * (1 + 0.0008 * (index - 29) + 0.004 * smoothNoise(day / (9 * DAY), seed, chain, "supply"));
+    const peggedUSD = Math.round(worth);
+    return {
+      date: String(day / 1_000),
+      totalCirculating: { peggedUSD },
+      totalCirculatingUSD: { peggedUSD, peggedEUR: Math.round(worth * 0.002) },
+    };
+  });
+  return json(rows);
+}
+
+const HEADLINES = [
+  "{name} steadies as traders weigh rate path",
+  "Exchange volumes in {name} climb for a second day",
+  "Developers of {name} set date for next upgrade",
+  "{name} holders sit on gains as volatility fades",
+  "Regulator opens consultation on {name} custody rules",
+  "Fund managers add {name} exposure, survey finds",
+  "Analysts split on {name} after quiet session",
+] as const;
+const DOMAINS = [
+  "example-news.com",
+  "markets.example",
+  "coins.example.org",
+  "wire.example.net",
+  "ledger.example",
+];
+
+const prose = (text: string, status = 200): Response =>
+  new Response(text, { status, headers: { "Content-Type": "text/html; charset=utf-8" } });
+
+/** As blog.gdeltproject.org tells of the DOC 2.0 API: what is wrong with a query it says in prose, with status 200. */
+export function gdelt({ seed, now }: Context, { query }: Call): Response {
+  const words = query.get("query") ?? "";
+  if (words.trim() === "") return prose("Your query was too short or too long.\n");
+  if (query.get("format") !== "json" || query.get("mode") !== "artlist") return prose("<html></html>");
+  const count = Number(query.get("maxrecords") ?? "75");
+  if (!(count >= 1 && count <= 250)) return prose("Invalid maxrecords.\n");
+  const name = /"([^"]+)"/.exec(words)?.[1] ?? "Crypto";
+  const at = now();
+  const slots = Array.from({ length: Math.min(count, 12) }, (_, index) => index);
+  const articles = slots.map((index) => {
+    const seen = Math.floor(at / (15 * MINUTE)) * 15 * MINUTE - index * 45 * MINUTE;
+    const pick = <Item>(items: readonly Item[], word: string): Item | undefined =>
+      items[Math.floor(unit(seed, name, word, seen) * items.length)];
+    const domain = pick(DOMAINS, "domain") ?? DOMAINS[0];
+    const title = (pick(HEADLINES, "headline") ?? HEADLINES[0]).replace("{name}", name);
+    return {
+      url: `https://${domain}/${idOf(title)}-${seen / MINUTE}`,
+      url_mobile: "",
+      title,
+      seendate: new Date(seen).toISOString().replace(/[-:]|\.\d+/g, ""),
+      socialimage: "",
+      domain,
+      language: "English",
+      sourcecountry: "United States",
+    };
+  });
+  return json({ articles });
+}

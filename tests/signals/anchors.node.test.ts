@@ -1,0 +1,118 @@
+import { mnemonicToAccount } from "viem/accounts";
+import { toHex } from "viem";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import { readAnchor } from "../../convex/signals/anchorText";
+import { linksAfter, GENESIS } from "../../convex/signals/eventChain";
+import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
+import type { Chain } from "../../scripts/stack/chain";
+import { DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
+import { closeApp } from "../support/app";
+import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+import { recordOf } from "./record";
+
+/** Anchors on a chain: sent once a day by the machine, read back by whoever checks the record. */
+
+let chain: Chain;
+beforeAll(async () => {
+  chain = await startTestChain();
+}, 60_000);
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 7 });
+const key = toHex(account.getHdKey().privateKey ?? new Uint8Array());
+
+const circumstances = {
+  ...{ token: "BTC" as const, day: "2026-01-05", model: null, promptVersion: "signal-2" },
+  ...{ gapMinutes: 0, reason: "refused" as const, at: "2026-01-05T08:00:00.000Z" },
+};
+
+/** Adds days without a signal to the record. */
+async function lengthen(app: WalletApp, events: number, first = "2026-01-05"): Promise<void> {
+  await app.t.run(async ({ db }) => {
+    let head = await db.query("signalEvents").withIndex("by_sequence").order("desc").first();
+    for (let n = 0; n < events; n++) {
+      const sequence = (head?.sequence ?? 0) + 1;
+      const day = new Date(Date.parse(first) + sequence * 86_400_000).toISOString().slice(0, 10);
+      const statement = {
+        kind: "refused" as const,
+        content: { ...circumstances, day, at: `${day}T08:00:00.000Z`, refusedDays: sequence },
+      };
+      const links = linksAfter(
+        head === null ? null : { sequence: head.sequence, hash: head.hash },
+        statement,
+      );
+      const id = await db.insert("signalEvents", { ...links, ...statement });
+      head = await db.get("signalEvents", id);
+    }
+  });
+}
+
+async function anchor(app: WalletApp): Promise<void> {
+  await app.t.mutation(internal.signals.anchors.anchorDue, {});
+  await app.settle();
+}
+
+const told = async (app: WalletApp) => {
+  const { body } = await app.get("/signals/anchors");
+  return z.object({ addresses: z.array(z.string()), anchors: anchorsShape.shape.anchors }).parse(body);
+};
+
+test("the head is anchored once a day, and a record that was rewritten and rehashed since does not hold", async () => {
+  const app = createWalletApp(chain, { env: { ANCHOR_PRIVATE_KEY: key } });
+  await anchor(app);
+  expect(await told(app)).toEqual({ addresses: [], anchors: [] });
+  await lengthen(app, 3);
+  await anchor(app);
+  await lengthen(app, 2);
+  // Another tick of the same day.
+  await anchor(app);
+  const { addresses, anchors } = await told(app);
+  expect(addresses).toEqual([account.address]);
+  expect(anchors).toHaveLength(1);
+  const record = await recordOf(app);
+  const third = record.events[2];
+  expect(anchors[0]).toMatchObject({ sequence: 3, hash: third?.hash, nonce: 0 });
+
+  const reader = await chainReader(chain.url);
+  const mined = await reader.mined(anchors[0]?.txHashes[0] ?? "");
+  expect(readAnchor(mined?.data ?? "")).toEqual({ sequence: 3, hash: third?.hash });
+  const accounts = [{ address: account.address, anchors }];
+  const found = await anchorFindings(record.events, accounts, reader);
+  expect([found.problems, found.notes, found.fixed.map(({ sequence }) => sequence)]).toEqual([[], [], [3]]);
+
+  // The same days told otherwise, with right hashes.
+  const forger = createWalletApp(chain);
+  await lengthen(forger, 5, "2025-12-24");
+  const forged = (await recordOf(forger)).events;
+  expect(forged[0]?.previousHash).toBe(GENESIS);
+  expect((await anchorFindings(forged, accounts, reader)).problems.join()).toContain("history was rewritten");
+  // Not showing the anchor does not help: the chain counts what its account has sent.
+  const hidden = [{ address: account.address, anchors: anchors.map((one) => ({ ...one, txHashes: [] })) }];
+  expect((await anchorFindings(forged, hidden, reader)).problems).toEqual([
+    `The anchor with nonce 0 of ${account.address} was mined, and its transaction is not shown`,
+  ]);
+}, 120_000);
+
+test("late and dropped anchors are no alarm, one that is not shown is", async () => {
+  const record = { events: [] };
+  const anchorOf = (nonce: number, txHash: string) => ({
+    ...{ nonce, sequence: 1, hash: "a".repeat(64), txHashes: [txHash], status: "pending" as const },
+    signedAt: "2026-01-05T08:00:00.000Z",
+  });
+  const reader = { mined: () => Promise.resolve(null), count: () => Promise.resolve(0) };
+  const shown = [{ address: account.address, anchors: [anchorOf(0, "0x1"), anchorOf(1, "0x2")] }];
+  expect(await anchorFindings(record.events, shown, reader)).toEqual({
+    problems: [],
+    notes: [expect.stringContaining("in no block yet"), expect.stringContaining("in no block yet")],
+    fixed: [],
+  });
+  const cut = [{ address: account.address, anchors: [anchorOf(0, "0x1")] }];
+  const ahead = { ...reader, count: () => Promise.resolve(2) };
+  expect((await anchorFindings(record.events, cut, ahead)).problems).toEqual([
+    `The anchor with nonce 0 of ${account.address} was mined, and its transaction is not shown`,
+    `${account.address} has sent a transaction with nonce 1 that is not shown`,
+  ]);
+});

@@ -1,0 +1,118 @@
+import { excessOf } from "../../convex/signals/edge";
+import { addDay, DECISIVE, eValueOf, NO_BLOCKS, type Blocks } from "../../convex/signals/inference";
+
+/**
+ * Histories of signals on a price without direction: a walk of equal steps up and down, on whose steps all levels lie, so
+ * that no trade ends beyond its level and the chance of each geometry is exact. Two tokens move together.
+ */
+
+export type Rounds = { histories: number; days: number; seed: number };
+
+/** 32 random bits at a time (xorshift). */
+export function bitsFrom(seed: number): () => number {
+  let state = (Math.imul(seed, 2_654_435_761) ^ 0x9e3779b9) | 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}
+
+const ENTRY = 1_000;
+
+/** Both sides of one trade, scored against chance. */
+type Scored = { long: number; short: number };
+
+function ended(position: { at: number; over: boolean }, reward: number, risk: number, side: 1 | -1): void {
+  const gain = side * position.at;
+  position.over ||= gain >= reward || gain <= -risk;
+}
+
+/** A day of both tokens: levels of their own, one time limit, steps of which seven in eight are the same. */
+function dayOf(bits: () => number): [Scored, Scored] {
+  const steps = 24 + (bits() % 72);
+  const geometry = () => {
+    const reward = 3 + (bits() % 12);
+    // Reward to risk from 0.8 to 2.
+    const risk = Math.max(
+      2,
+      Math.min(Math.floor(reward / 0.8), Math.round(reward / (0.8 + (bits() % 1_000) / 833))),
+    );
+    return { reward, risk };
+  };
+  const levels = [geometry(), geometry()] as const;
+  const ends = levels.map(() => ({ long: { at: 0, over: false }, short: { at: 0, over: false } }));
+  const [btc, eth] = ends;
+  if (btc === undefined || eth === undefined) throw new Error("There are two tokens");
+  for (let step = 0; step < steps; step++) {
+    const word = bits() >>> 8;
+    const up = (word & 1) === 1 ? 1 : -1;
+    const other = (word & 14) === 0 ? ((word & 16) === 0 ? up : -up) : up;
+    move(btc, levels[0], up);
+    move(eth, levels[1], other);
+  }
+  return [scored(levels[0], btc), scored(levels[1], eth)];
+}
+
+type Ends = Record<"long" | "short", { at: number; over: boolean }>;
+
+function move(ends: Ends, { reward, risk }: { reward: number; risk: number }, by: number): void {
+  for (const [name, side] of [
+    ["long", 1],
+    ["short", -1],
+  ] as const) {
+    const one = ends[name];
+    if (one.over) continue;
+    one.at += by;
+    ended(one, reward, risk, side);
+  }
+}
+
+function scored({ reward, risk }: { reward: number; risk: number }, ends: Ends): Scored {
+  const of = (signal: "BUY" | "SELL", side: 1 | -1, at: number) =>
+    excessOf(
+      { signal, entry: ENTRY, tp1: ENTRY + side * reward, sl: ENTRY - side * risk },
+      { exitPrice: ENTRY + at, gapMinutes: 0 },
+    );
+  return { long: of("BUY", 1, ends.long.at), short: of("SELL", -1, ends.short.at) };
+}
+
+/** What always choosing the better side of a trade gains on average: what a share of 1 of knowing would be worth. */
+function gainOfKnowing(bits: () => number): number {
+  let gain = 0;
+  const days = 20_000;
+  for (let day = 0; day < days; day++) {
+    for (const { long, short } of dayOf(bits)) gain += Math.max(long, short) / 2;
+  }
+  return gain / days;
+}
+
+/**
+ * Looks at each history daily.
+ * @param edge In shares of 1: 0.05 is planted by knowing the better side now and then.
+ * @returns How many histories ever read "better than chance", and the mean excess of all.
+ */
+export function lookDaily(
+  { histories, days, seed }: Rounds,
+  edge: number,
+): { found: number; excess: number } {
+  const bits = bitsFrom(seed);
+  const knowing = edge === 0 ? 0 : edge / gainOfKnowing(bits);
+  let found = 0;
+  let excess = 0;
+  for (let history = 0; history < histories; history++) {
+    let blocks: Blocks = NO_BLOCKS;
+    let isFound = false;
+    for (let day = 0; day < days; day++) {
+      const scores = dayOf(bits).map(({ long, short }) =>
+        bits() / 2 ** 32 < knowing ? Math.max(long, short) : (bits() & 256) === 0 ? long : short,
+      );
+      blocks = addDay(blocks, scores.reduce((sum, one) => sum + one, 0) / scores.length);
+      isFound ||= eValueOf(blocks) >= DECISIVE;
+    }
+    found += isFound ? 1 : 0;
+    excess += blocks.sum / blocks.days;
+  }
+  return { found, excess: excess / histories };
+}

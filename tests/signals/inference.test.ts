@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { sha256Hex } from "../../convex/lib/crypto";
+import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/controls";
+import { chanceOf, excessOf } from "../../convex/signals/edge";
+import {
+  addDay,
+  boundsOf,
+  DECISIVE,
+  eValueOf,
+  LEAST_EXCESS,
+  NO_BLOCKS,
+} from "../../convex/signals/inference";
+import { lookDaily } from "./histories";
+
+const day = fc.double({ min: -5 / 9, max: 1, noNaN: true });
+const days = fc.array(day, { maxLength: 120 });
+const blocksOf = (all: readonly number[]) => all.reduce(addDay, NO_BLOCKS);
+
+const STAKES = [0.06, 0.15, 0.25, 0.4];
+
+/** The definition, from every day at once: the remainder's integral summed by Simpson's rule. */
+function wealth(all: readonly number[], m: number, sign: 1 | -1): number {
+  const least = sign === 1 ? LEAST_EXCESS - m : m - 1;
+  const logs = STAKES.map((stake) => {
+    const worst = integral((s) => s ** 3 / (1 + stake * least * s));
+    return all
+      .map((x) => stake * sign * (x - m))
+      .reduce((sum, u) => sum + u - u ** 2 / 2 + u ** 3 / 3 - worst * u ** 4, 0);
+  });
+  return logs.reduce((sum, log) => sum + Math.exp(log), 0) / STAKES.length;
+}
+
+function integral(of: (s: number) => number): number {
+  const parts = 400;
+  let sum = of(0) + of(1);
+  for (let i = 1; i < parts; i++) sum += (i % 2 === 0 ? 2 : 4) * of(i / parts);
+  return sum / (3 * parts);
+}
+
+describe("the e-value", () => {
+  test("is as defined, to a billionth", () => {
+    fc.assert(
+      fc.property(days, (all) => {
+        const told = eValueOf(blocksOf(all));
+        expect(Math.abs(told - wealth(all, 0, 1))).toBeLessThan(1e-9 * Math.max(1, told));
+      }),
+    );
+  });
+
+  test("is at most what the bets have really won, and nearly that", () => {
+    fc.assert(
+      fc.property(days, (all) => {
+        const really = STAKES.map((stake) => all.reduce((wealth, x) => wealth * (1 + stake * x), 1));
+        const mean = really.reduce((sum, one) => sum + one, 0) / really.length;
+        expect(eValueOf(blocksOf(all))).toBeLessThanOrEqual(mean * (1 + 1e-12));
+      }),
+    );
+    const usual = Array.from({ length: 365 }, (_, n) => (n % 5 < 3 ? 0.4 : -0.45));
+    const won = STAKES.map((stake) => usual.reduce((wealth, x) => wealth * (1 + stake * x), 1));
+    expect(eValueOf(blocksOf(usual)) / (won.reduce((sum, one) => sum + one, 0) / 4)).toBeGreaterThan(0.8);
+  });
+
+  test("is 1 without a day, and the same in whatever order days are added", () => {
+    expect([eValueOf(NO_BLOCKS), boundsOf(NO_BLOCKS)]).toEqual([1, { low: LEAST_EXCESS, high: 1 }]);
+    fc.assert(
+      fc.property(days, (all) => {
+        const [one, other] = [eValueOf(blocksOf(all)), eValueOf(blocksOf(all.toReversed()))];
+        expect(Math.abs(one - other)).toBeLessThan(1e-9 * Math.max(1, one));
+      }),
+    );
+  });
+
+  test("gains nothing on average from a fair day, whatever came before", () => {
+    fc.assert(
+      fc.property(days, fc.double({ min: 0.05, max: 5 / 9, noNaN: true }), (all, chance) => {
+        const before = blocksOf(all);
+        // A win of 1 - chance with this chance, else a loss of it.
+        const after =
+          chance * eValueOf(addDay(before, 1 - chance)) + (1 - chance) * eValueOf(addDay(before, -chance));
+        expect(after).toBeLessThanOrEqual(eValueOf(before) * (1 + 1e-9));
+      }),
+    );
+  });
+
+  test.each([-0.56, 1.01, NaN, Infinity])("takes no day of %d", (excess) => {
+    expect(() => addDay(NO_BLOCKS, excess)).toThrow(RangeError);
+  });
+});
+
+describe("the confidence sequence", () => {
+  test("is of the means that no gambler has ruled out, to a billionth", () => {
+    fc.assert(
+      fc.property(fc.array(day, { minLength: 10, maxLength: 400 }), (all) => {
+        const { low, high } = boundsOf(blocksOf(all));
+        expect(low).toBeLessThanOrEqual(high);
+        if (low > LEAST_EXCESS) {
+          expect(wealth(all, low - 1e-9, 1)).toBeGreaterThanOrEqual(DECISIVE * (1 - 1e-9));
+          expect(wealth(all, low + 1e-9, 1)).toBeLessThan(DECISIVE * (1 + 1e-9));
+        }
+        if (high < 1) {
+          expect(wealth(all, high + 1e-9, -1)).toBeGreaterThanOrEqual(DECISIVE * (1 - 1e-9));
+          expect(wealth(all, high - 1e-9, -1)).toBeLessThan(DECISIVE * (1 + 1e-9));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("rules out 0 exactly when the e-value does", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.double({ min: -0.5, max: 0.7, noNaN: true }), { minLength: 60, maxLength: 400 }),
+        (all) => {
+          const blocks = blocksOf(all);
+          expect(boundsOf(blocks).low > 0).toBe(eValueOf(blocks) > DECISIVE);
+        },
+      ),
+    );
+  });
+});
+
+describe("the excess over chance", () => {
+  const geometry = fc
+    .record({
+      signal: fc.constantFrom("BUY" as const, "SELL" as const),
+      entry: fc.double({ min: 10, max: 1e5, noNaN: true }),
+      reward: fc.double({ min: 0.002, max: 0.05, noNaN: true }),
+      ratio: fc.double({ min: 0.8, max: 5, noNaN: true }),
+    })
+    .map(({ signal, entry, reward, ratio }) => {
+      const side = signal === "BUY" ? 1 : -1;
+      return { signal, entry, tp1: entry * (1 + side * reward), sl: entry * (1 - (side * reward) / ratio) };
+    });
+
+  test("is 1 - chance at the target, - chance at the stop, 0 at the entry; other days count as a share between", () => {
+    fc.assert(
+      fc.property(geometry, (position) => {
+        const chance = chanceOf(position);
+        const at = (exitPrice: number | null, gapMinutes = 0) =>
+          excessOf(position, { exitPrice, gapMinutes });
+        expect(chance).toBeLessThanOrEqual(5 / 9 + 1e-9);
+        expect(at(position.tp1)).toBeCloseTo(1 - chance, 9);
+        expect(at(position.sl)).toBeCloseTo(-chance, 9);
+        expect(at(position.entry)).toBeCloseTo(0, 9);
+        expect([at(null), at(position.tp1, 6), at(position.sl, 6)]).toEqual([0, 0, at(position.sl)]);
+        expect(at(position.tp1, 5)).toBe(at(position.tp1));
+      }),
+    );
+  });
+
+  test("is nothing on average, whatever the levels and the time limit, on a price without direction", () => {
+    const { found, excess } = lookDaily({ histories: 60, days: 365, seed: 11 }, 0);
+    expect(Math.abs(excess)).toBeLessThan(0.006);
+    expect(found).toBeLessThanOrEqual(3);
+  });
+
+  test("of 5 and of 10 points is found (10,000 histories: npm run test:long -- edge)", () => {
+    const five = lookDaily({ histories: 40, days: 365, seed: 5 }, 0.05);
+    const ten = lookDaily({ histories: 20, days: 365, seed: 5 }, 0.1);
+    expect([five.found >= 22, ten.found]).toEqual([true, 20]);
+  });
+});
+
+describe("the control arms", () => {
+  test("a coin is flipped by the hash of what stands before the signal, and nobody's choice", () => {
+    const seeds = Array.from({ length: 400 }, (_, n) => sha256Hex(String(n)));
+    const flips = seeds.map((seed) => coinFlip(seed, "BTC", "2026-01-05"));
+    expect(flips).toEqual(seeds.map((seed) => coinFlip(seed, "BTC", "2026-01-05")));
+    const buys = flips.filter((side) => side === "BUY").length;
+    expect(Math.abs(buys - 200)).toBeLessThan(40);
+    expect(coinFlip("0".repeat(64), "BTC", "2026-01-05")).toBe(
+      /^[0-7]/.test(sha256Hex(`${"0".repeat(64)} BTC 2026-01-05`)) ? "BUY" : "SELL",
+    );
+    expect([momentumOf(100, 99), momentumOf(100, 101), momentumOf(100, null)]).toEqual(["BUY", "SELL", null]);
+  });
+
+  test("have the signal's own trade, or the one the other way round with levels as far away", () => {
+    const position = { signal: "BUY" as const, entry: 100, tp1: 102, sl: 99 };
+    expect(mirrored(position)).toEqual({ signal: "SELL", entry: 100, tp1: 98, sl: 101 });
+    const compared = {
+      ...{ mirrorStatus: "LOSS" as const, mirrorExitPrice: 101, mirrorGapMinutes: 3 },
+      ...{ holdExitPrice: 100.5, decidedBy: "candle" as const },
+    };
+    const own = { position, exitPrice: 102, gapMinutes: 0 };
+    const other = { position: mirrored(position), exitPrice: 101, gapMinutes: 3 };
+    expect(armTrades({ ...own, coin: "SELL", momentum: null, compared })).toEqual({
+      model: own,
+      coin: other,
+      alwaysLong: own,
+    });
+    expect(armTrades({ ...own, coin: "BUY", momentum: "SELL", compared })).toEqual({
+      model: own,
+      coin: own,
+      momentum: other,
+      alwaysLong: own,
+    });
+  });
+});

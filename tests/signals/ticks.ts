@@ -1,0 +1,106 @@
+import { outcomeOf, type Stretch } from "../../convex/signals/path";
+import { LIFETIME_MS, type Levels } from "../../convex/signals/rules";
+import { bitsFrom } from "./histories";
+
+/** Signals on simulated paths of one price a second, labelled from every price and from one-minute candles. */
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+/** One second's largest move: 50 % a year. */
+const STEP = 1.55e-4;
+
+type Ended = { status: "WIN" | "LOSS" | "EXPIRED"; at: number; exit: number };
+export type Labelled = {
+  truth: Ended;
+  told: Ended;
+  /** Why the candles could not tell, where they could not. */
+  dark: "both levels in one candle" | "the minute of issue or expiry" | null;
+};
+
+/** One path and its signal: levels 0.3 to 1.5 % away, reward to risk 0.8 to 2, issued at any moment of a minute. */
+export function labelledPath(bits: () => number): Labelled {
+  const share = () => bits() / 2 ** 32;
+  const side = share() < 0.5 ? 1 : -1;
+  const reward = 0.003 + 0.012 * share();
+  const risk = reward / (0.8 + 1.2 * share());
+  const start = Date.UTC(2026, 0, 5, 8);
+  const generatedAt = start + Math.floor(share() * 60) * SECOND + 500;
+  const expiresAt = generatedAt + LIFETIME_MS;
+
+  let price = 100;
+  const candles: Stretch[] = [];
+  const ticks: [time: number, price: number][] = [];
+  for (let time = start; time < expiresAt + 2 * MINUTE; time += SECOND) {
+    price *= 1 + STEP * (2 * share() - 1);
+    ticks.push([time, price]);
+    const from = time - (time % MINUTE);
+    const last = candles.at(-1);
+    if (last === undefined || last.from !== from) {
+      const whole = { open: price, high: price, low: price, close: price };
+      candles.push({ from, to: from + MINUTE, ...whole, by: "candle" });
+    } else {
+      last.high = Math.max(last.high, price);
+      last.low = Math.min(last.low, price);
+      last.close = price;
+    }
+  }
+  const entry = ticks.findLast(([time]) => time <= generatedAt)?.[1] ?? 100;
+  const tp1 = entry * (1 + side * reward);
+  const sl = entry * (1 - side * risk);
+  const signal = side === 1 ? ("BUY" as const) : ("SELL" as const);
+  const levels: Levels = { signal, entry, tp1, tp2: tp1, sl };
+
+  const truth = tickByTick(ticks, { side, tp1, sl, generatedAt, expiresAt });
+  const now = expiresAt + 2 * MINUTE;
+  const outcome = outcomeOf(
+    { ...levels, generatedAt, expiresAt },
+    { seen: candles, since: generatedAt, earlierGaps: 0, now },
+  );
+  if (outcome?.exitPrice == null) throw new Error("Candles to the end tell an end");
+  const told = { status: outcome.status, at: outcome.closedAt, exit: outcome.exitPrice };
+  return { truth, told, dark: darkness(candles, truth, { tp1, sl, generatedAt, expiresAt }) };
+}
+
+type Trade = { side: 1 | -1; tp1: number; sl: number; generatedAt: number; expiresAt: number };
+
+function tickByTick(ticks: readonly [number, number][], trade: Trade): Ended {
+  const { side, tp1, sl, generatedAt, expiresAt } = trade;
+  let last = 0;
+  for (const [time, price] of ticks) {
+    if (time < generatedAt) continue;
+    if (time > expiresAt) break;
+    if (side * price <= side * sl) return { status: "LOSS", at: time, exit: sl };
+    if (side * price >= side * tp1) return { status: "WIN", at: time, exit: tp1 };
+    last = price;
+  }
+  return { status: "EXPIRED", at: expiresAt, exit: last };
+}
+
+function darkness(
+  candles: readonly Stretch[],
+  truth: Ended,
+  { tp1, sl, generatedAt, expiresAt }: Omit<Trade, "side">,
+): Labelled["dark"] {
+  const minuteOf = (time: number) => time - (time % MINUTE);
+  const minute = minuteOf(truth.at);
+  if (truth.status !== "EXPIRED" && (minute === minuteOf(generatedAt) || minute === minuteOf(expiresAt)))
+    return "the minute of issue or expiry";
+  const candle = candles.find(({ from }) => from === minute);
+  const holds = (level: number) => candle !== undefined && candle.low <= level && level <= candle.high;
+  return holds(tp1) && holds(sl) ? "both levels in one candle" : null;
+}
+
+/** Labels many paths. @returns What was labelled otherwise than by every price, and whether each such path is a dark one. */
+export function labelPaths({ paths, seed }: { paths: number; seed: number }) {
+  const bits = bitsFrom(seed);
+  const counts = { WIN: 0, LOSS: 0, EXPIRED: 0 };
+  const wrong: Labelled[] = [];
+  let late = 0;
+  for (let path = 0; path < paths; path++) {
+    const one = labelledPath(bits);
+    counts[one.truth.status] += 1;
+    if (one.told.status !== one.truth.status) wrong.push(one);
+    else if (one.dark === null && Math.abs(one.told.at - one.truth.at) >= MINUTE) late += 1;
+  }
+  return { counts, wrong, late };
+}

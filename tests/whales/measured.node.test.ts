@@ -1,0 +1,410 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import type { Chain } from "../../scripts/stack/chain";
+import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
+import { clientOf, mined, newWallet, signed, until } from "../chain/support";
+import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+
+let chain: Chain;
+let moves: Moves;
+beforeAll(async () => {
+  chain = await startTestChain();
+  moves = await createMoves(chain);
+});
+afterAll(() => chain.stop());
+afterEach(closeApp);
+
+const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
+const BINANCE_COLD = "0xf977814e90da44bfa03b6295a0616a897441acec";
+const OKX = "0xc8802feab2fafb48b7d1ade77e197002c210f391";
+/** A million dollars and some more, in the coins' smallest units, at prices of 1 and, for the coins, well below the market's. */
+const USDC = (millions: number) => BigInt(Math.round(millions * 1e12));
+const ETHER = (whole: number) => BigInt(whole) * 10n ** 18n;
+const SETTLING = 3;
+
+/** The cron's visit, and the run it starts, to its end. */
+async function look(app: WalletApp): Promise<void> {
+  await app.t.mutation(internal.whales.cursor.begin, {});
+  await app.settle();
+}
+
+/** Everything that is on the chain by now is far enough from its head to be read. */
+async function lookAtAll(app: WalletApp): Promise<void> {
+  await moves.mine(SETTLING);
+  await look(app);
+}
+
+async function measuring(env: Record<string, string> = {}): Promise<WalletApp> {
+  await chain.feeds.tick();
+  await moves.mine(SETTLING);
+  const app = createWalletApp(chain, { env });
+  await look(app);
+  return app;
+}
+
+const listShape = z.object({
+  alerts: z.array(
+    z.looseObject({ token: z.string(), alertType: z.string(), amount: z.number(), txHash: z.string() }),
+  ),
+});
+
+async function listed(app: WalletApp) {
+  const { status, body } = await app.get("/mcp/whale-alerts");
+  expect(status).toBe(200);
+  return listShape.parse(body).alerts;
+}
+
+const callsShape = z.array(z.object({ id: z.number(), method: z.string(), params: z.array(z.unknown()) }));
+const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
+
+describe("what is measured", () => {
+  test("is told with its transaction, its time, both addresses and where their labels were learnt", async () => {
+    const app = await measuring();
+    const from = freshAddress();
+    const [hash] = await moves.send([{ coin: "USDC", from, to: BINANCE, amount: USDC(2.5) }]);
+    await lookAtAll(app);
+    const receipt = await clientOf(chain).getTransactionReceipt({ hash: hash ?? "0x" });
+    const block = await clientOf(chain).getBlock({ blockNumber: receipt.blockNumber });
+    const alerts = await listed(app);
+    expect(alerts).toEqual([
+      {
+        token: "USDC",
+        alertType: "cex_inflow",
+        amount: expect.any(Number),
+        direction: "neutral",
+        description: `2,500,000 USDC moved from ${from.slice(0, 6)}…${from.slice(-4)} to Binance.`,
+        source: "measured",
+        chain: "base",
+        occurredAt: Number(block.timestamp) * 1_000,
+        detectedAt: expect.any(Number),
+        messengerSent: false,
+        txHash: hash,
+        verified: true,
+        movement: {
+          from: { address: from },
+          to: { address: BINANCE, label: { exchange: "Binance", source: expect.stringMatching(/^https:/) } },
+          quantity: "2500000000000",
+          position: 0,
+          blockNumber: Number(receipt.blockNumber),
+          blockHash: block.hash,
+          price: { usd: expect.any(Number), source: "chainlink", observedAt: expect.any(Number) },
+        },
+      },
+    ]);
+    expect(Math.abs((alerts[0]?.amount ?? 0) - 2_500_000)).toBeLessThan(25_000);
+  });
+
+  test("is every coin of the list, into exchanges, out of them and between them", async () => {
+    const app = await measuring();
+    const somebody = freshAddress();
+    const large = { from: somebody, to: OKX } as const;
+    const hashes = await moves.send([
+      { coin: "USDT", ...large, amount: USDC(3) },
+      { coin: "DAI", ...large, amount: ETHER(3_000_000) },
+      { coin: "WETH", ...large, amount: ETHER(10_000) },
+      { coin: "CBBTC", ...large, amount: 1_000n * 10n ** 8n },
+      { coin: "ETH", ...large, amount: ETHER(10_000) },
+      { coin: "ETH", from: OKX, to: somebody, amount: ETHER(10_000) },
+      { coin: "WETH", from: BINANCE, to: OKX, amount: ETHER(10_000) },
+    ]);
+    await lookAtAll(app);
+    const told = (await listed(app)).map(({ token, alertType, txHash }) => [token, alertType, txHash]);
+    expect(told.toSorted()).toEqual(
+      [
+        ["USDT", "cex_inflow", hashes[0]],
+        ["DAI", "cex_inflow", hashes[1]],
+        ["WETH", "cex_inflow", hashes[2]],
+        ["CBBTC", "cex_inflow", hashes[3]],
+        ["ETH", "cex_inflow", hashes[4]],
+        ["ETH", "cex_outflow", hashes[5]],
+        ["WETH", "large_transfer", hashes[6]],
+      ].toSorted(),
+    );
+  });
+
+  test("is what is minted and burned", async () => {
+    const app = await measuring();
+    const owner = freshAddress();
+    const minted = await moves.mint("USDC", owner, USDC(4));
+    const nobody = "0x0000000000000000000000000000000000000000";
+    const [burned] = await moves.send([{ coin: "ETH", from: owner, to: nobody, amount: ETHER(10_000) }]);
+    await lookAtAll(app);
+    const neutral = { alertType: "large_transfer", direction: "neutral" };
+    expect(await listed(app)).toMatchObject([
+      { ...neutral, txHash: burned, description: expect.stringMatching(/^10,000 ETH of 0x.* was burned\.$/) },
+      { ...neutral, txHash: minted, description: expect.stringMatching(/^4,000,000 USDC was minted to 0x/) },
+    ]);
+  });
+
+  test("is nothing below a million, nothing within an exchange, nothing between strangers, nothing that failed", async () => {
+    const app = await measuring();
+    const somebody = freshAddress();
+    await moves.send([
+      { coin: "USDC", from: somebody, to: BINANCE, amount: USDC(0.97) },
+      { coin: "USDC", from: BINANCE, to: BINANCE_COLD, amount: USDC(50) },
+      { coin: "ETH", from: BINANCE_COLD, to: BINANCE, amount: ETHER(100_000) },
+      { coin: "USDC", from: somebody, to: freshAddress(), amount: USDC(50) },
+      // More than anybody has: it reverts.
+      { coin: "USDC", from: somebody, to: BINANCE, amount: 10n ** 40n },
+    ]);
+    await lookAtAll(app);
+    expect(await listed(app)).toEqual([]);
+  });
+
+  test("before the first look is not looked for", async () => {
+    await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(5) }]);
+    const app = await measuring();
+    await lookAtAll(app);
+    expect(await listed(app)).toEqual([]);
+  });
+
+  test("is nothing where the operator has named no RPC", async () => {
+    const app = createWalletApp(chain, { env: { CHAIN_RPC_URL: "" } });
+    await look(app);
+    expect(await app.rows("whaleCursors")).toEqual([]);
+  });
+});
+
+describe("several transfers in one transaction", () => {
+  test("between the same two ends are one movement", async () => {
+    const app = await measuring();
+    const from = freshAddress();
+    const hash = await moves.together([
+      { coin: "USDC", from, to: BINANCE, amount: USDC(0.6) },
+      { coin: "USDC", from, to: BINANCE_COLD, amount: USDC(0.7) },
+    ]);
+    await lookAtAll(app);
+    const alerts = await listed(app);
+    expect(alerts).toMatchObject([
+      { alertType: "cex_inflow", txHash: hash, movement: { quantity: "1300000000000" } },
+    ]);
+  });
+
+  test("that pass something on are one movement, from its beginning to its end", async () => {
+    const app = await measuring();
+    const between = freshAddress();
+    const hash = await moves.together([
+      { coin: "USDC", from: BINANCE, to: between, amount: USDC(5) },
+      { coin: "USDC", from: between, to: OKX, amount: USDC(5) },
+    ]);
+    await lookAtAll(app);
+    expect(await listed(app)).toMatchObject([
+      { alertType: "large_transfer", txHash: hash, description: "5,000,000 USDC moved from Binance to OKX." },
+    ]);
+  });
+
+  test("that come back to the exchange are internal, however they went", async () => {
+    const app = await measuring();
+    const between = freshAddress();
+    await moves.together([
+      { coin: "USDC", from: BINANCE, to: between, amount: USDC(5) },
+      { coin: "USDC", from: between, to: BINANCE_COLD, amount: USDC(5) },
+    ]);
+    await lookAtAll(app);
+    expect(await listed(app)).toEqual([]);
+  });
+
+  test("of different owners are a movement each", async () => {
+    const app = await measuring();
+    const hash = await moves.together([
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(3) },
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(0.5) },
+    ]);
+    await lookAtAll(app);
+    expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash, hash]);
+  });
+});
+
+describe("a second look", () => {
+  test("adds nothing, and neither do two at once", async () => {
+    const app = await measuring();
+    await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
+    await moves.mine(SETTLING);
+    await Promise.all([
+      app.t.mutation(internal.whales.cursor.begin, {}),
+      app.t.mutation(internal.whales.cursor.begin, {}),
+      // A run that was lost and one that took its place.
+      app.t.action(internal.whales.measuring.follow, { claim: 1 }),
+      app.t.action(internal.whales.measuring.follow, { claim: 2 }),
+    ]);
+    await app.settle();
+    await look(app);
+    expect(await app.rows("whaleAlerts")).toHaveLength(1);
+    expect(await app.rows("whaleCursors")).toMatchObject([{ leaseUntil: 0 }]);
+  });
+
+  test("goes on where the one before was cut off", async () => {
+    const app = await measuring();
+    const before = (await app.rows("whaleCursors"))[0]?.at?.number ?? 0;
+    const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
+    await moves.mine(SETTLING);
+    vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
+    await look(app);
+    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ at: { number: before }, leaseUntil: 0 });
+    vi.stubEnv("CHAIN_RPC_URL", chain.url);
+    await look(app);
+    expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
+  });
+
+  test("after an outage catches up in several runs, each of a bounded length", async () => {
+    const app = await measuring();
+    const before = (await app.rows("whaleCursors"))[0]?.at?.number ?? 0;
+    const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
+    await moves.mine(400);
+    await look(app);
+    expect((await app.rows("whaleCursors"))[0]?.at?.number).toBe(before + 300);
+    await look(app);
+    expect((await app.rows("whaleCursors"))[0]?.at?.number).toBe(before + 401);
+    expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
+  });
+});
+
+describe("blocks that the chain drops", () => {
+  beforeEach(() => chain.miner.pause());
+  afterEach(() => chain.miner.resume());
+
+  test("take their alerts with them", async () => {
+    const app = await measuring();
+    await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
+    await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(3) }]);
+    await lookAtAll(app);
+    expect(await listed(app)).toHaveLength(2);
+    await moves.drop(SETTLING + 1);
+    await lookAtAll(app);
+    expect(await listed(app)).toMatchObject([{ movement: { quantity: "2000000000000" } }]);
+    // Also while no new block has come.
+    expect((await app.get("/whales/measured")).body).toMatchObject({ count: 1, next: null });
+  });
+
+  test("leave the alert of a transaction that is mined again as it was told, in its new block", async () => {
+    const app = await measuring();
+    const wallet = await newWallet(chain, { USDC: USDC(9) });
+    const transfer =
+      `0xa9059cbb${BINANCE.slice(2).padStart(64, "0")}${USDC(9).toString(16).padStart(64, "0")}` as const;
+    const raw = await signed(chain, wallet, { to: chain.addresses.tokens.USDC, data: transfer });
+    const hash = await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
+    await moves.mine(1);
+    await lookAtAll(app);
+    const [first] = await app.rows("whaleAlerts").then((rows) => rows.filter((row) => row.txHash === hash));
+    await moves.drop(SETTLING + 1);
+    await moves.mine(2);
+    await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
+    await moves.mine(1);
+    await mined(chain, hash);
+    await lookAtAll(app);
+    const rows = (await app.rows("whaleAlerts")).filter((row) => row.txHash === hash);
+    expect(rows).toMatchObject([{ _id: first?._id, detectedAt: first?.detectedAt, verified: true }]);
+    expect(rows[0]?.withdrawnAt).toBeUndefined();
+    expect(rows[0]?.movement?.blockNumber).toBeGreaterThan(first?.movement?.blockNumber ?? Infinity);
+    expect(rows[0]?.movement?.blockHash).not.toBe(first?.movement?.blockHash);
+  });
+});
+
+describe("a node that answers for few blocks at a time", () => {
+  /** Answers as a provider does that gives logs of so many blocks at most. @returns What was asked. */
+  function limited(most: number, words: string, code = -32_602) {
+    const asked: { blocks: number; refused: boolean }[] = [];
+    const inner = globalThis.fetch;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      const sent: unknown = typeof init?.body === "string" ? JSON.parse(init.body) : null;
+      const calls = callsShape.safeParse(sent).data ?? [];
+      const response = await inner(input, init);
+      if (!calls.some(({ method }) => method === "eth_getLogs")) return response;
+      const answers = z.array(z.unknown()).parse(await response.json());
+      const body = calls.map(({ id, method, params }, i) => {
+        if (method !== "eth_getLogs") return answers[i];
+        const { fromBlock, toBlock } = rangeShape.parse(params[0]);
+        const blocks = toBlock - fromBlock + 1;
+        asked.push({ blocks, refused: blocks > most });
+        return blocks > most ? { jsonrpc: "2.0", id, error: { code, message: words } } : answers[i];
+      });
+      return Response.json(body);
+    });
+    return asked;
+  }
+
+  test.each([
+    ["query returned more than 10000 results", -32_005],
+    ["query exceeds max block range 7", -32_602],
+    ["query exceeds max results 20000, retry with the range 25766988-25775072", -32_602],
+    ["range 30 exceeds limit of 7", -32_602],
+    ["eth_getLogs is limited to a 7 range", -32_614],
+    ["ranges over 7 blocks are not supported on freetier", 35],
+    ["Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range", -32_602],
+    ["You can make eth_getLogs requests with up to a 7 block range.", -32_600],
+    ["block range is larger than max block range, block range = 30, max block range = 7", -32_000],
+    ["eth_getLogs range is too large, max is 7 blocks", -32_603],
+    ["query timeout exceeded", -32_005],
+  ])("is asked for fewer: %s", async (words, code) => {
+    const app = await measuring();
+    const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
+    await moves.mine(60);
+    const asked = limited(7, words, code);
+    await look(app);
+    expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
+    // It finds the most that is answered, and keeps to it.
+    expect(asked.filter(({ refused }) => refused).length).toBeLessThanOrEqual(8);
+    expect(asked.slice(-4).every(({ refused }) => !refused)).toBe(true);
+    const cursor = (await app.rows("whaleCursors"))[0];
+    expect(cursor?.span).toBe(7);
+  });
+
+  test("is left alone when it says that it was asked too often", async () => {
+    const app = await measuring();
+    await moves.mine(10);
+    const asked = limited(0, "Your app has exceeded its compute units per second capacity", 429);
+    await look(app);
+    expect(asked).toHaveLength(2);
+    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ span: 30, leaseUntil: 0 });
+  });
+});
+
+describe("an hour's card", () => {
+  test("tells what was measured, once, and the alerts say that it was delivered", async () => {
+    const app = await measuring({ LLM_GATEWAY_API_KEY: "" });
+    await moves.send([
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
+      { coin: "USDC", from: OKX, to: freshAddress(), amount: USDC(3) },
+    ]);
+    await lookAtAll(app);
+    await app.t.mutation(internal.whales.watches.begin, {});
+    await until(async () => (await listed(app)).every(({ messengerSent }) => messengerSent === true));
+    await app.t.mutation(internal.whales.watches.begin, {});
+    await app.settle();
+    expect(await app.rows("messages")).toHaveLength(1);
+    const cards = app.standins.sent("messenger").filter(({ method }) => method === "sendMessage");
+    expect(cards).toHaveLength(1);
+    expect(cards[0]?.text).toContain("3,000,000 USDC moved from OKX to ");
+    expect(cards[0]?.text.match(/✓ measured/g)).toHaveLength(2);
+  });
+});
+
+describe("what the agent told before", () => {
+  test("of the same transaction and token becomes the measured alert; of another stays", async () => {
+    const app = await measuring();
+    const [hash = ""] = await moves.send([
+      { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
+    ]);
+    await app.t.run(async (ctx) => {
+      const far = Number.MAX_SAFE_INTEGER;
+      const watchId = await ctx.db.insert("whaleWatches", {
+        ...{ hour: 0, state: "done", startedAt: 0, leaseUntil: far, polls: 1 },
+      });
+      for (const token of ["USDC", "PEPE"]) {
+        await ctx.db.insert("whaleAlerts", {
+          ...{ token, alertType: "large_transfer", amount: 2_000_000, direction: "bullish", watchId },
+          ...{ description: "Somebody says so.", txHash: hash, detectedAt: Date.now() },
+          ...{ messengerSent: true, verified: false, checks: 4, checkAt: far },
+        });
+      }
+    });
+    await lookAtAll(app);
+    expect(await listed(app)).toMatchObject([
+      { token: "PEPE", source: "agent-reported", verified: false },
+      { token: "USDC", source: "measured", verified: true, alertType: "cex_inflow", messengerSent: true },
+    ]);
+  });
+});

@@ -1,0 +1,177 @@
+import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
+import type { Chain } from "../../scripts/stack/chain";
+import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
+import { bundled } from "../stack/bundled";
+import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+
+/** The command itself, against a deployment that measured a chain, and against what somebody made of its answers. */
+
+const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
+const SCRIPT = fileURLToPath(new URL("../../scripts/verifyWhales.ts", import.meta.url));
+
+type Alert = Record<string, unknown>;
+const pageShape = z.looseObject({ alerts: z.array(z.record(z.string(), z.unknown())) });
+const movementShape = z.looseObject({ position: z.number() });
+
+let chain: Chain;
+let moves: Moves;
+let app: WalletApp;
+let url: string;
+/** What the deployment shows instead of the truth. */
+let told: (alerts: Alert[]) => Alert[] = (alerts) => alerts;
+
+const server = createServer((request, response) => {
+  void app.get(request.url ?? "/").then(({ status, body }) => {
+    const { alerts, ...page } = pageShape.parse(body);
+    response.writeHead(status, { "Content-Type": "application/json" });
+    response.end(JSON.stringify({ ...page, alerts: told(alerts) }));
+  });
+});
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  moves = await createMoves(chain);
+  app = createWalletApp(chain);
+  await moves.mine(3);
+  await look();
+  const somebody = freshAddress();
+  await moves.send([
+    { coin: "USDC", from: somebody, to: BINANCE, amount: 5_000_000_000_000n },
+    { coin: "ETH", from: BINANCE, to: somebody, amount: 10n ** 22n },
+  ]);
+  await moves.together([
+    { coin: "USDT", from: freshAddress(), to: BINANCE, amount: 2_000_000_000_000n },
+    { coin: "USDT", from: freshAddress(), to: BINANCE, amount: 3_000_000_000_000n },
+  ]);
+  await moves.mine(3);
+  await look();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has a port");
+  url = `http://127.0.0.1:${address.port}`;
+});
+afterAll(async () => {
+  server.close();
+  closeApp();
+  await chain.stop();
+});
+
+async function look(): Promise<void> {
+  await app.t.mutation(internal.whales.cursor.begin, {});
+  await app.settle();
+}
+
+function verify(...args: string[]): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [bundled(SCRIPT), ...args], (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
+    );
+  });
+}
+
+/** Checks what the deployment shows when one of its alerts was changed. */
+async function verifyWith(change: (alerts: Alert[]) => Alert[]): Promise<{ code: number; output: string }> {
+  told = change;
+  try {
+    return await verify(url, "--rpc", chain.url);
+  } finally {
+    told = (alerts) => alerts;
+  }
+}
+
+const changed = (token: string, fields: Alert) => (alerts: Alert[]) =>
+  alerts.map((one) => (one.token === token ? { ...one, ...fields } : one));
+const movementOf = (token: string, fields: Alert) => (alerts: Alert[]) =>
+  alerts.map((one) =>
+    one.token === token ? { ...one, movement: { ...movementShape.parse(one.movement), ...fields } } : one,
+  );
+
+describe("npm run verify-whales", () => {
+  test("derives every alert again from the chain", async () => {
+    const { code, output } = await verify(url, "--rpc", chain.url);
+    expect(output).toContain("The alerts are what the chain says: 4 alerts, 3 transactions.");
+    expect(code).toBe(0);
+  });
+
+  test("says so as JSON", async () => {
+    const { code, output } = await verify(url, "--rpc", chain.url, "--json");
+    expect(JSON.parse(output)).toEqual({
+      holds: true,
+      alerts: 4,
+      transactions: 3,
+      pricesChecked: 4,
+      problems: [],
+    });
+    expect(code).toBe(0);
+  });
+
+  test.each<[string, (alerts: Alert[]) => Alert[], RegExp]>([
+    [
+      "another amount",
+      changed("ETH", { amount: 77_000_000 }),
+      /amount is shown as 77000000, the chain says \d+/,
+    ],
+    ["another type", changed("USDC", { alertType: "cex_outflow" }), /alertType is shown as "cex_outflow"/],
+    ["another time", changed("ETH", { occurredAt: 5 }), /occurredAt is shown as 5/],
+    ["another transaction", changed("USDC", { txHash: `0x${"ab".repeat(32)}` }), /no such transaction/],
+    [
+      "another block",
+      movementOf("ETH", { blockHash: `0x${"cd".repeat(32)}` }),
+      /movement\.blockHash is shown/,
+    ],
+    ["another quantity", movementOf("USDC", { quantity: "6000000000000" }), /movement\.quantity is shown/],
+    [
+      "an exchange that has no such address",
+      movementOf("ETH", { to: { address: BINANCE, label: { exchange: "Nobody", source: "none" } } }),
+      /movement\.to\.address is shown/,
+    ],
+    [
+      "a price that the feed did not tell",
+      (alerts) =>
+        alerts.map((one) =>
+          one.token === "USDC"
+            ? {
+                ...{ ...one, amount: 10_000_000 },
+                movement: {
+                  ...movementShape.parse(one.movement),
+                  price: { usd: 2, source: "chainlink", observedAt: 1 },
+                },
+              }
+            : one,
+        ),
+      /valued with 2 USD, the feed said/,
+    ],
+    ["one alert twice", (alerts) => [...alerts, ...alerts.slice(0, 1)], /is shown twice/],
+    [
+      "one of two movements of a transaction",
+      (alerts) => alerts.filter(({ token, amount }) => token !== "USDT" || Number(amount) > 2_500_000),
+      /its alert is missing/,
+    ],
+  ])("finds %s", async (_name, change, problem) => {
+    const { code, output } = await verifyWith(change);
+    expect(output).toMatch(problem);
+    expect(code).toBe(1);
+  });
+
+  test("says why it could not check", async () => {
+    const answers = await Promise.all([
+      verify(),
+      verify("--help"),
+      verify("http://127.0.0.1:1"),
+      verify(url, "--rpc", "http://127.0.0.1:1"),
+    ]);
+    expect(answers.map(({ code }) => code)).toEqual([2, 0, 2, 2]);
+    expect(answers.map(({ output }) => output)).toEqual([
+      expect.stringContaining("Usage:"),
+      expect.stringContaining("Usage:"),
+      expect.stringContaining("cannot be reached"),
+      expect.stringContaining("The chain RPC could not be reached"),
+    ]);
+  });
+});
