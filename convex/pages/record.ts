@@ -54,6 +54,9 @@ const SIGNAL_HEAD = html`<th scope="col">Signal</th>
 
 type Stats = RecordData["stats"];
 
+/** Trades in the table; all that are drawn are in the JSON. */
+const LISTED = 40;
+
 const VERDICTS = {
   "better than chance": "up",
   "worse than chance": "down",
@@ -158,7 +161,8 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
   if (equity.length === 0)
     return html`<h2 id="equity-heading">How results added up</h2>
       <p>No trade has ended yet.</p>`;
-  const rows = equity.toReversed().map(
+  const listed = equity.toReversed().slice(0, LISTED);
+  const rows = listed.map(
     ({ id, closedAt, afterCostsPercent, sumPercent, fallPercent, controls }) =>
       html`<tr>
         <th scope="row"><a href="/signals/${id}">${id}</a></th>
@@ -196,7 +200,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
         <figcaption>How far the sum was below the highest shown here before.</figcaption>
       </figure>
       <details>
-        <summary>These values as a table</summary>
+        <summary>The last ${listed.length} of these as a table</summary>
         ${wideTable("Trades in closing order, last first; sums after costs", head, rows)}
       </details>
     </div>`;

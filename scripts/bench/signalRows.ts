@@ -15,7 +15,7 @@ const ALERTS_AN_HOUR = 5;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Inserts `count` closed signals, one a token and day up to yesterday, and today's two, which are open. */
-export async function insertSignals({ t, clock }: World, count: number): Promise<void> {
+export async function insertSignals({ t, clock }: Stored, count: number): Promise<void> {
   const today = Math.floor(clock.now() / DAY) * DAY;
   const totals: Record<"BTC" | "ETH" | "ALL", Totals> = {
     BTC: emptyTotals(),

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { insertSignals } from "../../scripts/bench/signalRows";
 import { oneSignal, record } from "../../convex/pages/shapes";
 import { points, signed, usd } from "../../convex/pages/words";
 import { closeApp, createApp, type App } from "../support/app";
@@ -103,6 +104,27 @@ describe("the record", () => {
     expect(new Set(told.equity.map(({ id }) => id.slice(0, 3)))).toEqual(new Set(["ETH"]));
     const words = soundWords(await openPage(app, "/record?token=eth"));
     expect(words).not.toContain("BTC-2026");
+  });
+});
+
+describe("a long record", () => {
+  test("stays a small page, of which the newest is listed", async () => {
+    const app = createApp({ now: EIGHT });
+    await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
+    await app.t.run(async ({ db }) => {
+      for (const token of ["BTC", "ETH"] as const) {
+        for (let hour = 0; hour < 168; hour++) {
+          const at = EIGHT - hour * HOUR;
+          const close = { token, priceUsd: 97_000 + (hour % 7) * 31.25, source: "chainlink" as const };
+          await db.insert("hourlyCloses", { ...close, hourEndsAt: at, takenAt: at - MINUTE });
+        }
+      }
+    });
+    const words = soundWords(await openPage(app, "/record"));
+    const { equity, signals, closes } = record.parse((await app.get("/record")).body);
+    expect([signals.length, closes.BTC.length, equity.length]).toEqual([40, 168, 98]);
+    says(words, "The last 40 of these as a table", equity.at(-40)?.id ?? "none");
+    expect(words).not.toContain(`${equity[0]?.id} `);
   });
 });
 
