@@ -3,7 +3,7 @@ import { iso } from "../lib/time";
 import type { Arms } from "./arms";
 import type { Curve } from "./curve";
 import { boundsOf, DECISIVE, eValueOf, type Blocks } from "./inference";
-import { BINS, calibration, edge, result, risk, type Edge, type SignalStats } from "./statisticsShapes";
+import { BINS, calibration, result, risk, type Edge, type SignalStats } from "./statisticsShapes";
 import type { Totals } from "./totals";
 
 /** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/totals`. */

@@ -92,6 +92,7 @@ async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
     case "approve":
     case "fill":
     case "settlement":
-      throw new AppError("internal", "Approvals, fills and settlements are signed as they are made");
+    case "anchor":
+      throw new AppError("internal", "Approvals, fills, settlements and anchors are signed as they are made");
   }
 }

@@ -43,6 +43,7 @@ export async function checkChain(nowMs: number, tell: Tell): Promise<void> {
     tell(await checkLogs(client));
     tell(await checkSimulation(client));
     for (const finding of await checkPayments(client)) tell(finding);
+    for (const finding of await checkAnchor(client)) tell(finding);
   } catch {
     tell(fault(rpc, "could not be asked", "See whether CHAIN_RPC_URL is right and not limited."));
   }
@@ -148,12 +149,20 @@ async function checkPayments(client: ChainClient): Promise<Finding[]> {
       ),
     );
   }
-  const balance = await getBalance(client, { address: relayer });
-  const says = `the relayer holds ${formatEther(balance)} ETH`;
-  findings.push(
-    balance < LOW_GAS_WEI
-      ? warning("relayer", says, `Send a little ETH on Base to ${relayer}.`)
-      : good("relayer", says),
-  );
+  findings.push(await checkGas(client, "relayer", relayer));
   return findings;
+}
+
+async function checkAnchor(client: ChainClient): Promise<Finding[]> {
+  const key = optional("ANCHOR_PRIVATE_KEY");
+  if (key === undefined) return [];
+  return [await checkGas(client, "anchor", privateKeyToAddress(`0x${key.slice(2)}` satisfies Address))];
+}
+
+async function checkGas(client: ChainClient, name: string, address: Address): Promise<Finding> {
+  const balance = await getBalance(client, { address });
+  const says = `the ${name} holds ${formatEther(balance)} ETH`;
+  return balance < LOW_GAS_WEI
+    ? warning(name, says, `Send a little ETH on Base to ${address}.`)
+    : good(name, says);
 }

@@ -26,7 +26,7 @@ test.each([
   [0.1, 0.99],
 ])(
   "an edge of %d is found within 730 signals with the power that is told",
-  async (edge, power) => {
+  (edge, power) => {
     const { found, excess } = lookDaily({ ...rounds, histories: Math.ceil(rounds.histories / 5) }, edge);
     console.log(`figures: edge ${edge}, found ${found} of ${rounds.histories / 5}, mean excess ${excess}`);
     expect(Math.abs(excess - edge)).toBeLessThan(0.002);

@@ -87,8 +87,10 @@ describe("the outcome tracker", () => {
       expect(closedAt).toBeGreaterThanOrEqual(EIGHT + 9 * MINUTE);
       expect(closedAt).toBeLessThanOrEqual(EIGHT + 11 * MINUTE);
     }
-    const closed = (await app.rows("signalEvents")).filter(({ kind }) => kind === "closed");
-    expect(closed.map(({ content }) => Reflect.get(content, "decidedBy"))).toEqual(["candle", "candle"]);
+    const closed = (await app.rows("signalEvents")).flatMap((event) =>
+      event.kind === "closed" ? [event.content.decidedBy] : [],
+    );
+    expect(closed).toEqual(["candle", "candle"]);
   });
 
   test("wins nothing after the expiry, however late it looks", async () => {

@@ -9,7 +9,7 @@ import { recordShape, type SignalRecord } from "../../scripts/verifySignalsCheck
 import type { App } from "../support/app";
 
 /** A deployment's record as its endpoints tell it. */
-export async function recordOf(app: App): Promise<SignalRecord> {
+export async function recordOf(app: Pick<App, "get">): Promise<SignalRecord> {
   const { body: proof } = await app.get("/signals/proof?limit=500");
   const history = async (query: string) => (await app.get(`/mcp/signals/history?limit=100${query}`)).body;
   const [all, btc, eth] = [await history(""), await history("&token=BTC"), await history("&token=ETH")];
