@@ -7,7 +7,7 @@ import { equityPoint } from "../signals/equity";
 import { signalExample, statsExample } from "../signals/examples";
 import { anchorShape } from "../signals/anchorText";
 import { signalStats } from "../signals/statisticsShapes";
-import { publicSignal } from "../signals/views";
+import { publicSignal } from "../signals/shapes";
 import { measuredExample } from "../whales/http";
 import { publicAlertShape } from "../whales/views";
 

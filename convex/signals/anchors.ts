@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -109,6 +109,7 @@ const vAnchor = v.object({
   state: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
   signedAt: v.number(),
 });
+export type StoredAnchor = Infer<typeof vAnchor>;
 
 /** What the accounts that ever were the anchor's have signed, by nonce. */
 export const page = internalQuery({

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { PublicSignal } from "./views";
+import type { PublicSignal } from "./shapes";
 
 /** How results add up, trade by trade, beside those of the control arms. Pure. Percentage points, after costs. */
 

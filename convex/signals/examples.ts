@@ -1,10 +1,7 @@
 import { EXAMPLE_TIME } from "../lib/examples";
-import { addDayOfTrades, NO_ARMS } from "./arms";
 import type { SignalEvent } from "./eventChain";
-import { addClosed, emptyTotals } from "./totals";
-import { statisticsOf } from "./statistics";
 import type { SignalStats } from "./statisticsShapes";
-import type { PublicSignal } from "./views";
+import type { PublicSignal } from "./shapes";
 
 /** Values of the API document's examples: one signal, from issue to end. */
 
@@ -42,33 +39,101 @@ export const signalExample: PublicSignal = {
   },
 };
 
-/** Of a record that holds this signal alone. */
-export const statsExample: SignalStats = statisticsOf({
-  ...addClosed(emptyTotals(), {
-    signal: "BUY",
-    status: "WIN",
-    pnlPercent: 0.976864,
-    costBps: 15,
-    confidence: 68,
-    calibratedConfidence: 54.3,
-    gapMinutes: 0,
-    closedAt: Date.UTC(2026, 0, 5, 12),
-  }),
-  arms: addDayOfTrades(NO_ARMS, [
-    {
-      position: { signal: "BUY", entry: 97_250, tp1: 98_200, sl: 96_300 },
-      coin: "SELL",
-      momentum: "BUY",
-      exitPrice: 98_200,
-      gapMinutes: 0,
-      costBps: 15,
-      compared: {
-        ...{ mirrorStatus: "LOSS", mirrorExitPrice: 98_200, mirrorGapMinutes: 0 },
-        ...{ holdExitPrice: 97_650, decidedBy: "candle" },
-      },
+/** Of a record that holds this signal alone, as `statisticsOf` works it out. */
+export const statsExample: SignalStats = {
+  n: 1,
+  wins: 1,
+  losses: 0,
+  expired: 0,
+  holds: 0,
+  refusedDays: 0,
+  gaps: { trades: 0, minutes: 0 },
+  edge: {
+    trades: 1,
+    days: 1,
+    excessPoints: 50,
+    lowPoints: -55.5556555556,
+    highPoints: 100,
+    eValue: 1.1074533289,
+    verdict: "not told from chance",
+  },
+  controls: {
+    model: {
+      trades: 1,
+      averageBeforeCostsPercent: 0.976864,
+      averageAfterCostsPercent: 0.826864,
+      days: 1,
+      excessPoints: 50,
+      lowPoints: -55.5556555556,
+      highPoints: 100,
     },
-  ]),
-});
+    coin: {
+      trades: 1,
+      averageBeforeCostsPercent: -0.976864,
+      averageAfterCostsPercent: -1.126864,
+      days: 1,
+      excessPoints: -50,
+      lowPoints: -55.5556555556,
+      highPoints: 100,
+    },
+    momentum: {
+      trades: 1,
+      averageBeforeCostsPercent: 0.976864,
+      averageAfterCostsPercent: 0.826864,
+      days: 1,
+      excessPoints: 50,
+      lowPoints: -55.5556555556,
+      highPoints: 100,
+    },
+    alwaysLong: {
+      trades: 1,
+      averageBeforeCostsPercent: 0.976864,
+      averageAfterCostsPercent: 0.826864,
+      days: 1,
+      excessPoints: 50,
+      lowPoints: -55.5556555556,
+      highPoints: 100,
+    },
+    buyAndHold: { trades: 1, averageBeforeCostsPercent: 0.411311, averageAfterCostsPercent: 0.261311 },
+  },
+  winrate: 100,
+  trades: 1,
+  beforeCosts: {
+    totalPnlPercent: 0.976864,
+    expectancyPercent: 0.976864,
+    bestPnlPercent: 0.976864,
+    worstPnlPercent: 0.976864,
+    profitFactor: null,
+  },
+  afterCosts: {
+    totalPnlPercent: 0.826864,
+    expectancyPercent: 0.826864,
+    bestPnlPercent: 0.826864,
+    worstPnlPercent: 0.826864,
+    profitFactor: null,
+  },
+  averageWinPercent: 0.976864,
+  averageLossPercent: null,
+  risk: { n: 1, sharpe: null, sortino: null, maxDrawdown: null },
+  streaks: { current: { outcome: "WIN", length: 1 }, longestWins: 1, longestLosses: 0 },
+  calibration: {
+    n: 1,
+    brier: 0.1024,
+    calibratedBrier: 0.208849,
+    bins: [
+      { from: 0, to: 10, n: 0, meanConfidence: null, winrate: null },
+      { from: 10, to: 20, n: 0, meanConfidence: null, winrate: null },
+      { from: 20, to: 30, n: 0, meanConfidence: null, winrate: null },
+      { from: 30, to: 40, n: 0, meanConfidence: null, winrate: null },
+      { from: 40, to: 50, n: 0, meanConfidence: null, winrate: null },
+      { from: 50, to: 60, n: 0, meanConfidence: null, winrate: null },
+      { from: 60, to: 70, n: 1, meanConfidence: 68, winrate: 100 },
+      { from: 70, to: 80, n: 0, meanConfidence: null, winrate: null },
+      { from: 80, to: 90, n: 0, meanConfidence: null, winrate: null },
+      { from: 90, to: 100, n: 0, meanConfidence: null, winrate: null },
+    ],
+  },
+};
 
 export const eventExample: SignalEvent = {
   sequence: 1,

@@ -10,15 +10,14 @@ import { charge, type Caller } from "../lib/limits";
 import { iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { anchorShape } from "./anchorText";
+import type { StoredAnchor } from "./anchors";
 import { spokenDay } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
 import { eventExample, signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
 import { TOKENS } from "./rules";
-import { standingOf } from "./standing";
-import { statisticsOf } from "./statistics";
 import { signalStats } from "./statisticsShapes";
-import { publicSignal, signalView } from "./views";
+import { publicSignal } from "./shapes";
 import { reviewedDay } from "./waiting";
 
 const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
@@ -52,6 +51,7 @@ const latest: MountedEndpoint = endpoint({
     messengerSent,
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
+    const { signalView } = await import("./views");
     const tokens = token === undefined ? [...TOKENS] : [token];
     const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
     const of = (wanted: string) => rows.find((row) => row.token === wanted);
@@ -93,6 +93,8 @@ const history: MountedEndpoint = endpoint({
     count: z.number().describe("How many signals this answer holds"),
   }),
   handler: async (ctx, { token, limit, before }) => {
+    const { statisticsOf } = await import("./statistics");
+    const { signalView } = await import("./views");
     const { signals, totals } = await ctx.runQuery(internal.signals.history.page, {
       token: token ?? null,
       limit,
@@ -134,7 +136,17 @@ const recordExample = {
   excessPoints: 50,
 };
 
-const NO_RECORD = standingOf([]);
+const NO_RECORD = {
+  wins: 0,
+  losses: 0,
+  expired: 0,
+  pending: 0,
+  winrate: null,
+  trades: 0,
+  totalPnlPercent: 0,
+  totalAfterCostsPercent: 0,
+  excessPoints: 0,
+};
 
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -169,6 +181,8 @@ const recap: MountedEndpoint = endpoint({
     messengerSent,
   }),
   handler: async (ctx, { userId }, { caller }) => {
+    const { standingOf } = await import("./standing");
+    const { signalView } = await import("./views");
     const day = spokenDay(Date.now());
     // Both waits together, and what each runs over, end before the caller's patience does.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
@@ -234,11 +248,7 @@ const proof: MountedEndpoint = endpoint({
 });
 
 /** A stored anchor as callers see it. */
-export function shownAnchor<State, Anchor>({
-  state,
-  signedAt,
-  ...one
-}: Anchor & { state: State; signedAt: number }) {
+export function shownAnchor({ state, signedAt, ...one }: StoredAnchor): z.output<typeof anchorShape> {
   return { ...one, status: state, signedAt: iso(signedAt) };
 }
 
@@ -284,7 +294,7 @@ const anchors: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { address, from, limit }) => {
     const page = await ctx.runQuery(internal.signals.anchors.page, { address: address ?? null, from, limit });
-    return { ...page, anchors: page.anchors.map(shownAnchor), count: page.anchors.length };
+    return { ...page, anchors: page.anchors.map((one) => shownAnchor(one)), count: page.anchors.length };
   },
 });
 

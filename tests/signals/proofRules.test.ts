@@ -6,7 +6,7 @@ import {
   type IssuedContent,
   type Statement,
 } from "../../convex/signals/eventChain";
-import type { PublicSignal } from "../../convex/signals/views";
+import type { PublicSignal } from "../../convex/signals/shapes";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { rechained } from "./record";
 

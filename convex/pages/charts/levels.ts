@@ -1,7 +1,7 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { line } from "d3-shape";
 import type { PricePoint } from "../../prices/shown";
-import type { PublicSignal } from "../../signals/views";
+import type { PublicSignal } from "../../signals/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";
 import { across, apart, chart, dot, share, spread, timeMarks, upright } from "./frame";

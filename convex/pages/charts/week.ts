@@ -2,7 +2,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import { curveMonotoneX, line } from "d3-shape";
 import { DAY } from "../../lib/time";
 import type { PricePoint } from "../../prices/shown";
-import type { PublicSignal } from "../../signals/views";
+import type { PublicSignal } from "../../signals/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";
 import { chart, dot, scaleLines, SPAN, spread, timeMarks, upright } from "./frame";
