@@ -65,6 +65,7 @@ function shownAs({ issued: content, closed: end }: Told): PublicSignal {
     content;
   const { model, promptVersion, generatedAt, expiresAt, costBps } = content;
   const shown = {
+    id: `${token}-${content.day}`,
     ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
     ...{
       promptVersion,
