@@ -9,8 +9,10 @@ import { marketEndpoints } from "./market/http";
 import { messengerEndpoints } from "./messenger/http";
 import { opsEndpoints } from "./ops/http";
 import { referenceEndpoints } from "./ops/referenceHttp";
+import { pageEndpoints } from "./pages/http";
 import { depositEndpoints } from "./payments/depositHttp";
 import { paidReportEndpoints } from "./payments/http";
+import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
 import { socialEndpoints } from "./social/http";
@@ -20,7 +22,9 @@ import { whaleEndpoints } from "./whales/http";
 
 /** By domain; the names are the tags of the API document. */
 export const domains: Record<string, MountedEndpoint[]> = {
+  pages: pageEndpoints,
   market: marketEndpoints,
+  prices: priceEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
   signals: signalEndpoints,

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { anchorShape } from "../convex/signals/anchorText";
 import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventChain";
 import { signalStats } from "../convex/signals/statisticsShapes";
-import { publicSignal, type PublicSignal } from "../convex/signals/views";
+import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";

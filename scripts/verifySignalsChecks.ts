@@ -12,7 +12,8 @@ import {
 import { coinFlip, mirrored } from "../convex/signals/controls";
 import { LIFETIME_MS, pnlPercent, positionOf, problemsOf, type Levels } from "../convex/signals/rules";
 import { signalStats } from "../convex/signals/statisticsShapes";
-import { controlsView, publicSignal, type PublicSignal } from "../convex/signals/views";
+import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
+import { controlsView } from "../convex/signals/views";
 import { anchorsShape } from "./verifySignalsAnchors";
 import { recordProblems, tradeOf, type Told } from "./verifySignalsStatistics";
 

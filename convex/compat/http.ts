@@ -17,7 +17,6 @@ import {
   whaleAlert,
   whaleAlertView,
   trackRecord,
-  trackRecordView,
 } from "./views";
 
 /** Market endpoints under the names and in the shapes of earlier clients, each mapped to what answers today. */
@@ -124,8 +123,10 @@ const winrates: MountedEndpoint = endpoint({
   },
   input: z.object({ token: signalToken, days }),
   returns: trackRecord,
-  handler: async (ctx, { token, days }) =>
-    trackRecordView(await ctx.runQuery(internal.signals.history.since, windowOf(token, days))),
+  handler: async (ctx, { token, days }) => {
+    const { trackRecordView } = await import("./trackRecord");
+    return trackRecordView(await ctx.runQuery(internal.signals.history.since, windowOf(token, days)));
+  },
 });
 
 const whales: MountedEndpoint = endpoint({
@@ -211,6 +212,7 @@ const recap: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, _input, { caller }) => {
     const date = spokenDay(Date.now());
+    const { trackRecordView } = await import("./trackRecord");
     const { signals, review } = await reviewedDay(ctx, date, caller, deadlines.caller);
     const of = (token: string) => trackRecordView(signals.filter((signal) => signal.token === token));
     const [btc, eth, both] = [of("BTC"), of("ETH"), trackRecordView(signals)];

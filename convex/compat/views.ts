@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { resultsOf, standingOf } from "../signals/standing";
 import type { Signal } from "../signals/tables";
 import type { AlertType, Reported } from "../whales/tables";
 
@@ -67,29 +66,6 @@ export const trackRecord = z.object({
   bestPnl: z.number().describe("Percent; 0 when none gained: earlier clients put a + before it"),
   worstPnl: z.number().describe("Percent; 0 when there are none"),
 });
-
-export function trackRecordView(signals: readonly Signal[]): z.output<typeof trackRecord> {
-  const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
-  const { wins, losses, winrate, excessPoints } = standingOf(trades);
-  const results = resultsOf(trades);
-  const average = results.reduce((sum, one) => sum + one, 0) / results.length;
-  return {
-    n: results.length,
-    excess: figure(excessPoints / results.length),
-    total: trades.length,
-    wins,
-    losses,
-    winrate: figure(winrate),
-    avgPnl: figure(average),
-    bestPnl: figure(Math.max(0, ...results)),
-    worstPnl: figure(Math.min(...results)),
-  };
-}
-
-/** Two decimals, never -0; 0 for what does not exist: `null`, and whatever a division by nothing gives. */
-function figure(value: number | null): number {
-  return value === null || !Number.isFinite(value) ? 0 : Number(value.toFixed(2)) + 0;
-}
 
 /** USD from which a movement counts as highly significant. */
 const HIGH_USD = 10_000_000;

@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, type ActionCtx } from "../_generated/server";
 import { AppError } from "./errors";
@@ -7,11 +7,14 @@ import { SECOND } from "./time";
 
 /**
  * How many strangers are kept waiting at once. The small platform class runs 64 actions at the same time, HTTP requests
- * among them: were all of them strangers who wait for a model, nothing else would go on.
+ * among them: were all of them strangers who wait for a model, nothing else would go on. Who sends or swaps waits apart
+ * from who asks: questions cost nothing, and must keep nobody from their money.
  */
+const vCrowd = v.union(v.literal("asking"), v.literal("moving"));
+type Crowd = Infer<typeof vCrowd>;
 
-/** Five rows to each of so many shards: strangers hold at most 30 of the 64 places. */
-const SHARDS = 6;
+/** The shards of each, with five rows to a shard: strangers hold at most 30 and 20 of the 64 places. */
+const SHARDS: Record<Crowd, readonly number[]> = { asking: [0, 1, 2, 3, 4, 5], moving: [6, 7, 8, 9] };
 const PLACES = 5;
 /** A place whose holder was lost is free again behind the longest answer. */
 const HELD_MS = 30 * SECOND;
@@ -27,9 +30,10 @@ export async function waitingAs<Value>(
   caller: Caller,
   work: () => Promise<Value>,
   full: () => Promise<Value>,
+  crowd: Crowd = "asking",
 ): Promise<Value> {
   if (caller.signedIn === true) return work();
-  const place = await ctx.runMutation(internal.lib.crowd.enter, {});
+  const place = await ctx.runMutation(internal.lib.crowd.enter, { crowd });
   if (place === null) return full();
   try {
     return await work();
@@ -49,13 +53,13 @@ export function refuseCrowd(): Promise<never> {
 
 /** Takes a place; `null` when there is none. */
 export const enter = internalMutation({
-  args: {},
+  args: { crowd: vCrowd },
   returns: v.union(v.id("crowdPlaces"), v.null()),
-  handler: async (ctx) => {
+  handler: async (ctx, { crowd }) => {
     const now = Date.now();
-    const first = Math.floor(Math.random() * SHARDS);
-    for (let i = 0; i < SHARDS; i++) {
-      const shard = (first + i) % SHARDS;
+    const shards = SHARDS[crowd];
+    const first = Math.floor(Math.random() * shards.length);
+    for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
       const held = await ctx.db
         .query("crowdPlaces")
         .withIndex("by_shard", (q) => q.eq("shard", shard))

@@ -1,12 +1,14 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import * as z from "zod";
 import { httpAction, type ActionCtx } from "../_generated/server";
+import { prefersHtml } from "./accept";
 import { required, setting, type Variable } from "./env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "./crypto";
 import { AppError, failureOf, messageOf, overloadOf, STATUS, type ErrorCode } from "./errors";
 import { charge, leftFor, type Caller, type LimitName } from "./limits";
 import { log } from "./log";
+import { fieldsIn, templateOf } from "./paths";
 import { parseInput, rawInput, readBody } from "./request";
 
 /** A request without its body. */
@@ -67,6 +69,7 @@ export type Endpoint<
   Output extends z.ZodType = z.ZodType,
 > = Documentation<Input, Output> & {
   methods: readonly Method[];
+  /** May end with a field of the input, for GETs: `/signals/{id}`. */
   path: `/${string}`;
   summary: string;
   /** Server variables without which it answers 500 before anything happens. */
@@ -83,13 +86,19 @@ export type Endpoint<
     input: z.output<Input>,
     call: Call,
   ) => Promise<z.input<Output> | Reply<z.input<Output>>>;
+  /** The same for people, answered to who accepts HTML before JSON: a whole page. */
+  page?: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<Reply<string>>;
 };
 
 /** An endpoint whose schemas' types no longer matter: `handle` closes over them. */
 export type MountedEndpoint = Pick<
   Endpoint,
   "methods" | "path" | "summary" | "needs" | "limit" | "input" | "returns" | keyof Documentation<never, never>
-> & { handle: (ctx: ActionCtx, request: Request, requestId: string) => Promise<Response> };
+> & {
+  /** Whether it answers people a page. */
+  hasPage: boolean;
+  handle: (ctx: ActionCtx, request: Request, requestId: string) => Promise<Response>;
+};
 
 /**
  * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, rate limit,
@@ -99,27 +108,38 @@ export type MountedEndpoint = Pick<
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
-  const { guard, handler, ...described } = definition;
-  const { needs, limit, input, returns, media = "application/json" } = described;
+  const { guard, handler, page, ...described } = definition;
+  const { path, needs, limit, input, returns, media = "application/json" } = described;
   return {
     ...described,
+    hasPage: page !== undefined,
     handle: async (ctx, request, requestId) => {
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       guard?.(head, body);
-      const parsed = parseInput(input, rawInput(request, body));
+      const parsed = parseInput(input, { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) });
       const address = await addressOf(ctx, request);
       const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
       const idempotencyKey = idempotencyKeyOf(request);
       if (limit !== undefined) await charge(ctx, limit, caller);
       for (const name of needs) required(name);
-      const answer = await handler(ctx, parsed, { head, requestId, idempotencyKey, caller });
-      const reply = answer instanceof Reply ? answer : new Reply(answer, {});
-      const value = returns.parse(reply.value);
-      const text = media === "text/html" ? z.string().parse(value) : JSON.stringify(value);
-      return respond(200, media, text, requestId, { ...reply.headers, ...(await leftFor(ctx, caller)) });
+      const call = { head, requestId, idempotencyKey, caller };
+      const html = page !== undefined && prefersHtml(head.header("accept"));
+      const reply = html ? await page(ctx, parsed, call) : asReply(await handler(ctx, parsed, call));
+      const asText = html || media === "text/html";
+      const text = asText ? z.string().parse(reply.value) : JSON.stringify(returns.parse(reply.value));
+      const headers = {
+        ...(page === undefined ? {} : { Vary: "Accept" }),
+        ...reply.headers,
+        ...(await leftFor(ctx, caller)),
+      };
+      return respond(200, asText ? "text/html" : media, text, requestId, headers);
     },
   };
+}
+
+function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
+  return answer instanceof Reply ? answer : new Reply(answer, {});
 }
 
 /** Mounts the endpoints, the preflight of every path, and the JSON answers for unknown paths and methods. */
@@ -128,31 +148,44 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
   for (const { path, methods } of endpoints) {
     methodsOf.set(path, [...(methodsOf.get(path) ?? []), ...methods]);
   }
+  const templates = [...methodsOf.keys()].filter((path) => templateOf(path) !== null);
+  /** The path as it was declared. What is no path of ours may be anything, a secret in the wrong place included. */
+  const known = (request: Request): string | undefined => {
+    const pathname = pathOf(request);
+    if (methodsOf.has(pathname)) return pathname;
+    return templates.find((template) => fieldsIn(template, pathname) !== null);
+  };
+  const allowed = (request: Request) => methodsOf.get(known(request) ?? "");
+  const refused = (request: Request) =>
+    answer(request, known(request) ?? "unknown", (requestId) => refuse(request, requestId, allowed(request)));
+
   for (const one of endpoints) {
+    const template = templateOf(one.path);
     for (const method of one.methods) {
       const handler = httpAction((ctx: ActionCtx, request) =>
-        answer(request, one.path, (requestId) => one.handle(ctx, request, requestId)),
+        // A prefix also takes what is another path's, which knows no such method, and what is nobody's.
+        template !== null && known(request) !== one.path
+          ? refused(request)
+          : answer(request, one.path, (requestId) => one.handle(ctx, request, requestId)),
       );
-      router.route({ path: one.path, method, handler });
+      const place = template === null ? { path: one.path } : { pathPrefix: template.prefix };
+      router.route({ ...place, method, handler });
     }
   }
 
   const preflight = httpActionGeneric((_ctx, request) => {
-    const methods = methodsOf.get(new URL(request.url).pathname) ?? ["GET", "POST"];
-    return Promise.resolve(new Response(null, { status: 204, headers: preflightHeaders(methods) }));
+    const headers = preflightHeaders(allowed(request) ?? ["GET", "POST"]);
+    return Promise.resolve(new Response(null, { status: 204, headers }));
   });
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
 
-  // What is no path of ours may be anything, a secret in the wrong place included.
-  const knownPath = (request: Request) => {
-    const path = new URL(request.url).pathname;
-    return methodsOf.has(path) ? path : "unknown";
-  };
-  const unmatched = httpActionGeneric((_ctx, request) =>
-    answer(request, knownPath(request), (requestId) => refuse(request, requestId, methodsOf)),
-  );
+  const unmatched = httpActionGeneric((_ctx, request) => refused(request));
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
   for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });
+}
+
+function pathOf(request: Request): string {
+  return new URL(request.url).pathname;
 }
 
 /** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
@@ -193,9 +226,8 @@ function failureResponse(error: unknown, requestId: string): Response {
   return json(STATUS[failure.code], { error: failure.message, ...failure.body }, requestId, headers);
 }
 
-function refuse(request: Request, requestId: string, methodsOf: Map<string, Method[]>): Response {
-  const path = new URL(request.url).pathname;
-  const allowed = methodsOf.get(path);
+function refuse(request: Request, requestId: string, allowed: readonly Method[] | undefined): Response {
+  const path = pathOf(request);
   if (allowed === undefined) throw new AppError("not_found", `There is no endpoint at ${path}`);
   const error = `${request.method} is not allowed at ${path}`;
   return json(405, { error }, requestId, { Allow: [...allowed, "OPTIONS"].join(", ") });

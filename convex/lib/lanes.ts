@@ -3,7 +3,7 @@ import { v, type Infer, type Value } from "convex/values";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { internalAction, internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { payerOf } from "./budget";
 import { recordCronRun } from "./cronRuns";
 import { sha256Hex } from "./crypto";
@@ -33,6 +33,8 @@ const DEPTH = 20;
 const DEPTH_OF_OWNER = 8;
 /** What is not done by then was lost with its server: longer than any work that comes here. */
 const LEASE_MS = 10 * MINUTE;
+/** Jobs that wait are counted up to here, for the operator. */
+const COUNTED = 100;
 /** When to come back to a lane that is full. */
 const FULL_MS = 10 * SECOND;
 
@@ -210,7 +212,25 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, own: number): Promise<vo
   });
 }
 
-async function runningJobs(ctx: MutationCtx): Promise<Doc<"laneJobs">[]> {
+/** How many jobs of each lane run, and how many wait: 100 means that or more. */
+export async function laneCounts(ctx: QueryCtx): Promise<Record<Lane, { running: number; waiting: number }>> {
+  const running = await runningJobs(ctx);
+  const of = async (lane: Lane) => {
+    const waiting = await ctx.db
+      .query("laneJobs")
+      .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
+      .take(COUNTED);
+    return { running: running.filter((job) => job.lane === lane).length, waiting: waiting.length };
+  };
+  return {
+    service: await of("service"),
+    paid: await of("paid"),
+    signedIn: await of("signedIn"),
+    anonymous: await of("anonymous"),
+  };
+}
+
+async function runningJobs(ctx: QueryCtx): Promise<Doc<"laneJobs">[]> {
   return ctx.db
     .query("laneJobs")
     .withIndex("by_leaseUntil", (q) => q.eq("state", "running"))

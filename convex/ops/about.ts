@@ -15,10 +15,13 @@ export const about = {
   },
   /** By the tag's name, in the list of domains. */
   tags: {
+    pages:
+      "The same for people: a page for who accepts `text/html` before JSON, as browsers do, and what it shows as JSON for everybody else.",
     market: "Live prices, trending coins, and figures of single tokens.",
     chat: "Agents that answer with the live market in view.",
     research: "Reports at once, and 8-hour shifts that report as they go.",
     signals: "Daily trading signals for BTC and ETH, and how they turned out.",
+    prices: "Measured prices, and the service's own history of them.",
     whales: "Large transfers and exchange flows.",
     payments: "The paid report, and the webhook that credits deposits.",
     messenger: "Where cards and reports are delivered.",

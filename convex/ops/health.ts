@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { spentToday } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
+import { laneCounts } from "../lib/lanes";
 import { callsOfLastHour } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
 import { backlog, oldestWork } from "./backlog";
@@ -20,6 +21,7 @@ const vChecks = v.object({
   crons: v.record(v.string(), vAge),
   outbox: v.object({ waiting: v.number(), oldestSeconds: vAge }),
   pending: v.record(v.string(), vAge),
+  lanes: v.record(v.string(), v.object({ running: v.number(), waiting: v.number() })),
   providers: v.record(
     v.string(),
     v.object({ calls: v.number(), failures: v.number(), errorRate: v.number() }),
@@ -41,7 +43,7 @@ type Checks = Infer<typeof vChecks>;
 
 /**
  * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 25 crons,
- * 100 cards, 20 rows of each kind of work, 800 counts of providers' calls, 120 sums of what they cost. Usually fewer than 100 documents in all.
+ * 100 cards, 20 rows of each kind of work, 100 waiting model calls of each lane, 800 counts of providers' calls, 120 sums of what they cost. Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
@@ -52,6 +54,7 @@ export const read = internalQuery({
       crons: await cronAges(ctx, now),
       outbox: await backlog(ctx, now),
       pending: await oldestWork(ctx, now),
+      lanes: await laneCounts(ctx),
       providers: Object.fromEntries(
         (await callsOfLastHour(ctx, now)).map(({ provider, calls, failures }) => [
           provider,

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { optional, type Variable } from "../lib/env";
 import { iso, SECOND } from "../lib/time";
-import { about } from "./about";
 import { VERSION } from "./version";
 
 /** What the operator may want to know is set; only whether it is, never what it is. */
@@ -19,6 +19,65 @@ const CHECKED = [
 const GRAIN_MS = 10 * SECOND;
 
 const age = z.number().nonnegative().nullable();
+
+/** How the service is, without who asks. */
+export const serviceHealth = z.object({
+  status: z.enum(["ok", "degraded"]),
+  version: z.string(),
+  time: z.iso.datetime(),
+  reasons: z.array(z.string()).describe("Why it is degraded, a sentence each; none when it is ok"),
+  checks: z.object({
+    configured: z
+      .record(z.string(), z.boolean())
+      .describe("Server variables, and whether each is configured"),
+    crons: z
+      .record(z.string(), age)
+      .describe("Seconds since each scheduled job last did its work; null when it never has"),
+    outbox: z
+      .object({
+        waiting: z.number().int().describe("How many; 100 means that or more"),
+        oldestSeconds: age.describe("The age of the oldest"),
+      })
+      .describe("Messages that are neither delivered nor given up"),
+    pending: z
+      .record(z.string(), age)
+      .describe("The age in seconds of the oldest unfinished piece of work by kind; null when none waits"),
+    lanes: z
+      .record(z.string(), z.object({ running: z.int(), waiting: z.int() }))
+      .describe(
+        "Model calls of scheduled work and of requests, by whose they are; 100 waiting means that or more",
+      ),
+    providers: z
+      .record(
+        z.string(),
+        z.object({
+          calls: z.number().int(),
+          failures: z.number().int(),
+          errorRate: z.number().describe("0 to 1"),
+        }),
+      )
+      .describe("Outside services asked in the last hour"),
+    budget: z
+      .object({
+        resetsAt: z.iso.datetime(),
+        providers: z.record(
+          z.string(),
+          z.object({
+            limitUsd: z.number().describe("The day's budget"),
+            spentUsd: z.number().describe("Calls and what they cost; a shift counts whole when it starts"),
+            leftUsd: z.number(),
+            by: z
+              .record(z.string(), z.number())
+              .describe(
+                "USD by whose money it was: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `shift`: what begun shifts really cost",
+              ),
+          }),
+        ),
+      })
+      .describe("What the providers that bill have cost on this UTC day, and what is left"),
+  }),
+});
+export type ServiceHealth = z.output<typeof serviceHealth>;
 
 const health: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -40,6 +99,7 @@ const health: MountedEndpoint = endpoint({
         crons: { "collect data for research shifts": 72, "recompute the ledger": null },
         outbox: { waiting: 1, oldestSeconds: 2 },
         pending: { shiftCollections: null, transactions: 14 },
+        lanes: { service: { running: 1, waiting: 0 }, anonymous: { running: 2, waiting: 3 } },
         providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
         budget: {
           resetsAt: "2026-01-06T00:00:00.000Z",
@@ -56,79 +116,34 @@ const health: MountedEndpoint = endpoint({
     },
   },
   input: z.object({}),
-  returns: z.object({
-    status: z.enum(["ok", "degraded"]),
-    version: z.string(),
-    time: z.iso.datetime(),
-    reasons: z.array(z.string()).describe("Why it is degraded, a sentence each; none when it is ok"),
+  returns: serviceHealth.extend({
     caller: z.object({ address: z.string().describe("The address this request is counted under") }),
-    checks: z.object({
-      configured: z
-        .record(z.string(), z.boolean())
-        .describe("Server variables, and whether each is configured"),
-      crons: z
-        .record(z.string(), age)
-        .describe("Seconds since each scheduled job last did its work; null when it never has"),
-      outbox: z
-        .object({
-          waiting: z.number().int().describe("How many; 100 means that or more"),
-          oldestSeconds: age.describe("The age of the oldest"),
-        })
-        .describe("Messages that are neither delivered nor given up"),
-      pending: z
-        .record(z.string(), age)
-        .describe("The age in seconds of the oldest unfinished piece of work by kind; null when none waits"),
-      providers: z
-        .record(
-          z.string(),
-          z.object({
-            calls: z.number().int(),
-            failures: z.number().int(),
-            errorRate: z.number().describe("0 to 1"),
-          }),
-        )
-        .describe("Outside services asked in the last hour"),
-      budget: z
-        .object({
-          resetsAt: z.iso.datetime(),
-          providers: z.record(
-            z.string(),
-            z.object({
-              limitUsd: z.number().describe("The day's budget"),
-              spentUsd: z.number().describe("Calls and what they cost; a shift counts whole when it starts"),
-              leftUsd: z.number(),
-              by: z
-                .record(z.string(), z.number())
-                .describe(
-                  "USD by whose money it was: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `shift`: what begun shifts really cost",
-                ),
-            }),
-          ),
-        })
-        .describe("What the providers that bill have cost on this UTC day, and what is left"),
-    }),
   }),
   handler: async (ctx, _input, { caller }) => {
-    const now = Date.now();
-    const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
-    const { reasons, checks } = await ctx.runQuery(internal.ops.health.read, {
-      now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
-    });
-    const status = reasons.length === 0 ? ("ok" as const) : ("degraded" as const);
-    return {
-      status,
-      version: VERSION,
-      time: iso(now),
-      reasons,
-      caller: { address: caller.address ?? "unknown" },
-      checks: {
-        configured,
-        ...checks,
-        budget: { ...checks.budget, resetsAt: iso(checks.budget.resetsAt) },
-      },
-    };
+    const { checks, ...told } = await readHealth(ctx);
+    return { ...told, caller: { address: caller.address ?? "unknown" }, checks };
   },
 });
+
+/** Asked again within the grain, it is the platform's query cache that answers. */
+export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
+  const now = Date.now();
+  const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
+  const { reasons, checks } = await ctx.runQuery(internal.ops.health.read, {
+    now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
+  });
+  return {
+    status: reasons.length === 0 ? "ok" : "degraded",
+    version: VERSION,
+    time: iso(now),
+    reasons,
+    checks: {
+      configured,
+      ...checks,
+      budget: { ...checks.budget, resetsAt: iso(checks.budget.resetsAt) },
+    },
+  };
+}
 
 function isConfigured(name: Variable): boolean {
   try {
@@ -139,26 +154,4 @@ function isConfigured(name: Variable): boolean {
   }
 }
 
-const LINKS = { reference: "/docs", openapi: "/openapi.json", health: "/health", market: "/mcp/market" };
-
-const index: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/",
-  summary: "What answers here, and where to read on.",
-  description:
-    "The name and version of the service, and links to its health, its reference and a first answer.",
-  needs: [],
-  example: {
-    input: {},
-    output: { service: about.info.title, version: VERSION, links: LINKS },
-  },
-  input: z.object({}),
-  returns: z.object({
-    service: z.string(),
-    version: z.string(),
-    links: z.record(z.string(), z.string()).describe("Paths of this service, by what is there"),
-  }),
-  handler: () => Promise.resolve({ service: about.info.title, version: VERSION, links: LINKS }),
-});
-
-export const opsEndpoints: MountedEndpoint[] = [index, health];
+export const opsEndpoints: MountedEndpoint[] = [health];

@@ -1,6 +1,7 @@
 import { STATUS, type ErrorCode } from "../lib/errors";
 import type { Failure, MountedEndpoint } from "../lib/http";
 import { jsonSchemaOf, type JsonSchema } from "../lib/jsonSchema";
+import { templateOf } from "../lib/paths";
 import { about } from "./about";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./openapiTypes";
 import { VERSION } from "./version";
@@ -64,7 +65,7 @@ const USER_TOKEN = {
 type Placement = { method: Method; tag: string; name: string; input: JsonSchema };
 
 function operation(one: MountedEndpoint, { method, tag, name, input }: Placement): Operation {
-  const parameters = [...(method === "get" ? queryOf(one, input) : []), ...headersOf(one)];
+  const parameters = [...(method === "get" ? fieldsOf(one, input) : []), ...headersOf(one)];
   const example = one.example === undefined ? {} : { example: one.example.input };
   const takesFields = Object.keys(input.properties ?? {}).length > 0 || input.anyOf !== undefined;
   const needsBody = input.anyOf !== undefined || (input.required ?? []).length > 0;
@@ -110,16 +111,17 @@ function ref(schema: string): JsonSchema {
   return { $ref: `#/components/schemas/${schema}` };
 }
 
-/** The fields of an input as query parameters: the same, but that a query knows no `null`. */
-function queryOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
+/** The fields of an input as parameters of path and query: the same, but that these know no `null`. */
+function fieldsOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
   const examples = one.example?.input;
+  const inPath = templateOf(one.path)?.field;
   return Object.entries(input.properties ?? {}).map(([name, schema]) => {
     if (typeof schema === "boolean") throw new Error(`${one.path} does not say what ${name} is`);
     const { description, ...rest } = schema;
     const example = fieldOf(examples, name);
     return {
       name,
-      in: "query",
+      in: name === inPath ? "path" : "query",
       required: input.required?.includes(name) === true,
       ...(description === undefined ? {} : { description }),
       schema: withoutNull(rest),
@@ -210,16 +212,21 @@ function isLimited({ limit, errors }: MountedEndpoint): boolean {
 }
 
 function success(one: MountedEndpoint, name: string): Answer {
-  const media: Media = isJson(one)
-    ? {
-        schema: ref(`${name}Answer`),
-        ...(one.example === undefined ? {} : { example: one.example.output }),
-      }
-    : { schema: { type: "string" } };
+  const page: Record<string, Media> = { "text/html": { schema: { type: "string" } } };
+  const json: Record<string, Media> = {
+    [JSON_TYPE]: {
+      schema: ref(`${name}Answer`),
+      ...(one.example === undefined ? {} : { example: one.example.output }),
+    },
+  };
   return {
-    description: isJson(one) ? "Done." : "The page.",
+    description: !isJson(one)
+      ? "The page."
+      : one.hasPage
+        ? "Done; a page for who accepts `text/html` before JSON."
+        : "Done.",
     headers: { ...answerHeaders(one.answerHeaders), ...(isLimited(one) ? QUOTAS : {}) },
-    content: { [one.media ?? JSON_TYPE]: media },
+    content: { ...(isJson(one) ? json : page), ...(one.hasPage ? page : {}) },
   };
 }
 

@@ -4,7 +4,7 @@ import type { JsonSchema } from "../lib/jsonSchema";
 
 export type Parameter = {
   name: string;
-  in: "query" | "header";
+  in: "query" | "path" | "header";
   required?: boolean;
   description?: string;
   schema: JsonSchema;

@@ -21,13 +21,13 @@ export function page(document: OpenApi): { html: string; headers: Record<string,
   const { title, summary } = document.info;
   const links = groups.map(
     ({ name, entries }) =>
-      `<p class="group"><a href="#${escaped(name)}">${escaped(heading(name))}</a></p><ul>${entries
+      `<p class="group"><a href="#${tagAnchor(name)}">${escaped(heading(name))}</a></p><ul>${entries
         .map(({ path }) => `<li><a href="#${anchor(path)}">${escaped(path)}</a></li>`)
         .join("")}</ul>`,
   );
   const sections = groups.map(
     ({ name, description, entries }) =>
-      `<section class="tag" aria-labelledby="${escaped(name)}"><h2 id="${escaped(name)}">${escaped(heading(name))}</h2><p class="small">${prose(description)}</p>${entries
+      `<section class="tag" aria-labelledby="${tagAnchor(name)}"><h2 id="${tagAnchor(name)}">${escaped(heading(name))}</h2><p class="small">${prose(description)}</p>${entries
         .map((entry) => endpointSection(document, entry, shared))
         .join("")}</section>`,
   );
@@ -87,6 +87,11 @@ function heading(tag: string): string {
 
 function anchor(path: string): string {
   return path.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-/, "");
+}
+
+/** A domain may have the name of a path. */
+function tagAnchor(tag: string): string {
+  return `domain-${escaped(tag)}`;
 }
 
 /** How the reasons of a status begin at every endpoint; told once. */
@@ -162,12 +167,12 @@ function resolved({ components }: OpenApi, schema: JsonSchema = {}): JsonSchema 
 
 function inputOf(document: OpenApi, { requestBody, parameters = [] }: Operation): JsonSchema {
   if (requestBody !== undefined) return resolved(document, requestBody.content[JSON_TYPE]?.schema);
-  const query = parameters.filter((one) => one.in === "query");
+  const fields = parameters.filter((one) => one.in !== "header");
   return {
     properties: Object.fromEntries(
-      query.map(({ name, schema, description = "" }) => [name, { ...schema, description }]),
+      fields.map(({ name, schema, description = "" }) => [name, { ...schema, description }]),
     ),
-    required: query.filter(({ required }) => required === true).map(({ name }) => name),
+    required: fields.filter(({ required }) => required === true).map(({ name }) => name),
   };
 }
 
@@ -227,7 +232,11 @@ function curl(url: string, methods: Method[], { requestBody, parameters = [] }: 
           : [],
       ),
     ).toString();
-    return ["curl -s", ...headers, quoted(query === "" ? url : `${url}?${query}`)].join(" ");
+    const address = url.replace(/\{(\w+)\}$/, (template, field: string) => {
+      const example = parameters.find(({ in: place, name }) => place === "path" && name === field)?.example;
+      return typeof example === "string" ? encodeURIComponent(example) : template;
+    });
+    return ["curl -s", ...headers, quoted(query === "" ? address : `${address}?${query}`)].join(" ");
   }
   const body = JSON.stringify(requestBody?.content[JSON_TYPE]?.example ?? {});
   const lines = [`curl -s ${url}`, ...headers, "-H 'Content-Type: application/json'", `-d ${quoted(body)}`];

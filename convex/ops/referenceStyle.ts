@@ -1,21 +1,8 @@
+import { PALETTE } from "./palette";
+
 /** The reference page's look: calm, in both colour schemes, for a phone as for a desk. Nothing is loaded for it. */
 export const STYLE = `
-:root {
-  color-scheme: light dark;
-  --paper: #fbfaf7; --raised: #ffffff; --ink: #1f2430; --soft: #5a6272; --line: #e4e1da;
-  --accent: #0a6a5f; --accent-soft: #e3f1ee; --post: #6a4310; --post-soft: #f7ecd9;
-  --code: #f3f1ec; --need: #a3312a; --shade: #c9c3b6;
-  --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
-  --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #12151a; --raised: #181c23; --ink: #e6e8ec; --soft: #a3abb8; --line: #2a303a;
-    --accent: #6fd0bf; --accent-soft: #15302d; --post: #eec07c; --post-soft: #34281a;
-    --code: #1b2028; --need: #ff9d92; --shade: #4a5363;
-  }
-}
-* { box-sizing: border-box; }
+${PALETTE}* { box-sizing: border-box; }
 html { scroll-padding-top: 1.5rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.6 var(--sans); }
 a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 0.18em; }

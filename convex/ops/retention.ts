@@ -103,7 +103,7 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     why: "the operator compares a month with the provider's bill",
     aged: (db, before) => db.query("spending").withIndex("by_day", (q) => q.lt("day", dayOf(before))),
   }),
-  crowdPlaces: kept("thirty rows at most, each taken over when its holder was lost"),
+  crowdPlaces: kept("fifty rows at most, each taken over when its holder was lost"),
   laneJobs: kept("a row goes with its work"),
   budgetWarnings: goes("budgetWarnings", {
     keptMs: SPENDING_KEPT_MS,

@@ -117,3 +117,46 @@ export async function recentHourlyCloses(
     .take(count);
   return rows.reverse().map(({ hourEndsAt, priceUsd, source }) => ({ hourEndsAt, priceUsd, source }));
 }
+
+/** A price at a moment. */
+export type PathPoint = {
+  /** Epoch ms. */
+  at: number;
+  priceUsd: number;
+  source: PriceSource;
+};
+
+/** Points of a path are this far apart at least. */
+const PATH_STEP_MS = 5 * MINUTE;
+/** Samples are a minute apart at least, and kept for a week. */
+const PATH_SAMPLES = 600;
+
+/**
+ * The path of a price between two moments (epoch ms, at most ten hours apart), oldest first: the last sample of each five
+ * minutes, and before the first sample that is still kept the closes of the hours.
+ */
+export async function pathBetween(
+  ctx: QueryCtx,
+  token: PricedToken,
+  { from, to }: { from: number; to: number },
+): Promise<PathPoint[]> {
+  const samples = await ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).gte("takenAt", from).lte("takenAt", to))
+    .take(PATH_SAMPLES);
+  const sampledFrom = samples[0]?.takenAt ?? Infinity;
+  const closes = await ctx.db
+    .query("hourlyCloses")
+    .withIndex("by_token_and_hourEndsAt", (q) =>
+      q.eq("token", token).gte("hourEndsAt", from).lte("hourEndsAt", to),
+    )
+    .take(Math.ceil((to - from) / HOUR) + 1);
+  const last = new Map<number, PathPoint>();
+  for (const { takenAt, priceUsd, source } of samples) {
+    last.set(Math.floor(takenAt / PATH_STEP_MS), { at: takenAt, priceUsd, source });
+  }
+  const earlier = closes
+    .filter(({ hourEndsAt }) => hourEndsAt <= sampledFrom)
+    .map(({ hourEndsAt, priceUsd, source }) => ({ at: hourEndsAt, priceUsd, source }));
+  return [...earlier, ...last.values()];
+}

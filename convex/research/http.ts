@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
@@ -29,13 +30,36 @@ import {
   shownResult,
 } from "./shown";
 import { researchStatus } from "./statusHttp";
-import type { SourceStates } from "./tables";
+import type { Result, SourceStates } from "./tables";
 
 /** In ms: a result that a source was missing from stands as long as that source's failure. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {
   // A source that this deployment cannot ask would be missing from the next result too.
   const asked = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };
   return Object.values(asked).some((one) => one?.state === "missing") ? FAILURE_STANDS_MS : CACHE_MS;
+}
+
+/** An on-demand result as callers see it. */
+export const snapshotShape = z.object({
+  ...resultFields,
+  generatedAt: z.iso.datetime(),
+  readings: readingsShape,
+});
+
+export const snapshotExample: z.output<typeof snapshotShape> = {
+  ...resultExample,
+  generatedAt: EXAMPLE_TIME,
+  readings: readingsExample,
+};
+
+/** A stored on-demand result as callers see it. */
+export function shownSnapshot(stored: {
+  fetchedAt: number;
+  result: Result;
+  sources: SourceStates;
+}): z.output<typeof snapshotShape> {
+  const readings = shownReadings(stored.sources);
+  return { ...shownResult(stored.result), generatedAt: iso(stored.fetchedAt), readings };
 }
 
 const snapshot: MountedEndpoint = endpoint({
@@ -49,26 +73,9 @@ const snapshot: MountedEndpoint = endpoint({
     rate_limited: "A new result was needed, and this caller has asked for too many.",
     upstream: "The market data or the LLM gateway failed, or took too long with nothing older to show.",
   },
-  example: {
-    input: { token: "BTC" },
-    output: {
-      success: true,
-      result: {
-        ...resultExample,
-        generatedAt: EXAMPLE_TIME,
-        readings: readingsExample,
-      },
-    },
-  },
+  example: { input: { token: "BTC" }, output: { success: true, result: snapshotExample } },
   input: z.object({ userId: absentWhenEmpty(userId), token: optionalToken }),
-  returns: z.object({
-    success: z.literal(true),
-    result: z.object({
-      ...resultFields,
-      generatedAt: z.iso.datetime(),
-      readings: readingsShape,
-    }),
-  }),
+  returns: z.object({ success: z.literal(true), result: snapshotShape }),
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const stored = await readThrough(ctx, {
@@ -77,11 +84,7 @@ const snapshot: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
       begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),
     });
-    const readings = shownReadings(stored.sources);
-    return {
-      success: true as const,
-      result: { ...shownResult(stored.result), generatedAt: iso(stored.fetchedAt), readings },
-    };
+    return { success: true as const, result: shownSnapshot(stored) };
   },
 });
 
@@ -161,6 +164,45 @@ const stop: MountedEndpoint = endpoint({
   },
 });
 
+/** A shift's report as callers see it. */
+export const reportShape = z.object({
+  _id: z.string(),
+  jobId: z.string(),
+  userId: z.string().describe("A stable pseudonym"),
+  type: z.enum(["interim", "final"]),
+  generatedAt: z.int().describe("Epoch ms"),
+  result: z.object(resultFields),
+  messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+  jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
+  jobStartedAt: z.int().describe("Epoch ms"),
+});
+
+export const reportExample: z.output<typeof reportShape> = {
+  _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
+  jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+  userId: "usr_5f2c9a7d1e3b",
+  type: "final",
+  generatedAt: 1_767_634_212_000,
+  result: resultExample,
+  messengerSent: true,
+  jobToken: "ETH",
+  jobStartedAt: 1_767_605_400_000,
+};
+
+/** The latest report on a token, of a shift, or of both; `null`: there is none. */
+export async function readReport(
+  ctx: ActionCtx,
+  asked: { token?: string | undefined; jobId?: string | undefined },
+): Promise<z.output<typeof reportShape> | null> {
+  const { token, jobId } = asked;
+  const row = await ctx.runQuery(internal.research.publishing.latest, {
+    ...(token === undefined ? {} : { token }),
+    ...(jobId === undefined ? {} : { jobId }),
+  });
+  if (row === null) return null;
+  return { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
+}
+
 const report: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/report",
@@ -170,20 +212,7 @@ const report: MountedEndpoint = endpoint({
     "Interim reports come 2.5 and 5 hours into a shift, the final one after 8; this is whichever was written last.",
   needs: [],
   errors: { not_found: "There is no report on this token, or of this shift, yet." },
-  example: {
-    input: { token: "ETH" },
-    output: {
-      _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
-      jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
-      userId: "usr_5f2c9a7d1e3b",
-      type: "final",
-      generatedAt: 1_767_634_212_000,
-      result: resultExample,
-      messengerSent: true,
-      jobToken: "ETH",
-      jobStartedAt: 1_767_605_400_000,
-    },
-  },
+  example: { input: { token: "ETH" }, output: reportExample },
   input: z
     .object({
       token: optionalToken.describe("The shift's focus token. Either this or jobId."),
@@ -195,25 +224,12 @@ const report: MountedEndpoint = endpoint({
       path: ["token"],
       message: "is required",
     }),
-  returns: z.object({
-    _id: z.string(),
-    jobId: z.string(),
-    userId: z.string().describe("A stable pseudonym"),
-    type: z.enum(["interim", "final"]),
-    generatedAt: z.int().describe("Epoch ms"),
-    result: z.object(resultFields),
-    messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
-    jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
-    jobStartedAt: z.int().describe("Epoch ms"),
-  }),
+  returns: reportShape,
   handler: async (ctx, { token, jobId }) => {
-    const row = await ctx.runQuery(internal.research.publishing.latest, {
-      ...(token === undefined ? {} : { token }),
-      ...(jobId === undefined ? {} : { jobId }),
-    });
+    const found = await readReport(ctx, { token, jobId });
     const subject = jobId === undefined ? `on ${token ?? ""}` : "of this shift";
-    if (row === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
-    return { ...row, result: shownResult(row.result), userId: pseudonymOf(row.userId) };
+    if (found === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
+    return found;
   },
 });
 

@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -109,6 +109,7 @@ const vAnchor = v.object({
   state: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
   signedAt: v.number(),
 });
+export type StoredAnchor = Infer<typeof vAnchor>;
 
 /** What the accounts that ever were the anchor's have signed, by nonce. */
 export const page = internalQuery({
@@ -125,6 +126,17 @@ export const page = internalQuery({
     if (asked === null) return { addresses, address: null, anchors: [] };
     const rows = await sentBy(ctx, { role: "anchor", address: asked, from, limit });
     return { addresses, address: asked, anchors: rows.flatMap(anchorOf) };
+  },
+});
+
+/** The newest anchor, of whichever account; `null`: nothing was ever anchored. */
+export const latest = internalQuery({
+  args: {},
+  returns: v.union(vAnchor, v.null()),
+  handler: async (ctx) => {
+    const address = (await addressesOf(ctx, "anchor")).at(-1);
+    const row = address === undefined ? null : await lastSentBy(ctx, "anchor", address);
+    return row === null ? null : (anchorOf(row)[0] ?? null);
   },
 });
 

@@ -1,11 +1,12 @@
 import { EXAMPLE_TIME } from "../lib/examples";
 import type { SignalEvent } from "./eventChain";
 import type { SignalStats } from "./statisticsShapes";
-import type { PublicSignal } from "./views";
+import type { PublicSignal } from "./shapes";
 
 /** Values of the API document's examples: one signal, from issue to end. */
 
 export const signalExample: PublicSignal = {
+  id: "BTC-2026-01-05",
   token: "BTC",
   timeframe: "1h",
   signal: "BUY",

@@ -3,7 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { latestCard } from "./cards";
-import { bare, chainHeadOf, latestSignals, totalsOf } from "./model";
+import { bare, chainHeadOf, findSignal, latestSignals, totalsOf } from "./model";
 import type { Token } from "./rules";
 import { vHead, vSignalEvent } from "./eventTables";
 import { vSignal, vToken } from "./tables";
@@ -14,6 +14,16 @@ export const latest = internalQuery({
   args: { tokens: v.array(vToken) },
   returns: v.array(vSignal),
   handler: async (ctx, { tokens }) => latestSignals(ctx, tokens),
+});
+
+/** A token's signal of a UTC day, `2026-11-20`. */
+export const ofDay = internalQuery({
+  args: { token: vToken, day: v.string() },
+  returns: v.union(vSignal, v.null()),
+  handler: async (ctx, { token, day }) => {
+    const row = await findSignal(ctx, token, day);
+    return row === null ? null : bare(row);
+  },
 });
 
 /** Queues a card with the newest signals for a user's messenger; `null` when none is. */

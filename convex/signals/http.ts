@@ -11,14 +11,14 @@ import { once } from "../lib/once";
 import { iso, SECOND } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { anchorShape } from "./anchorText";
+import type { StoredAnchor } from "./anchors";
 import { spokenDay } from "./calendar";
 import { chainHead, signalEvent } from "./eventChain";
 import { eventExample, signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
 import { TOKENS } from "./rules";
-import { standingOf } from "./standing";
 import { signalStats } from "./statisticsShapes";
-import { publicSignal, signalView } from "./views";
+import { publicSignal } from "./shapes";
 import { reviewedDay } from "./waiting";
 
 /** Loaded by the first request that asks for the statistics. */
@@ -55,6 +55,7 @@ const latest: MountedEndpoint = endpoint({
     messengerSent,
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
+    const { signalView } = await import("./views");
     const tokens = token === undefined ? [...TOKENS] : [token];
     const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
     const of = (wanted: string) => rows.find((row) => row.token === wanted);
@@ -96,6 +97,7 @@ const history: MountedEndpoint = endpoint({
     count: z.number().describe("How many signals this answer holds"),
   }),
   handler: async (ctx, { token, limit, before }) => {
+    const { signalView } = await import("./views");
     const { signals, totals } = await ctx.runQuery(internal.signals.history.page, {
       token: token ?? null,
       limit,
@@ -141,7 +143,17 @@ const recordExample = {
   excessPoints: 50,
 };
 
-const NO_RECORD = standingOf([]);
+const NO_RECORD = {
+  wins: 0,
+  losses: 0,
+  expired: 0,
+  pending: 0,
+  winrate: null,
+  trades: 0,
+  totalPnlPercent: 0,
+  totalAfterCostsPercent: 0,
+  excessPoints: 0,
+};
 
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -176,6 +188,8 @@ const recap: MountedEndpoint = endpoint({
     messengerSent,
   }),
   handler: async (ctx, { userId }, { caller }) => {
+    const { standingOf } = await import("./standing");
+    const { signalView } = await import("./views");
     const day = spokenDay(Date.now());
     // Both waits together, and what each runs over, end before the caller's patience does.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
@@ -240,6 +254,11 @@ const proof: MountedEndpoint = endpoint({
   },
 });
 
+/** A stored anchor as callers see it. */
+export function shownAnchor({ state, signedAt, ...one }: StoredAnchor): z.output<typeof anchorShape> {
+  return { ...one, status: state, signedAt: iso(signedAt) };
+}
+
 const anchors: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/anchors",
@@ -282,12 +301,7 @@ const anchors: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { address, from, limit }) => {
     const page = await ctx.runQuery(internal.signals.anchors.page, { address: address ?? null, from, limit });
-    const told = page.anchors.map(({ state, signedAt, ...one }) => ({
-      ...one,
-      status: state,
-      signedAt: iso(signedAt),
-    }));
-    return { ...page, anchors: told, count: told.length };
+    return { ...page, anchors: page.anchors.map((one) => shownAnchor(one)), count: page.anchors.length };
   },
 });
 

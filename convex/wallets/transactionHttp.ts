@@ -239,6 +239,7 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
     call.caller,
     () => seeThrough(ctx, { ...opening, address, requestId: call.requestId, startedAt }),
     refuseCrowd,
+    "moving",
   );
   if (view.txHash === undefined) {
     const code = view.errorCode ?? "internal";

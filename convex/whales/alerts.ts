@@ -2,15 +2,18 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { alertCard } from "./cards";
-import { alertsSince } from "./model";
+import { alertsSince, latestAlerts } from "./model";
 import { vPublicAlert } from "./tables";
 import { publicAlert } from "./views";
 
-/** Alerts since a moment (epoch ms), newest first, at most 500. */
+/** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
-  args: { since: v.number() },
+  args: { since: v.number(), limit: v.optional(v.number()) },
   returns: v.array(vPublicAlert),
-  handler: async (ctx, { since }) => (await alertsSince(ctx, since)).map(publicAlert),
+  handler: async (ctx, { since, limit }) => {
+    const alerts = await (limit === undefined ? alertsSince(ctx, since) : latestAlerts(ctx, since, limit));
+    return alerts.map(publicAlert);
+  },
 });
 
 /** Queues a card of the last hours' alerts for a user's messenger; `null` when it is not. */

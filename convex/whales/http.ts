@@ -9,9 +9,9 @@ import { awaitDelivery } from "../messenger/waiting";
 import { hours } from "./inputs";
 import { publicAlertShape } from "./views";
 
-type AlertExample = z.input<typeof publicAlertShape>;
+type AlertExample = z.output<typeof publicAlertShape>;
 
-const measuredExample: AlertExample = {
+export const measuredExample: AlertExample = {
   token: "USDC",
   alertType: "cex_inflow",
   amount: 4_200_420,

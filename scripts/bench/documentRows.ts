@@ -24,7 +24,7 @@ const result: Doc<"reports">["result"] = {
 };
 
 /** Inserts `count` active shifts, each with a data point, a sent card and a report of an earlier shift. */
-export async function insertShifts({ t, clock }: World, count: number): Promise<void> {
+export async function insertShifts({ t, clock }: Place, count: number): Promise<void> {
   const now = clock.now();
   const shared = await t.run(async ({ db }) => {
     const observations = await Promise.all(
@@ -67,6 +67,8 @@ export async function finishSynthesis({ t, clock }: World): Promise<Id<"synthese
   });
 }
 
+/** A world, or a test's application, and its clock. */
+type Place = { t: World["t"]; clock: Pick<World["clock"], "now"> };
 type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
 
 function shift(userId: string, token: string, now: number, due: boolean): Fields<"shifts"> {

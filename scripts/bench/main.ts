@@ -5,6 +5,7 @@ import * as conflicts from "./conflicts";
 import * as documents from "./documents";
 import * as figures from "./figures";
 import * as ledger from "./ledger";
+import * as pages from "./pages";
 import * as payments from "./payments";
 import { createProgress } from "./progress";
 import * as proxy from "./proxy";
@@ -24,6 +25,7 @@ const QUESTIONS: Record<string, Bench> = {
   documents,
   figures,
   signals,
+  pages,
   throughput,
   wallets,
   payments,

@@ -6,6 +6,8 @@ import type { World } from "./world";
 
 /** Rows for `signals.ts`: a record of closed signals with its events and totals, today's open ones, whale alerts. */
 
+/** A world, or a test's application, and its clock. */
+type Place = { t: World["t"]; clock: Pick<World["clock"], "now"> };
 type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
 
 /** Rows per transaction; the platform's limit is 16,000 documents. */
@@ -15,7 +17,7 @@ const ALERTS_AN_HOUR = 5;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Inserts `count` closed signals, one a token and day up to yesterday, and today's two, which are open. */
-export async function insertSignals({ t, clock }: World, count: number): Promise<void> {
+export async function insertSignals({ t, clock }: Place, count: number): Promise<void> {
   const today = Math.floor(clock.now() / DAY) * DAY;
   const totals: Record<"BTC" | "ETH" | "ALL", Totals> = {
     BTC: emptyTotals(),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { signalStats } from "../../convex/signals/statisticsShapes";
-import { publicSignal } from "../../convex/signals/views";
+import { publicSignal } from "../../convex/signals/shapes";
 import { createWorld, type World } from "../bench/world";
 import { bold, columns, createStatusLine, dim, framedCard, progressBar } from "../terminal";
 import { chartOf } from "./chart";

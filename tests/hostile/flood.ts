@@ -93,6 +93,7 @@ function strangersAmong({ asked }: FuzzedApp, chain: Chain): string[] {
     "http://providers.test/messenger/bot",
     "http://providers.test/swap-api/",
     "http://providers.test/tickers/",
+    "http://providers.test/evidence/",
     chain.url,
   ];
   return [...asked].filter((url) => !own.some((start) => url.startsWith(start)));

@@ -36,8 +36,11 @@ describe("the API document", () => {
   });
 
   test("has every route of the router and nothing else", () => {
-    const routes = http.getRoutes().filter(([path]) => !path.endsWith("*"));
-    const told = operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`);
+    // The router knows no names of fields, and takes what nobody else does at "/*".
+    const routes = http.getRoutes().filter(([path]) => path !== "/*");
+    const told = operations.map(
+      ({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{\w+\}$/, "*")}`,
+    );
     expect(told.toSorted()).toEqual(routes.map(([path, method]) => `${method} ${path}`).toSorted());
     expect(told).toHaveLength(endpoints.flatMap(({ methods }) => methods).length);
   });

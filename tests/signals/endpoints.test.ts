@@ -21,6 +21,7 @@ async function decided(app: App): Promise<void> {
 }
 
 const SIGNAL = {
+  id: expect.stringMatching(/^(?:BTC|ETH)-2026-01-05$/),
   token: "BTC",
   timeframe: "1h",
   signal: "BUY",

@@ -6,7 +6,7 @@ import {
   type IssuedContent,
   type Statement,
 } from "../../convex/signals/eventChain";
-import type { PublicSignal } from "../../convex/signals/views";
+import type { PublicSignal } from "../../convex/signals/shapes";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { rechained } from "./record";
 
@@ -65,6 +65,7 @@ function shownAs({ issued: content, closed: end }: Told): PublicSignal {
     content;
   const { model, promptVersion, generatedAt, expiresAt, costBps } = content;
   const shown = {
+    id: `${token}-${content.day}`,
     ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
     ...{
       promptVersion,

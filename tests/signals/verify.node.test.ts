@@ -43,6 +43,7 @@ const signals = events
       content;
     const { model, promptVersion, generatedAt, expiresAt } = content;
     return {
+      id: `${token}-${content.day}`,
       ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
       ...{
         model,

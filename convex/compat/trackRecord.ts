@@ -1,0 +1,29 @@
+import type * as z from "zod";
+import { resultsOf, standingOf } from "../signals/standing";
+import type { Signal } from "../signals/tables";
+import type { trackRecord } from "./views";
+
+/** How a window's signals ended, as earlier clients are shown it. Pure. */
+
+export function trackRecordView(signals: readonly Signal[]): z.output<typeof trackRecord> {
+  const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
+  const { wins, losses, winrate, excessPoints } = standingOf(trades);
+  const results = resultsOf(trades);
+  const average = results.reduce((sum, one) => sum + one, 0) / results.length;
+  return {
+    n: results.length,
+    excess: figure(excessPoints / results.length),
+    total: trades.length,
+    wins,
+    losses,
+    winrate: figure(winrate),
+    avgPnl: figure(average),
+    bestPnl: figure(Math.max(0, ...results)),
+    worstPnl: figure(Math.min(...results)),
+  };
+}
+
+/** Two decimals, never -0; 0 for what does not exist: `null`, and whatever a division by nothing gives. */
+function figure(value: number | null): number {
+  return value === null || !Number.isFinite(value) ? 0 : Number(value.toFixed(2)) + 0;
+}

@@ -1,0 +1,106 @@
+import { scaleLinear, scaleUtc } from "d3-scale";
+import { area, curveStepAfter, line } from "d3-shape";
+import { ARM_NAMES, type ArmName, type EquityPoint } from "../../signals/equity";
+import { html, type Html } from "../markup";
+import { ARM_WORDS, signed } from "../words";
+import { apart, chart, dot, scaleLines, share, spread, timeMarks } from "./frame";
+
+const BOTTOM = 900;
+/** Behind the values at the left, and before the names at the right. */
+const BEGIN = 60;
+const END = 800;
+const APART = 65;
+
+/** How results add up beside those of the control arms. At least one trade. */
+export function equityChart(points: readonly EquityPoint[]): Html {
+  const sums = points.map(({ sumPercent }) => sumPercent);
+  const arms = points.flatMap(({ controls }) => ARM_NAMES.map((arm) => controls[arm]));
+  const [last, lastPoint] = [sums.at(-1) ?? 0, points.at(-1)];
+  const x = timeOf(points, END);
+  const y = scaleLinear()
+    .domain(spread([0, ...sums, ...arms]))
+    .range([BOTTOM, 30]);
+  const course = (of: (point: EquityPoint) => number) =>
+    line().curve(curveStepAfter).digits(1)(
+      points.map((point): [number, number] => [x(new Date(point.closedAt)), y(of(point))]),
+    );
+  const ends: { name: string; kind: string; value: number }[] = [
+    { name: "The signals", kind: "", value: last },
+    ...ARM_NAMES.map((arm: ArmName) => ({
+      name: ARM_WORDS[arm],
+      kind: `arm ${arm}`,
+      value: lastPoint?.controls[arm] ?? 0,
+    })),
+  ];
+  const heights = apart(
+    ends.map(({ value }) => y(value)),
+    APART,
+  );
+  const names = ends.map(
+    ({ name, kind }, index) =>
+      html`<text class="named ${kind}" x="100%" y="${share(heights[index] ?? 0)}" dy="4" text-anchor="end">
+        ${name}
+      </text>`,
+  );
+  return chart(
+    {
+      id: "equity",
+      title: "The sum of all results after costs, trade by trade, in percentage points",
+      says: `After ${points.length} trades: ${ends.map(({ name, value }) => `${name} ${signed(value)}`).join(", ")}.`,
+    },
+    {
+      plot: html`${ARM_NAMES.map((arm) => html`<path class="arm ${arm}" d="${course(({ controls }) => controls[arm])}" />`)}<path
+          class="path main"
+          d="${course(({ sumPercent }) => sumPercent)}"
+        />`,
+      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(4))))}${dot(END, y(last), last >= 0 ? "up" : "down")}${names}${timeMarksOf(points, END)}`,
+    },
+  );
+}
+
+/** How far the sum is below its highest. At least one trade. */
+export function drawdownChart(points: readonly EquityPoint[]): Html {
+  const falls = points.map(({ fallPercent }) => -fallPercent);
+  const x = timeOf(points, END);
+  const deepest = Math.min(...falls);
+  const y = scaleLinear()
+    .domain([Math.min(deepest * 1.1, -0.1), 0])
+    .range([BOTTOM, 120]);
+  const places = points.map(({ closedAt, fallPercent }): [number, number] => [
+    x(new Date(closedAt)),
+    y(-fallPercent),
+  ]);
+  const fall = area().y0(y(0)).curve(curveStepAfter).digits(1)(places);
+  const course = line().curve(curveStepAfter).digits(1)(places);
+  return chart(
+    {
+      id: "drawdown",
+      size: "low",
+      title: "How far the sum is below its highest, in percentage points",
+      says: `At most ${signed(deepest)}; ${signed(falls.at(-1) ?? 0)} after the last trade.`,
+    },
+    {
+      plot: html`<path class="fill down" d="${fall}" /><path class="path down" d="${course}" />`,
+      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(2))), 2)}${timeMarksOf(points, END)}`,
+    },
+  );
+}
+
+function spanOf(points: readonly EquityPoint[]): [number, number] {
+  const times = points.map(({ closedAt }) => Date.parse(closedAt));
+  const [from, to] = [Math.min(...times), Math.max(...times)];
+  return [from, to === from ? from + 1 : to];
+}
+
+function timeOf(points: readonly EquityPoint[], end: number) {
+  return scaleUtc().domain(spanOf(points)).range([BEGIN, end]);
+}
+
+function timeMarksOf(points: readonly EquityPoint[], end: number): Html[] {
+  return timeMarks(...spanOf(points), [BEGIN, end]);
+}
+
+/** As many places as tell neighbouring marks apart. */
+function tickDigits([first = 0, second = 1]: readonly number[]): number {
+  return Math.max(0, Math.ceil(-Math.log10(Math.abs(second - first)) - 1e-9));
+}

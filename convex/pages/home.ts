@@ -1,0 +1,141 @@
+import type { Reply } from "../lib/http";
+import { iso } from "../lib/time";
+import { about } from "../ops/about";
+import { sparkline } from "./charts/sparkline";
+import { pageReply } from "./layout";
+import { html, type Html } from "./markup";
+import { ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
+import type { HomeData, Read } from "./reading";
+import type { SignalData } from "./shapes";
+import { ago, bigUsd, change, moment, since, sourceName, usd } from "./words";
+
+/** The first page: prices, today's signals, the last whales, the market as it was last seen. */
+
+const LISTED = 10;
+
+export function homePage({ prices, market, signals, whales }: HomeData, now: number): Reply<string> {
+  const content = html`<h1>${about.info.title}</h1>
+    <p class="lead">
+      ${about.info.summary} This page shows what this deployment sees now, where each figure comes from, and
+      how its signals have done.
+    </p>
+    <h2 id="prices">Prices</h2>
+    ${whenRead(prices, ({ prices: known }) => {
+      const cards = (["BTC", "ETH"] as const).map((token) => priceCard(token, known[token], now));
+      return html`<div class="grid two">${cards}</div>`;
+    })}
+    <h2 id="signals">Latest signals</h2>
+    ${whenRead(signals, (all) =>
+      all.length === 0
+        ? html`<p>No signal has been issued yet. One for BTC and one for ETH come every day at 08:00 UTC.</p>`
+        : html`<div class="grid two">${all.map((one) => signalCard(one))}</div>
+            <p>How all of them turned out: <a href="/record">the record</a>.</p>`,
+    )}
+    <div class="grid two">
+      <section aria-labelledby="whales">
+        <h2 id="whales">Last whales</h2>
+        ${whenRead(whales, ({ alerts }) =>
+          alerts.length === 0
+            ? html`<p>No large movement in the last day.</p>`
+            : html`<div class="card">${movementList(alerts, now)}</div>
+                <p><a href="/whales">All of the last day</a>, measured on Base or reported by an agent.</p>`,
+        )}
+      </section>
+      <section aria-labelledby="market">
+        <h2 id="market">The market</h2>
+        ${whenRead(market, (stored) =>
+          stored === null
+            ? html`<p>Nobody has asked for the market yet. <code>GET /mcp/market</code> does.</p>`
+            : marketTable(stored, now),
+        )}
+      </section>
+    </div>`;
+  return pageReply(
+    {
+      title: about.info.title,
+      description: about.info.summary,
+      path: "/",
+      data: ["/mcp/prices", "/mcp/market", "/mcp/signals/latest", "/mcp/whale-alerts?hours=24"],
+      content,
+    },
+    now,
+  );
+}
+
+function whenRead<Value>(part: Read<Value>, shown: (value: Value) => Html): Html {
+  if (part === "failed") return html`<p class="note warn">This part could not be read just now.</p>`;
+  return shown(part.value);
+}
+
+type TokenPrice = Extract<HomeData["prices"], object>["value"]["prices"]["BTC"];
+
+function priceCard(token: "BTC" | "ETH", price: TokenPrice, now: number): Html {
+  const name = token === "BTC" ? "Bitcoin" : "Ethereum";
+  if (price === null) {
+    return html`<section class="card" aria-labelledby="${token}">
+      <h3 id="${token}">${name}</h3>
+      <p>No price has been taken yet.</p>
+    </section>`;
+  }
+  const { priceUsd, source, observedAt, change24hPercent, closes } = price;
+  const course = sparkline(`course-${token}`, token, [...closes, { at: observedAt, priceUsd, source }]);
+  return html`<section class="card" aria-labelledby="${token}">
+    <div class="head">
+      <h3 id="${token}">${name}</h3>
+      ${change(change24hPercent)}
+    </div>
+    <p class="figure">${usd(priceUsd)} <small>USD</small></p>
+    ${course ?? html`<p class="small">Its history begins with the next full hours.</p>`}
+    <p class="small">
+      ${sourceName(source)}, ${since(observedAt, now)}. ${course === null ? "" : "Hour by hour over a day."}
+    </p>
+  </section>`;
+}
+
+function signalCard(data: SignalData): Html {
+  const { signal } = data;
+  const { id, token, confidence, generatedAt, reasoning } = signal;
+  return html`<section class="card" aria-labelledby="${id}">
+    <div class="head">
+      <h3 id="${id}"><a href="/signals/${id}">${token}, ${id.slice(token.length + 1)}</a></h3>
+      <span>${sideTag(signal)} ${ending(signal)}</span>
+    </div>
+    <p class="small">Issued ${moment(generatedAt)}, stated confidence ${confidence} %.</p>
+    ${signalFigure(data)}
+    <details>
+      <summary>What the model said</summary>
+      <p>“${reasoning}”</p>
+    </details>
+  </section>`;
+}
+
+function marketTable(
+  { fetchedAt, figures, sources }: NonNullable<Extract<HomeData["market"], object>["value"]>,
+  now: number,
+): Html {
+  const rows = figures.top20.slice(0, LISTED).map(
+    ({ name, symbol, price, change24h, marketCap }) =>
+      html`<tr>
+        <th scope="row">${symbol} <span class="soft">${name}</span></th>
+        <td class="right">${usd(price)}</td>
+        <td class="right">${change(change24h)}</td>
+        <td class="right">${bigUsd(marketCap)}</td>
+      </tr>`,
+  );
+  const held = sources.map(({ name }) => sourceName(name)).join(", ");
+  const head = html`<th scope="col">Coin</th>
+    <th scope="col" class="right">USD</th>
+    <th scope="col" class="right">24 h</th>
+    <th scope="col" class="right">Capitalisation</th>`;
+  const trending = figures.trending
+    .slice(0, 6)
+    .map(({ symbol }) => symbol)
+    .join(", ");
+  return html`<div class="card">${wideTable("The ten largest coins", head, rows)}</div>
+    <p class="small">
+      A language model told these ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}"
+        >${iso(fetchedAt).slice(11, 16)} UTC</time
+      >)${held === "" ? "; no price source was within reach" : `; prices were held against ${held}`}.
+      Trending: ${trending}.
+    </p>`;
+}

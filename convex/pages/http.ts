@@ -1,0 +1,169 @@
+import * as z from "zod";
+import type { ActionCtx } from "../_generated/server";
+import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http";
+import { EXAMPLE_TIME } from "../lib/examples";
+import { absentWhenEmpty, optionalToken, text, wholeNumber } from "../lib/input";
+import { about } from "../ops/about";
+import { readHealth, serviceHealth } from "../ops/http";
+import { VERSION } from "../ops/version";
+import { signalToken } from "../signals/inputs";
+import {
+  oneSignal,
+  record,
+  recordExample,
+  research,
+  researchPageExample,
+  signalPageExample,
+  whales,
+  whalesPageExample,
+} from "./shapes";
+
+/** Pages for people, each with what it shows as JSON. Whatever makes HTML is loaded when a page is asked for. */
+
+const PAGE_HEADERS = {
+  Vary: "Which answer it is depends on what the caller accepts.",
+  "Cache-Control": "For how long it may be kept: a page for a minute.",
+  "Referrer-Policy": "Of a page: no-referrer.",
+  "Content-Security-Policy": "Of a page: nothing is loaded from anywhere, and nothing runs.",
+};
+
+type Shown<Input extends z.ZodType, Output extends z.ZodType> = Pick<
+  Endpoint<Input, Output>,
+  "path" | "summary" | "description" | "example" | "errors" | "input" | "returns"
+> & {
+  read: (ctx: ActionCtx, input: z.output<Input>) => Promise<z.input<Output>>;
+  /** @param now Epoch ms. */
+  render: (value: z.output<Output>, now: number) => Promise<Reply<string>>;
+};
+
+/** A page that shows exactly what its JSON holds. */
+function shown<Input extends z.ZodType, Output extends z.ZodType>({
+  read,
+  render,
+  ...described
+}: Shown<Input, Output>): MountedEndpoint {
+  return endpoint<Input, Output>({
+    ...described,
+    methods: ["GET"],
+    needs: [],
+    answerHeaders: PAGE_HEADERS,
+    handler: read,
+    page: async (ctx, input) => render(described.returns.parse(await read(ctx, input)), Date.now()),
+  });
+}
+
+const LINKS = { reference: "/docs", openapi: "/openapi.json", health: "/health", market: "/mcp/market" };
+
+const home: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/",
+  summary: "What answers here, and where to read on; for people a page with the day's prices and signals.",
+  description:
+    "The name and version of the service, and links to its health, its reference and a first answer. The page shows what /mcp/prices, /mcp/market, /mcp/signals/latest, /signals/{id} and /mcp/whale-alerts hold; it asks nobody for a newer market.",
+  needs: [],
+  answerHeaders: PAGE_HEADERS,
+  example: { input: {}, output: { service: about.info.title, version: VERSION, links: LINKS } },
+  input: z.object({}),
+  returns: z.object({
+    service: z.string(),
+    version: z.string(),
+    links: z.record(z.string(), z.string()).describe("Paths of this service, by what is there"),
+  }),
+  handler: () => Promise.resolve({ service: about.info.title, version: VERSION, links: LINKS }),
+  page: async (ctx) => {
+    const { readHome } = await import("./reading");
+    const { homePage } = await import("./home");
+    return homePage(await readHome(ctx), Date.now());
+  },
+});
+
+const recordPage: MountedEndpoint = shown({
+  path: "/record",
+  summary:
+    "The record of the signals: how results added up, what the confidence was worth, how to verify it.",
+  description:
+    "The statistics are those of /mcp/signals/history, of one token or of both. What is shown of the curve is its end; its sums count what came before.",
+  example: { input: { token: "BTC" }, output: recordExample },
+  input: z.object({ token: signalToken }),
+  returns: record,
+  read: async (ctx, { token }) => (await import("./reading")).readRecord(ctx, token),
+  render: async (value, now) => (await import("./record")).recordPage(value, now),
+});
+
+const signalPage: MountedEndpoint = shown({
+  path: "/signals/{id}",
+  summary: "One signal, with its levels on the path of the price.",
+  description:
+    "Each price says who told it. The path has a point every five minutes for a week, later one an hour; of a signal that is open it ends with the newest price.",
+  errors: { not_found: "There is no such signal." },
+  example: { input: { id: "BTC-2026-01-05" }, output: signalPageExample },
+  input: z.object({ id: text(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
+  returns: oneSignal,
+  read: async (ctx, { id }) => (await import("./reading")).readSignal(ctx, id),
+  render: async (value, now) => (await import("./signal")).signalPage(value, now),
+});
+
+const researchPage: MountedEndpoint = shown({
+  path: "/research",
+  summary:
+    "The latest research on a token, or on the whole market: what was measured, and what a model said.",
+  description:
+    "The latest report of a shift and the last on-demand result, as /mcp/research/report and /mcp/research tell them. Nothing is written for a look: who wants a newer one asks POST /mcp/research.",
+  example: { input: { token: "ETH" }, output: researchPageExample },
+  input: z.object({ token: optionalToken }),
+  returns: research,
+  read: async (ctx, { token }) => (await import("./reading")).readResearch(ctx, token ?? ""),
+  render: async (value, now) => (await import("./research")).researchPage(value, now),
+});
+
+const whalesPage: MountedEndpoint = shown({
+  path: "/whales",
+  summary: "Whale alerts by time and size.",
+  description: "The newest hundred of what /mcp/whale-alerts tells of the same hours.",
+  example: { input: { hours: 24 }, output: whalesPageExample },
+  input: z.object({
+    hours: absentWhenEmpty(wholeNumber(1, 168))
+      .transform((hours) => hours ?? 24)
+      .describe("How many hours to look back, 1 to 168; 24 when left out."),
+  }),
+  returns: whales,
+  read: async (ctx, { hours }) => (await import("./reading")).readWhales(ctx, hours),
+  render: async (value, now) => (await import("./whales")).whalesPage(value, now),
+});
+
+const statusPage: MountedEndpoint = shown({
+  path: "/status",
+  summary: "How the service does: its jobs, its providers, what waits, and the day's budget.",
+  description: "What /health knows, without who is asking.",
+  example: {
+    input: {},
+    output: {
+      status: "ok",
+      version: VERSION,
+      time: EXAMPLE_TIME,
+      reasons: [],
+      checks: {
+        configured: { LLM_GATEWAY_API_KEY: true },
+        crons: { "sample live prices": 72 },
+        outbox: { waiting: 0, oldestSeconds: null },
+        pending: { transactions: null },
+        lanes: { service: { running: 1, waiting: 0 } },
+        providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
+        budget: { resetsAt: "2026-01-06T00:00:00.000Z", providers: {} },
+      },
+    },
+  },
+  input: z.object({}),
+  returns: serviceHealth,
+  read: (ctx) => readHealth(ctx),
+  render: async (value, now) => (await import("./status")).statusPage(value, now),
+});
+
+export const pageEndpoints: MountedEndpoint[] = [
+  home,
+  recordPage,
+  signalPage,
+  researchPage,
+  whalesPage,
+  statusPage,
+];

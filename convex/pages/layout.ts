@@ -1,0 +1,100 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { Reply } from "../lib/http";
+import { iso } from "../lib/time";
+import { about } from "../ops/about";
+import { VERSION } from "../ops/version";
+import { html, Html, type Part } from "./markup";
+import { STYLE } from "./style";
+import { moment } from "./words";
+
+/** What all pages share: they load nothing, run nothing, and work as plain HTML. */
+
+const ICON = new Html(
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E",
+);
+
+const MARK = new Html(
+  '<svg class="mark" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d="M1.5 12l4-5 3 3 6-7"/></svg>',
+);
+
+/** Its text is what the policy names, letter by letter. */
+const SHEET = new Html(`<style>${STYLE}</style>`);
+
+const PLACES = [
+  ["/", "Today"],
+  ["/record", "Record"],
+  ["/research", "Research"],
+  ["/whales", "Whales"],
+  ["/status", "Status"],
+  ["/docs", "API"],
+] as const;
+
+export type Page = {
+  /** Of the tab and, where it is not the first page, of the heading. */
+  title: string;
+  description: string;
+  /** The address, by which the list of pages knows where the reader is. */
+  path: string;
+  /** Where programs get the same: addresses of this service. */
+  data: readonly string[];
+  /** From the main heading on. */
+  content: Part;
+};
+
+/** A whole page as an answer that may be kept for a minute. @param now Epoch ms. */
+export function pageReply({ title, description, path, data, content }: Page, now: number): Reply<string> {
+  const links = PLACES.map(([href, name]) => {
+    const current = href === path ? new Html(' aria-current="page"') : null;
+    return html`<li><a href="${href}" ${current}>${name}</a></li>`;
+  });
+  const same = data.map(
+    (href, index) => html`${index === 0 ? "" : ", "}<a href="${href}"><code>${href}</code></a>`,
+  );
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title}</title>
+        <meta name="description" content="${description}" />
+        <link rel="icon" href="${ICON}" />
+        ${SHEET}
+      </head>
+      <body>
+        <a class="skip" href="#content">Skip to the content</a>
+        <header class="top">
+          <div class="wide">
+            <a class="brand" href="/">${MARK}<span>${about.info.title}</span></a>
+            <nav aria-label="Pages">
+              <ul>
+                ${links}
+              </ul>
+            </nav>
+          </div>
+        </header>
+        <main id="content" class="wide">${content}</main>
+        <footer class="wide">
+          <p>
+            Made ${moment(iso(now))}; kept for a minute. Prices name their source, and what a model said is
+            marked. Nothing here is advice.
+          </p>
+          <p>The same for programs: ${same}. Version ${VERSION}.</p>
+        </footer>
+      </body>
+    </html> `;
+  return new Reply(page.text, HEADERS);
+}
+
+const HEADERS = {
+  "Cache-Control": "public, max-age=60",
+  "Content-Security-Policy": [
+    "default-src 'none'",
+    `style-src 'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(STYLE))))}'`,
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+  "Referrer-Policy": "no-referrer",
+};

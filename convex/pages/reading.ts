@@ -1,0 +1,152 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { AppError, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
+import { closesSince, readPrices, type PricePoint, type ShownPrices } from "../prices/shown";
+import { readReport, shownSnapshot } from "../research/http";
+import { equityOf } from "../signals/equity";
+import { shownAnchor } from "../signals/http";
+import { TOKENS, type Token } from "../signals/rules";
+import { statisticsOf } from "../signals/statistics";
+import type { Signal } from "../signals/tables";
+import { signalView } from "../signals/views";
+import type { RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
+
+/**
+ * What the pages show, read as the JSON endpoints read it. Nothing is asked of the outside, and nothing is begun: what
+ * is stored is shown, with its age.
+ */
+
+const RECORD_HOURS = 168;
+const RECORD_SIGNALS = 40;
+const EQUITY_SIGNALS = 100;
+
+export async function readRecord(ctx: ActionCtx, token: Token | undefined): Promise<RecordData> {
+  const before = wholeHour(Date.now());
+  const scope = token ?? null;
+  const [page, closes, proof, anchor] = await Promise.all([
+    ctx.runQuery(internal.signals.history.page, { token: scope, limit: EQUITY_SIGNALS, before: null }),
+    ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
+    ctx.runQuery(internal.signals.history.proof, { after: Number.MAX_SAFE_INTEGER, limit: 1 }),
+    ctx.runQuery(internal.signals.anchors.latest, {}),
+  ]);
+  const signals = page.signals.map(signalView);
+  const since = before - RECORD_HOURS * HOUR;
+  const of = (one: Token) => (scope === null || scope === one ? closesSince(closes[one], since) : []);
+  return {
+    stats: statisticsOf(page.totals),
+    signals: signals.slice(0, RECORD_SIGNALS),
+    equity: equityOf(signals),
+    closes: { BTC: of("BTC"), ETH: of("ETH") },
+    head: proof.head,
+    anchor: anchor === null ? null : shownAnchor(anchor),
+  };
+}
+
+/** Where a signal's path is shown. */
+const BEFORE_MS = 2 * HOUR;
+const AFTER_MS = 30 * MINUTE;
+
+/** From where to where a signal's path is shown, epoch ms. */
+export function windowOf({ generatedAt, expiresAt }: { generatedAt: string; expiresAt: string }) {
+  return { from: Date.parse(generatedAt) - BEFORE_MS, to: Date.parse(expiresAt) + AFTER_MS };
+}
+
+/** @param id `BTC-2026-11-20`, in any case. @throws AppError `not_found` */
+export async function readSignal(ctx: ActionCtx, id: string): Promise<SignalData> {
+  const [, symbol, day] = /^([A-Z]+)-(\d{4}-\d{2}-\d{2})$/.exec(id.toUpperCase()) ?? [];
+  const token = TOKENS.find((one) => one === symbol);
+  const row =
+    token === undefined || day === undefined
+      ? null
+      : await ctx.runQuery(internal.signals.history.ofDay, { token, day });
+  if (row === null) throw new AppError("not_found", `There is no signal ${id}`);
+  return withPath(ctx, row);
+}
+
+async function withPath(ctx: ActionCtx, row: Signal): Promise<SignalData> {
+  const signal = signalView(row);
+  const { usd: priceUsd, source, observedAt } = row.price;
+  const points = await ctx.runQuery(internal.prices.history.path, { token: row.token, ...windowOf(signal) });
+  const path = points.map(({ at, ...point }): PricePoint => ({ at: iso(at), ...point }));
+  return { signal, issued: { model: row.model, priceUsd, source, observedAt: iso(observedAt) }, path };
+}
+
+const MEASURED_HOURS = 48;
+
+/** @param token Empty for the whole market, whose shift reports are their users' own. */
+export async function readResearch(ctx: ActionCtx, token: string): Promise<ResearchData> {
+  const symbol = TOKENS.find((one) => one === token);
+  const [report, stored, measured] = await Promise.all([
+    token === "" ? null : readReport(ctx, { token }),
+    ctx.runQuery(internal.research.onDemand.current, { focus: token }),
+    symbol === undefined ? null : readPrices(ctx, MEASURED_HOURS),
+  ]);
+  return {
+    token,
+    report,
+    snapshot: stored === null ? null : shownSnapshot(stored),
+    measured: (symbol === undefined ? null : measured?.prices[symbol])?.closes ?? [],
+  };
+}
+
+/** The most that are read. */
+export const WHALES = 100;
+
+export async function readWhales(ctx: ActionCtx, hours: number, limit = WHALES): Promise<WhalesData> {
+  const since = wholeMinute(Date.now()) - hours * HOUR;
+  const alerts = await ctx.runQuery(internal.whales.alerts.since, { since, limit });
+  return { hours, count: alerts.length, alerts };
+}
+
+/** A part of the first page: what was read, or that it could not be. */
+export type Read<Value> = { value: Value } | "failed";
+
+export type HomeData = {
+  prices: Read<ShownPrices>;
+  /** `null`: none is stored. */
+  market: Read<StoredMarket | null>;
+  signals: Read<SignalData[]>;
+  whales: Read<WhalesData>;
+};
+
+type StoredMarket = NonNullable<Awaited<ReturnType<typeof storedMarket>>>;
+
+/** From the close of a day ago on, which the change is told against. */
+const HOME_HOURS = 25;
+const HOME_WHALES = 5;
+
+/** What a part costs when it fails is that part alone. */
+export async function readHome(ctx: ActionCtx): Promise<HomeData> {
+  const [prices, market, signals, whales] = await Promise.all([
+    settled("prices", readPrices(ctx, HOME_HOURS)),
+    settled("market", storedMarket(ctx)),
+    settled("signals", latestSignals(ctx)),
+    settled("whales", readWhales(ctx, 24, HOME_WHALES)),
+  ]);
+  return { prices, market, signals, whales };
+}
+
+async function latestSignals(ctx: ActionCtx): Promise<SignalData[]> {
+  const rows = await ctx.runQuery(internal.signals.history.latest, { tokens: [...TOKENS] });
+  return Promise.all(rows.map((row) => withPath(ctx, row)));
+}
+
+/** The market as it was last stored, however old: a visitor's look begins no refresh. */
+async function storedMarket(ctx: ActionCtx) {
+  return ctx.runQuery(internal.market.snapshots.current, { focus: "" });
+}
+
+async function settled<Value>(part: string, reading: Promise<Value>): Promise<Read<Value>> {
+  try {
+    return { value: await reading };
+  } catch (error) {
+    log.error("pages.part failed", { part, message: messageOf(error) });
+    return "failed";
+  }
+}
+
+function wholeHour(ms: number): number {
+  return Math.floor(ms / HOUR) * HOUR;
+}

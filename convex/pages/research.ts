@@ -1,0 +1,197 @@
+import type { Reply } from "../lib/http";
+import { iso } from "../lib/time";
+import { sparkline } from "./charts/sparkline";
+import { pageReply } from "./layout";
+import { html, type Html } from "./markup";
+import type { ResearchData } from "./shapes";
+import { since, sourceNames, usd } from "./words";
+
+/** The latest research on a token: what was measured apart from what a model said. */
+
+const OFFERED = ["BTC", "ETH", "SOL"];
+const WAYS = { bullish: ["up", "▲"], bearish: ["down", "▼"], neutral: ["flat", "●"] } as const;
+type Outlook = keyof typeof WAYS;
+
+export function researchPage(data: ResearchData, now: number): Reply<string> {
+  const { token, report, snapshot, measured } = data;
+  const subject = token === "" ? "the whole market" : token;
+  const chips = ["", ...OFFERED].map((one) => {
+    const href = one === "" ? "/research" : `/research?token=${one}`;
+    const name = one === "" ? "Whole market" : one;
+    return one === token
+      ? html`<li><a href="${href}" aria-current="true">${name}</a></li>`
+      : html`<li><a href="${href}">${name}</a></li>`;
+  });
+  const content = html`<h1>Research on ${subject}</h1>
+    <ul class="chips" aria-label="Tokens">
+      ${chips}
+    </ul>
+    <form action="/research" method="get">
+      <label
+        >Another token<input
+          name="token"
+          autocomplete="off"
+          autocapitalize="characters"
+          maxlength="20"
+          value="" /></label
+      ><button>Show</button>
+    </form>
+    ${measuredSection(token, measured)} ${latestFirst(data).map((part) => part(now))}
+    ${
+      report === null && snapshot === null
+        ? html`<p class="note">
+            Nothing has been written on ${subject} yet. <code>POST /mcp/research</code> writes a result at
+            once, <code>POST /mcp/research/start</code> begins a shift of eight hours.
+          </p>`
+        : null
+    }`;
+  const query = token === "" ? "" : `?token=${encodeURIComponent(token)}`;
+  return pageReply(
+    {
+      title: `Research on ${subject}`,
+      description: `The latest report on ${subject}.`,
+      path: "/research",
+      data: [`/research${query}`, ...(token === "" ? [] : [`/mcp/research/report${query}`])],
+      content,
+    },
+    now,
+  );
+}
+
+function measuredSection(token: string, measured: ResearchData["measured"]): Html | null {
+  const last = measured.at(-1);
+  const course = sparkline("measured-course", token, measured);
+  if (last === undefined || course === null) return null;
+  return html`<section aria-labelledby="measured">
+    <h2 id="measured">Measured</h2>
+    <div class="card">
+      <p class="figure">
+        ${usd(last.priceUsd)} <small>USD at the last full hour, by ${sourceNames([last])}</small>
+      </p>
+      ${course}
+      <p class="small">${token}, hour by hour over two days, by ${sourceNames(measured)}.</p>
+    </div>
+  </section>`;
+}
+
+/** The newer of the two comes first, and the other one behind it. */
+function latestFirst({ report, snapshot }: ResearchData): ((now: number) => Html)[] {
+  const parts: { at: number; shown: (now: number) => Html }[] = [];
+  if (report !== null) {
+    const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
+    const { generatedAt: at, result } = report;
+    parts.push({ at, shown: (now) => writing("report", kind, iso(at), result, null, now) });
+  }
+  if (snapshot !== null) {
+    const { generatedAt, readings } = snapshot;
+    const shown = (now: number) =>
+      writing("snapshot", "On-demand result", generatedAt, snapshot, writtenFrom(readings, now), now);
+    parts.push({ at: Date.parse(generatedAt), shown });
+  }
+  return parts.toSorted((a, b) => b.at - a.at).map(({ shown }) => shown);
+}
+
+type Result = Pick<
+  NonNullable<ResearchData["snapshot"]>,
+  "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts" | "sources" | "checked"
+>;
+
+function writing(
+  id: string,
+  kind: string,
+  at: string,
+  { fullAnalysis, shortSummary, marketOutlook, impacts, sources, checked }: Result,
+  read: Html | null,
+  now: number,
+): Html {
+  const paragraphs = fullAnalysis
+    .split(/\n{2,}/)
+    .map((words) => words.trim())
+    .filter((words) => words !== "")
+    .map((words) => html`<p>${words}</p>`);
+  const items = impacts.map(
+    ({ title, detail, sentiment, confidence }) =>
+      html`<li>
+        <div class="head">
+          <strong>${title}</strong
+          ><span class="small">${wayTag(sentiment)} confidence ${Math.round(confidence * 100)} %</span>
+        </div>
+        <p class="small">${detail}</p>
+      </li>`,
+  );
+  return html`<section aria-labelledby="${id}">
+    <h2 id="${id}">${kind}</h2>
+    <p>${wayTag(marketOutlook)} <strong>${withoutMark(shortSummary)}</strong></p>
+    <p class="small">
+      A language model wrote this ${since(at, now)}.
+      ${
+        checked === null
+          ? "Its figures were not checked."
+          : `Each of its ${checked.figures} figures is what the source beside it says; ${checked.removed} sentences were taken out.`
+      }
+    </p>
+    ${read}
+    <div class="grid aside">
+      <div class="card report">
+        <h3>Analysis</h3>
+        ${paragraphs}
+      </div>
+      <div class="card">
+        <h3>What it sees moving</h3>
+        ${
+          items.length === 0
+            ? html`<p>Nothing in particular.</p>`
+            : html`<ul class="list">
+                ${items}
+              </ul>`
+        }
+      </div>
+    </div>
+    ${sourcesOf(id, sources, now)}
+  </section>`;
+}
+
+/** What the figures of a text were held against, by the numbers that it cites. */
+function sourcesOf(id: string, sources: Result["sources"], now: number): Html | null {
+  if (sources.length === 0) return null;
+  const items = sources.map(({ id: number, name, url, observedAt, says }) => {
+    const who = url === null ? html`${name}` : html`<a href="${url}" rel="nofollow noopener">${name}</a>`;
+    return html`<li value="${number}">
+      ${says} <span class="small">${who}, ${since(observedAt, now)}</span>
+    </li>`;
+  });
+  return html`<details aria-label="Sources of ${id}">
+    <summary>${sources.length} sources</summary>
+    <ol>
+      ${items}
+    </ol>
+  </details>`;
+}
+
+/** The summary begins with its outlook's mark, which the tag beside it tells in words. */
+function withoutMark(summary: string): string {
+  return summary.replace(/^(?:🟢|🔴|🟡)\s*/u, "");
+}
+
+function wayTag(way: Outlook): Html {
+  const [kind, mark] = WAYS[way];
+  return html`<span class="tag ${kind}"><span aria-hidden="true">${mark}</span> ${way}</span>`;
+}
+
+const READINGS = {
+  market: "market data",
+  sentiment: "social sentiment",
+  onchain: "on-chain signals",
+} as const;
+
+function writtenFrom(readings: NonNullable<ResearchData["snapshot"]>["readings"], now: number): Html {
+  const told = (["market", "sentiment", "onchain"] as const).map((name, index) => {
+    const { state, asOf } = readings[name];
+    const age =
+      asOf === null
+        ? html`missing`
+        : html`${since(asOf, now)}${state === "earlier" ? " (an earlier reading)" : ""}`;
+    return html`${index === 0 ? "" : "; "}${READINGS[name]} ${age}`;
+  });
+  return html`<p class="small">Written from: ${told}.</p>`;
+}

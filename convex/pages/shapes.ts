@@ -1,0 +1,105 @@
+import * as z from "zod";
+import { EXAMPLE_TIME } from "../lib/examples";
+import { pricePoint, type PricePoint } from "../prices/shown";
+import { reportShape, reportExample, snapshotShape } from "../research/http";
+import { chainHead } from "../signals/eventChain";
+import { equityPoint } from "../signals/equity";
+import { signalExample, statsExample } from "../signals/examples";
+import { anchorShape } from "../signals/anchorText";
+import { signalStats } from "../signals/statisticsShapes";
+import { publicSignal } from "../signals/shapes";
+import { measuredExample } from "../whales/http";
+import { publicAlertShape } from "../whales/views";
+
+/** What each page shows, as data. */
+
+const pointExample: PricePoint = { at: EXAMPLE_TIME, priceUsd: 97_262.4, source: "chainlink" };
+
+export const record = z.object({
+  stats: signalStats,
+  signals: z.array(publicSignal).describe("The newest 40, newest first"),
+  equity: z
+    .array(equityPoint)
+    .describe("The trades among the newest 100 signals in closing order, added up from 0"),
+  closes: z
+    .object({ BTC: z.array(pricePoint), ETH: z.array(pricePoint) })
+    .describe("The hours of the last seven days"),
+  head: chainHead.nullable().describe("Of the chain of events, see /signals/proof; null before the first"),
+  anchor: anchorShape
+    .nullable()
+    .describe(
+      "The newest transaction on Base that holds the head, see /signals/anchors; null: none was made",
+    ),
+});
+export type RecordData = z.output<typeof record>;
+
+export const recordExample: RecordData = {
+  stats: statsExample,
+  signals: [signalExample],
+  equity: [
+    {
+      id: signalExample.id,
+      closedAt: "2026-01-05T12:00:00.000Z",
+      afterCostsPercent: 0.826864,
+      sumPercent: 0.826864,
+      fallPercent: 0,
+      controls: { coin: -1.126864, momentum: 0.826864, alwaysLong: 0.826864, buyAndHold: 0.261311 },
+    },
+  ],
+  closes: { BTC: [pointExample], ETH: [] },
+  head: { sequence: 2, hash: "9c".repeat(32) },
+  anchor: null,
+};
+
+export const oneSignal = z.object({
+  signal: publicSignal,
+  issued: z
+    .object({
+      model: z.string(),
+      priceUsd: z.number(),
+      source: pricePoint.shape.source,
+      observedAt: z.iso.datetime(),
+    })
+    .describe("The model that proposed it, and the measured price that it was held against"),
+  path: z
+    .array(pricePoint)
+    .describe("The price from two hours before the signal until half an hour after its expiry, oldest first"),
+});
+export type SignalData = z.output<typeof oneSignal>;
+
+export const signalPageExample: SignalData = {
+  signal: signalExample,
+  issued: {
+    model: "claude-haiku-4.5",
+    priceUsd: 97_262.4,
+    source: "chainlink",
+    observedAt: EXAMPLE_TIME,
+  },
+  path: [pointExample],
+};
+
+export const research = z.object({
+  token: z.string().describe("Empty for the whole market"),
+  report: reportShape.nullable().describe("The latest shift report on the token; null: none, or no token"),
+  snapshot: snapshotShape.nullable().describe("The last on-demand result on this focus, however old"),
+  measured: z
+    .array(pricePoint)
+    .describe("The hours of the last two days as measured; of BTC and ETH, else empty"),
+});
+export type ResearchData = z.output<typeof research>;
+
+export const researchPageExample: ResearchData = {
+  token: "ETH",
+  report: reportExample,
+  snapshot: null,
+  measured: [{ at: "2026-01-05T09:00:00.000Z", priceUsd: 3_410.2, source: "chainlink" }],
+};
+
+export const whales = z.object({
+  hours: z.int(),
+  count: z.int(),
+  alerts: z.array(publicAlertShape).describe("Newest first, at most 100; /mcp/whale-alerts has more"),
+});
+export type WhalesData = z.output<typeof whales>;
+
+export const whalesPageExample: WhalesData = { hours: 24, count: 1, alerts: [measuredExample] };

@@ -1,0 +1,195 @@
+import type { Reply } from "../lib/http";
+import { SECOND } from "../lib/time";
+import type { ServiceHealth } from "../ops/http";
+import { pageReply } from "./layout";
+import { html, type Html } from "./markup";
+import { wideTable } from "./parts";
+import { moment, span, usd } from "./words";
+
+/** How the service does, for people. */
+
+export function statusPage({ status, time, reasons, checks }: ServiceHealth, now: number): Reply<string> {
+  const isWell = status === "ok";
+  const content = html`<h1>Status</h1>
+    <p class="lead">
+      <span class="tag ${isWell ? "up" : "down"}">${isWell ? "All is well" : "Somebody should look"}</span> at
+      ${moment(time)}
+    </p>
+    ${
+      isWell
+        ? null
+        : html`<ul class="list note warn">
+            ${reasons.map((reason) => html`<li>${reason}</li>`)}
+          </ul>`
+    }
+    <h2 id="budget">The day's budget</h2>
+    ${budgetSection(checks.budget)}
+    <div class="grid two">
+      <section aria-labelledby="providers">
+        <h2 id="providers">Providers within the hour</h2>
+        <div class="card">${providerTable(checks.providers)}</div>
+      </section>
+      <section aria-labelledby="waiting">
+        <h2 id="waiting">What waits</h2>
+        <div class="card">${waitingPart(checks)}</div>
+      </section>
+    </div>
+    <h2 id="jobs">Jobs</h2>
+    <div class="card">
+      <p class="small">When each last did its work.</p>
+      <ul class="list cols">
+        ${jobItems(checks.crons)}
+      </ul>
+    </div>`;
+  return pageReply(
+    {
+      title: "Status",
+      description: "How this service does.",
+      path: "/status",
+      data: ["/status", "/health"],
+      content,
+    },
+    now,
+  );
+}
+
+type Checks = ServiceHealth["checks"];
+
+const PAYERS: Readonly<Record<string, string>> = {
+  service: "the service's own work",
+  paid: "paid reports",
+  signedIn: "signed-in users",
+  anonymous: "everybody else",
+  shift: "what begun shifts really cost",
+};
+const PROVIDERS: Readonly<Record<string, string>> = {
+  llm: "Language model",
+  sentiment: "Sentiment",
+  agentApi: "Agent",
+  tickers: "Exchanges",
+  swap: "Swaps",
+  chain: "Chain",
+  facilitator: "Facilitator",
+  messenger: "Messenger",
+};
+
+function budgetSection({ resetsAt, providers }: Checks["budget"]): Html {
+  const cards = Object.entries(providers).map(([name, { limitUsd, spentUsd, leftUsd, by }]) => {
+    const part = limitUsd === 0 ? 1 : Math.min(1, spentUsd / limitUsd);
+    const whose = Object.entries(by).map(
+      ([payer, amount]) =>
+        html`<dt>${PAYERS[payer] ?? payer}</dt>
+          <dd>${dollars(amount)}</dd>`,
+    );
+    return html`<section class="card" aria-labelledby="budget-${name}">
+      <h3 id="budget-${name}">${PROVIDERS[name] ?? name}</h3>
+      <p class="figure">
+        ${dollars(spentUsd)} <small>of ${dollars(limitUsd)}, ${dollars(leftUsd)} left</small>
+      </p>
+      ${bar(part)}
+      <dl class="small">${whose}</dl>
+    </section>`;
+  });
+  return html`<div class="grid three">${cards}</div>
+    <p class="small">Whole again ${moment(resetsAt)}.</p>`;
+}
+
+/** @param part 0 to 1, which the words beside it tell. */
+function bar(part: number): Html {
+  return html`<svg class="chart bar" aria-hidden="true" focusable="false">
+    <rect class="track" width="100%" height="100%" rx="4" />
+    <rect class="used ${part > 0.8 ? "much" : ""}" width="${(part * 100).toFixed(1)}%" height="100%" rx="4" />
+  </svg>`;
+}
+
+function providerTable(providers: Checks["providers"]): Html {
+  const rows = Object.entries(providers).map(
+    ([name, { calls, failures, errorRate }]) =>
+      html`<tr>
+        <th scope="row">${PROVIDERS[name] ?? name}</th>
+        <td class="right">${calls}</td>
+        <td class="right">${failures}</td>
+        <td class="right">
+          <span class="${errorRate > 0.5 ? "down" : "flat"}">${(errorRate * 100).toFixed(1)} %</span>
+        </td>
+      </tr>`,
+  );
+  if (rows.length === 0) return html`<p>None was asked.</p>`;
+  const head = html`<th scope="col">Provider</th>
+    <th scope="col" class="right">Calls</th>
+    <th scope="col" class="right">Failed</th>
+    <th scope="col" class="right">Share</th>`;
+  return wideTable("Calls of outside services", head, rows);
+}
+
+const LANES: Readonly<Record<string, string>> = {
+  service: "The service",
+  paid: "Paid",
+  signedIn: "Signed in",
+  anonymous: "Others",
+};
+
+/** What counts to here is told as so many or more. */
+const MANY = 100;
+
+function waitingPart({ outbox, pending, lanes }: Checks): Html {
+  const lane = Object.entries(lanes).map(
+    ([name, { running, waiting }]) =>
+      html`<tr>
+        <th scope="row">${LANES[name] ?? name}</th>
+        <td class="right">${running}</td>
+        <td class="right">${orMore(waiting)}</td>
+      </tr>`,
+  );
+  const head = html`<th scope="col">Model calls of</th>
+    <th scope="col" class="right">Running</th>
+    <th scope="col" class="right">Waiting</th>`;
+  const open = Object.entries(pending).flatMap(([kind, seconds]) =>
+    seconds === null
+      ? []
+      : [
+          html`<dt>${spoken(kind)}</dt>
+            <dd>${span(seconds * SECOND)}</dd>`,
+        ],
+  );
+  const oldest =
+    outbox.oldestSeconds === null ? "" : `, the oldest for ${span(outbox.oldestSeconds * SECOND)}`;
+  return html`<p>
+      ${outbox.waiting === 0 ? "No message waits to be delivered." : `${orMore(outbox.waiting)} messages wait to be delivered${oldest}.`}
+    </p>
+    ${
+      open.length === 0
+        ? html`<p>No work is unfinished.</p>`
+        : html`<h3>Unfinished, and for how long</h3>
+            <dl>${open}</dl>`
+    }
+    ${wideTable("Places for model calls", head, lane)}`;
+}
+
+function orMore(count: number): string {
+  return count >= MANY ? `${MANY} or more` : String(count);
+}
+
+/** Those that have run last come first, those that never have last. */
+function jobItems(crons: Checks["crons"]): Html[] {
+  return Object.entries(crons)
+    .toSorted(([, a], [, b]) => (a ?? Infinity) - (b ?? Infinity))
+    .map(([name, seconds]) => {
+      const last =
+        seconds === null
+          ? "never"
+          : seconds < 60
+            ? `${seconds} seconds ago`
+            : `${span(seconds * SECOND)} ago`;
+      return html`<li class="head"><span>${name}</span> <span class="soft">${last}</span></li>`;
+    });
+}
+
+/** `shiftCollections` is `shift collections`. */
+function spoken(kind: string): string {
+  return kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function dollars(value: number): string {
+  return `$${usd(value)}`;
+}

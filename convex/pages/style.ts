@@ -1,0 +1,109 @@
+import { PALETTE } from "../ops/palette";
+
+/** The pages' look: that of the reference, for looking at rather than reading. A phone first, a desk from 48 rem on. */
+export const STYLE = `
+${PALETTE}:root { --up: #0a6a5f; --up-soft: #cfe8e2; --down: #a3312a; --down-soft: #f6dcd8; --even: #5a6272; }
+@media (prefers-color-scheme: dark) {
+  :root { --up: #6fd0bf; --up-soft: #173a36; --down: #ff9d92; --down-soft: #44231f; --even: #a3abb8; }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.55 var(--sans); }
+a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 0.18em; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
+.skip { position: absolute; left: -999px; }
+.skip:focus { left: 1rem; top: 1rem; z-index: 2; padding: 0.5rem 1rem; background: var(--raised); }
+.wide { max-width: 76rem; margin: 0 auto; padding-left: 1.25rem; padding-right: 1.25rem; }
+.top { border-bottom: 1px solid var(--line); background: var(--raised); }
+.top .wide { padding-top: 0.8rem; padding-bottom: 0.2rem; }
+.brand { display: inline-flex; align-items: center; gap: 0.55rem; color: var(--ink); font-weight: 650; text-decoration: none; line-height: 1.3; }
+.mark { width: 1.25rem; height: 1.25rem; flex: none; fill: none; stroke: var(--accent); stroke-width: 2; }
+nav ul { list-style: none; display: flex; flex-wrap: wrap; margin: 0.15rem -0.38rem 0; padding: 0; }
+nav a { display: block; padding: 0.5rem 0.38rem; color: var(--soft); text-decoration: none; font-size: 0.9rem; }
+nav a:hover { color: var(--accent); }
+nav a[aria-current] { color: var(--ink); font-weight: 650; box-shadow: inset 0 -2px 0 var(--accent); }
+main { padding-top: 2rem; padding-bottom: 3rem; }
+h1, h2, h3 { line-height: 1.2; margin: 0; text-wrap: balance; }
+h1 { font-size: clamp(1.75rem, 5vw, 2.5rem); letter-spacing: -0.02em; }
+h2 { font-size: 1.3rem; letter-spacing: -0.01em; margin: 2.75rem 0 0.9rem; }
+h3 { font-size: 1rem; font-weight: 650; }
+p { margin: 0.6rem 0; max-width: 68ch; }
+.lead { font-size: 1.1rem; color: var(--soft); margin: 0.6rem 0 1.25rem; }
+.small { font-size: 0.875rem; color: var(--soft); }
+.soft { color: var(--soft); }
+code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
+.grid { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr); }
+.card { background: var(--raised); border: 1px solid var(--line); border-radius: 12px; padding: 1.1rem; min-width: 0; }
+.card > :first-child { margin-top: 0; } .card > :last-child { margin-bottom: 0; }
+.head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.25rem 1rem; }
+.figure { font-size: 1.9rem; font-weight: 650; letter-spacing: -0.02em; line-height: 1.25; font-variant-numeric: tabular-nums; margin: 0.25rem 0 0; }
+.figure small { font-size: 1rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
+.change { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.up, .bullish, .win { color: var(--up); } .down, .bearish, .loss { color: var(--down); }
+.flat, .neutral, .expired, .pending { color: var(--even); }
+.tag { display: inline-block; font-size: 0.8rem; font-weight: 650; line-height: 1; padding: 0.35rem 0.55rem; border-radius: 6px; background: var(--code); }
+.tag.up, .tag.win { background: var(--up-soft); } .tag.down, .tag.loss { background: var(--down-soft); }
+.note { border-left: 3px solid var(--accent); padding: 0.1rem 0 0.1rem 0.9rem; margin: 1rem 0; }
+.note.warn { border-color: var(--need); }
+dl { display: grid; grid-template-columns: auto 1fr; gap: 0.3rem 1.25rem; margin: 0.9rem 0 0; }
+dt { color: var(--soft); } h2.plain { font-size: 1rem; margin: 0; letter-spacing: 0; }
+dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
+.facts > div { min-width: 0; } .facts dt { font-size: 0.85rem; } .facts dd { text-align: left; font-size: 1.35rem; font-weight: 650; letter-spacing: -0.01em; }
+.facts dd small { display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
+.list { list-style: none; margin: 0; padding: 0; }
+.list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
+.list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
+.card > h3 + .list { margin-top: 0.7rem; }
+.scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll th { white-space: nowrap; }
+table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
+th { text-align: left; font-weight: 600; font-size: 0.8rem; color: var(--soft); padding: 0 1rem 0.4rem 0; white-space: nowrap; }
+td, tbody th { padding: 0.5rem 1rem 0.5rem 0; border-top: 1px solid var(--line); vertical-align: top; }
+tbody th { color: var(--ink); font-size: inherit; }
+.right { text-align: right; } td:last-child, th:last-child { padding-right: 0; }
+details { margin-top: 0.8rem; } summary { cursor: pointer; color: var(--soft); font-size: 0.9rem; }
+details[open] > summary { margin-bottom: 0.6rem; }
+form { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem; margin: 1.25rem 0; }
+label { font-size: 0.9rem; color: var(--soft); }
+input { display: block; margin-top: 0.25rem; font: inherit; color: var(--ink); background: var(--raised); border: 1px solid var(--soft); border-radius: 8px; padding: 0.45rem 0.7rem; width: 10rem; }
+button { font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 1px solid var(--accent); border-radius: 8px; padding: 0.45rem 1rem; cursor: pointer; }
+.chips { display: flex; flex-wrap: wrap; gap: 0.5rem; list-style: none; margin: 0.9rem 0; padding: 0; }
+.chips a { display: block; padding: 0.35rem 0.75rem; border: 1px solid var(--line); border-radius: 99px; background: var(--raised); text-decoration: none; font-size: 0.92rem; }
+.chips a[aria-current] { border-color: var(--accent); font-weight: 650; }
+.report p { margin: 0.9rem 0; } .report { overflow-wrap: anywhere; }
+figure { margin: 0; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
+.chart { display: block; width: 100%; height: 15rem; overflow: visible; font: 400 12px var(--sans); }
+.chart.spark { height: 4rem; margin: 0.75rem 0 0.5rem; } .chart.low { height: 8rem; } .chart.square { height: 19rem; } .chart.bar { height: 0.6rem; margin: 0.45rem 0; }
+.plot { overflow: visible; }
+.plot path { fill: none; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
+.path { stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
+.plot path.fill { stroke: none; fill: var(--accent-soft); } .plot path.fill.up { fill: var(--up-soft); } .plot path.fill.down { fill: var(--down-soft); } .plot path.fill.flat { fill: var(--code); }
+.plot path.path.main { stroke-width: 2.25px; }
+.plot path.arm { stroke: var(--even); stroke-width: 1.25px; } .plot path.coin { stroke-dasharray: 2 4; } .plot path.momentum { stroke-dasharray: 7 3; } .plot path.alwaysLong { stroke-dasharray: 12 3 2 3; }
+.chart text.arm { fill: var(--soft); font-weight: 400; }
+.interval { stroke: var(--even); stroke-width: 3px; stroke-linecap: round; opacity: 0.6; } .interval.model { stroke: var(--up); opacity: 1; }
+.grid-line { stroke: var(--line); } .zero { stroke: var(--shade); } .issue { stroke: var(--soft); stroke-dasharray: 2 3; }
+.gain { fill: var(--up-soft); } .far { opacity: 0.55; } .risk { fill: var(--down-soft); }
+.level { stroke-width: 1.5px; } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
+.axis { fill: var(--soft); } .chart text { paint-order: stroke; stroke: var(--raised); stroke-width: 4px; stroke-linejoin: round; }
+.named { fill: var(--ink); font-weight: 600; } .named.target { fill: var(--up); } .named.stop { fill: var(--down); }
+.dot { stroke: var(--raised); stroke-width: 2px; fill: var(--even); } .dot.win, .dot.up { fill: var(--up); } .dot.loss, .dot.down { fill: var(--down); } .dot.pending { fill: var(--raised); stroke: var(--ink); }
+.reach { stroke-width: 3px; stroke-linecap: round; opacity: 0.45; stroke: var(--even); } .reach.win { stroke: var(--up); } .reach.loss { stroke: var(--down); }
+.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
+.track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
+footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
+footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
+@media (min-width: 48rem) {
+  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
+  .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
+  .facts { grid-template-columns: repeat(4, minmax(0, 1fr)); }
+  .top .wide { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0 2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; }
+  nav ul { margin-top: 0; } nav a { padding: 0.5rem 0.6rem; font-size: 0.95rem; }
+  main { padding-top: 3rem; }
+  .chart { height: 18rem; }
+  .cols { columns: 2; column-gap: 3rem; } .list.cols > li { break-inside: avoid; padding: 0.6rem 0; border-top: 0; border-bottom: 1px solid var(--line); }
+}
+@media print { nav, form { display: none; } .card { break-inside: avoid; } }
+`;

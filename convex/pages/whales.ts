@@ -1,0 +1,68 @@
+import type { Reply } from "../lib/http";
+import { HOUR, wholeMinute } from "../lib/time";
+import { movementsChart } from "./charts/movements";
+import { pageReply } from "./layout";
+import { html } from "./markup";
+import { movementList } from "./parts";
+import { WHALES } from "./reading";
+import type { WhalesData } from "./shapes";
+
+/** Large movements. */
+
+const LISTED = 30;
+
+const WINDOWS = [
+  [6, "6 hours"],
+  [24, "A day"],
+  [72, "3 days"],
+  [168, "A week"],
+] as const;
+
+export function whalesPage({ hours, count, alerts }: WhalesData, now: number): Reply<string> {
+  const to = wholeMinute(now);
+  // Of a time that has more of them than are read, what is shown is its end.
+  const oldest = alerts.at(-1)?.detectedAt ?? to;
+  const from = count < WHALES ? to - hours * HOUR : oldest;
+  const chips = WINDOWS.map(([window, name]) =>
+    window === hours
+      ? html`<li><a href="/whales?hours=${window}" aria-current="true">${name}</a></li>`
+      : html`<li><a href="/whales?hours=${window}">${name}</a></li>`,
+  );
+  const content = html`<h1>Whales</h1>
+    <p class="lead">
+      Large transfers and exchange flows that the service read on Base itself, and what an agent with tools
+      reported of other chains, hour by hour.
+    </p>
+    <ul class="chips" aria-label="Time">
+      ${chips}
+    </ul>
+    ${
+      alerts.length === 0
+        ? html`<p class="note">Nothing was reported in this time.</p>`
+        : html`<h2 id="sizes">By time and size</h2>
+            <div class="card">
+              <figure>
+                ${movementsChart(alerts, { from, to })}
+                <figcaption>
+                  <span class="bullish" aria-hidden="true">▲</span> bullish,
+                  <span class="bearish" aria-hidden="true">▼</span> bearish,
+                  <span class="neutral" aria-hidden="true">●</span> neutral, as measured or as the agent
+                  judges. Each line is ten times the one below.
+                </figcaption>
+              </figure>
+            </div>
+            <h2 id="list">The newest</h2>
+            <div class="card">${movementList(alerts.slice(0, LISTED), now)}</div>
+            ${count > LISTED ? html`<p class="small">Shown by time and size: ${count}. All of them are in the JSON.</p>` : null}`
+    }`;
+  return pageReply(
+    {
+      title: "Whales",
+      description: "Large transfers and exchange flows.",
+      path: "/whales",
+      data: [`/whales?hours=${hours}`, `/mcp/whale-alerts?hours=${hours}`],
+      content,
+    },
+    now,
+  );
+}

@@ -1,0 +1,42 @@
+import * as z from "zod";
+import { EXAMPLE_TIME } from "../lib/examples";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { absentWhenEmpty, wholeNumber } from "../lib/input";
+import { readPrices, shownPrices } from "./shown";
+
+const MAX_HOURS = 720;
+const DEFAULT_HOURS = 48;
+
+const prices: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/mcp/prices",
+  summary: "Measured prices of BTC and ETH, and the service's own hourly history of them.",
+  description:
+    "Every five minutes the price feeds are asked, else the exchanges; each price says who told it. Reading costs nothing and asks nobody. An hour in which no price was taken is left out.",
+  needs: [],
+  example: {
+    input: { hours: 1 },
+    output: {
+      hours: 1,
+      prices: {
+        BTC: {
+          priceUsd: 97_250.5,
+          source: "chainlink",
+          observedAt: EXAMPLE_TIME,
+          change24hPercent: 1.42,
+          closes: [{ at: "2026-01-05T09:00:00.000Z", priceUsd: 97_180.2, source: "chainlink" }],
+        },
+        ETH: null,
+      },
+    },
+  },
+  input: z.object({
+    hours: absentWhenEmpty(wholeNumber(1, MAX_HOURS))
+      .transform((hours) => hours ?? DEFAULT_HOURS)
+      .describe(`How many hours of history, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`),
+  }),
+  returns: shownPrices,
+  handler: (ctx, { hours }) => readPrices(ctx, hours),
+});
+
+export const priceEndpoints: MountedEndpoint[] = [prices];

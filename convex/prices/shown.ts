@@ -1,0 +1,68 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { DAY, HOUR, iso } from "../lib/time";
+import type { HourlyClose } from "./model";
+import type { Price } from "./tables";
+
+/** Prices as callers see them. */
+
+const source = z
+  .enum(["chainlink", "coinbase", "binance", "coingecko", "llm"])
+  .describe("Who told it: a price feed, an exchange, CoinGecko, or `llm`, the model's market data");
+
+export const pricePoint = z.object({ at: z.iso.datetime(), priceUsd: z.number(), source });
+export type PricePoint = z.output<typeof pricePoint>;
+
+const tokenPrice = z.object({
+  priceUsd: z.number(),
+  source,
+  observedAt: z.iso.datetime().describe("When its source saw it"),
+  change24hPercent: z
+    .number()
+    .nullable()
+    .describe("Against the close of the hour that ended a day ago; null where there is none"),
+  closes: z.array(pricePoint).describe("The last price of each hour, oldest first; `at` is the hour's end"),
+});
+
+export const shownPrices = z.object({
+  hours: z.int(),
+  prices: z.object({ BTC: tokenPrice.nullable(), ETH: tokenPrice.nullable() }),
+});
+export type ShownPrices = z.output<typeof shownPrices>;
+
+/** The hours that a change over a day needs. */
+const CHANGE_HOURS = 25;
+
+/** The newest prices, and the closes of the last `hours`. */
+export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPrices> {
+  const now = Date.now();
+  // By the whole hour, so that a query's answer serves everybody until the next close.
+  const before = Math.floor(now / HOUR) * HOUR;
+  const [newest, closes] = await Promise.all([
+    ctx.runQuery(internal.prices.history.newest, {}),
+    ctx.runQuery(internal.prices.history.closes, { before, count: Math.max(hours, CHANGE_HOURS) }),
+  ]);
+  const of = (token: Price["token"]) => {
+    const price = newest.find((one) => one.token === token);
+    if (price === undefined) return null;
+    const { priceUsd, source, observedAt } = price;
+    const dayAgo = closes[token].find(({ hourEndsAt }) => hourEndsAt === before - DAY);
+    const change = dayAgo === undefined ? null : (priceUsd / dayAgo.priceUsd - 1) * 100;
+    return {
+      priceUsd,
+      source,
+      observedAt: iso(observedAt),
+      change24hPercent: change === null ? null : Number(change.toFixed(6)) + 0,
+      closes: closesSince(closes[token], before - hours * HOUR),
+    };
+  };
+  return { hours, prices: { BTC: of("BTC"), ETH: of("ETH") } };
+}
+
+/** Those that ended after a moment (epoch ms). */
+export function closesSince(closes: readonly HourlyClose[], since: number): PricePoint[] {
+  return closes
+    .filter(({ hourEndsAt }) => hourEndsAt > since)
+    .map(({ hourEndsAt, priceUsd, source }) => ({ at: iso(hourEndsAt), priceUsd, source }));
+}

@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { shownPrices } from "../../convex/prices/shown";
+import { bigUsd, signed, usd } from "../../convex/pages/words";
+import { agentSays, alert, watchNow } from "../whales/support";
+import { closeApp, createApp } from "../support/app";
+import { buy, EIGHT, issued } from "../signals/support";
+import { HOSTILE, HOUR, openPage, samplePrices, says, soundWords } from "./support";
+
+/** The first page. */
+
+afterEach(closeApp);
+
+const rows = z.object({
+  top20: z.array(z.object({ symbol: z.string(), price: z.number(), change24h: z.number() })),
+});
+
+describe("the first page", () => {
+  test("says what there is not yet where nothing is stored, and asks nobody for it", async () => {
+    const app = createApp();
+    const words = soundWords(await openPage(app, "/"));
+    says(words, "No price has been taken yet", "No signal has been issued yet", "No large movement");
+    says(words, "Nobody has asked for the market yet");
+    await app.settle();
+    expect(app.standins.sent("llm")).toEqual([]);
+    expect([await app.rows("refreshes"), await app.rows("laneJobs")]).toEqual([[], []]);
+  });
+
+  test("shows the prices, signals, whales and coins that the JSON tells", async () => {
+    const app = createApp({ now: EIGHT });
+    await app.get("/mcp/market");
+    await issued(app, buy);
+    agentSays(app, [alert({ token: "PEPE", amount: 7_300_000 })]);
+    await watchNow(app);
+    await samplePrices(app, [100, 100.4, 100.2, 100.8, 100.6]);
+    const { top20 } = rows.parse((await app.get("/mcp/market")).body);
+    const { prices } = shownPrices.parse((await app.get("/mcp/prices?hours=25")).body);
+    const words = soundWords(await openPage(app, "/"));
+
+    expect(prices.BTC?.closes.length).toBeGreaterThan(1);
+    for (const price of [prices.BTC, prices.ETH]) {
+      const known = price?.closes.map(({ priceUsd }) => priceUsd) ?? [];
+      says(words, `${usd(price?.priceUsd ?? 0)} USD`, "Chainlink", "30 minutes ago");
+      says(words, `lowest ${usd(Math.min(...known))}, highest ${usd(Math.max(...known))}`);
+    }
+    for (const { symbol, price, change24h } of top20.slice(0, 10)) {
+      says(words, symbol, usd(price), signed(change24h));
+    }
+    says(words, "Entry 100.00", "TP1 101.00", "TP2 102.00", "SL 99.00", "▲ BUY", "“Up.”");
+    says(words, `PEPE ${bigUsd(7_300_000)} into an exchange`, "bearish");
+  });
+
+  test("shows the last stored market with its age, and has no newer one made", async () => {
+    const app = createApp();
+    await app.get("/mcp/market");
+    const asked = app.standins.sent("llm").length;
+    await app.advance(7 * HOUR);
+    const words = soundWords(await openPage(app, "/"));
+    says(words, "A language model told these 7 hours ago");
+    await app.settle();
+    expect(app.standins.sent("llm")).toHaveLength(asked);
+    const [market] = (await app.rows("refreshes")).filter(({ key }) => key === "market:");
+    expect(market?.attempt).toBe(1);
+  });
+
+  test("takes whatever strangers wrote as text", async () => {
+    const app = createApp({ now: EIGHT });
+    await app.get("/mcp/market");
+    await issued(app, { ...buy, reasoning: `Up ${HOSTILE}` });
+    const [market] = await app.rows("marketSnapshots");
+    if (market === undefined) throw new Error("A market was asked for");
+    await app.t.run(async ({ db }) => {
+      const [first, ...rest] = market.figures.top20;
+      if (first === undefined) throw new Error("It has coins");
+      const top20 = [{ ...first, name: HOSTILE }, ...rest];
+      await db.patch("marketSnapshots", market._id, { figures: { ...market.figures, top20 } });
+    });
+    agentSays(app, [alert({ description: `Moved ${HOSTILE}` })]);
+    await watchNow(app);
+    const answer = await openPage(app, "/");
+    says(soundWords(answer), `Moved ${HOSTILE}`, HOSTILE);
+    says(answer.text, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&lt;img");
+  });
+
+  test("goes without a part that cannot be read, and shows the others", async () => {
+    const app = createApp();
+    await app.get("/mcp/market");
+    await app.t.run(async ({ db }) => {
+      const market = await db.query("marketSnapshots").first();
+      if (market === null) throw new Error("A market was asked for");
+      const { _id, _creationTime, ...twice } = market;
+      await db.insert("marketSnapshots", twice);
+    });
+    await samplePrices(app, [100]);
+    const words = soundWords(await openPage(app, "/"));
+    expect(words.split("This part could not be read just now.")).toHaveLength(2);
+    says(words, "100.00 USD", "No signal has been issued yet");
+  });
+});
+
+describe("/mcp/prices", () => {
+  test("tells the newest prices, the closes of the hours asked for, and the change over a day", async () => {
+    const app = createApp({ now: EIGHT });
+    await samplePrices(app, [50, ...Array.from({ length: 50 }, (_, index) => 100 + index)]);
+    const { prices, hours } = shownPrices.parse((await app.get("/mcp/prices?hours=3")).body);
+    expect(hours).toBe(3);
+    // Half-hourly from 50 at 08:00: an hour's close is its half hour's price.
+    expect(prices.BTC?.closes.map(({ priceUsd }) => priceUsd)).toEqual([144, 146, 148]);
+    expect(prices.BTC?.closes.at(-1)?.at).toBe("2026-01-06T09:00:00.000Z");
+    expect(prices.BTC?.priceUsd).toBe(149);
+    expect(prices.BTC?.change24hPercent).toBeCloseTo((149 / 100 - 1) * 100, 5);
+    const short = createApp({ now: EIGHT });
+    expect((await short.get("/mcp/prices")).body).toEqual({ hours: 48, prices: { BTC: null, ETH: null } });
+    await samplePrices(short, [100, 101, 102]);
+    const young = shownPrices.parse((await short.get("/mcp/prices")).body);
+    expect(young.prices.ETH?.change24hPercent).toBeNull();
+    expect((await short.get("/mcp/prices?hours=721")).status).toBe(400);
+  });
+});

@@ -1,0 +1,170 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { insertShifts } from "../../scripts/bench/documentRows";
+import { research, whales } from "../../convex/pages/shapes";
+import { bigUsd, usd } from "../../convex/pages/words";
+import { serviceHealth } from "../../convex/ops/http";
+import { agentSays, alert, watchNow } from "../whales/support";
+import { closeApp, createApp, type App } from "../support/app";
+import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
+
+/** Research, whales and the status. */
+
+afterEach(closeApp);
+
+async function reportOn(app: App, jobToken: string, shortSummary: string): Promise<void> {
+  await insertShifts({ t: app.t, clock: { now: () => Date.now() } }, 1);
+  await app.t.run(async ({ db }) => {
+    const report = await db.query("reports").order("desc").first();
+    if (report === null) throw new Error("A report was inserted");
+    const result = {
+      fullAnalysis: `First ${HOSTILE}\n\nSecond part.`,
+      shortSummary,
+      marketOutlook: "bearish" as const,
+      impacts: [{ title: HOSTILE, detail: "A detail.", sentiment: "bullish" as const, confidence: 0.65 }],
+    };
+    await db.patch("reports", report._id, { jobToken, generatedAt: Date.now(), result });
+  });
+}
+
+describe("research", () => {
+  test("says how to have some written where there is none, and writes none itself", async () => {
+    const app = createApp();
+    for (const [path, subject] of [
+      ["/research", "the whole market"],
+      ["/research?token=doge", "DOGE"],
+    ] as const) {
+      const words = soundWords(await openPage(app, path));
+      says(words, `Research on ${subject}`, `Nothing has been written on ${subject} yet`);
+    }
+    await app.settle();
+    expect(app.standins.sent("llm")).toEqual([]);
+    expect((await openPage(app, "/research?token=%3Cb%3E")).status).toBe(400);
+  });
+
+  test("shows the report and the measured prices that the JSON tells, what a model wrote as text", async () => {
+    const app = createApp();
+    await samplePrices(app, [100, 101, 102, 103, 104, 105]);
+    await reportOn(app, "BTC", "🔴 Falling <b>fast</b>");
+    await app.advance(3 * HOUR);
+    const words = soundWords(await openPage(app, "/research?token=btc"));
+    const { report, measured } = research.parse((await app.get("/research?token=BTC")).body);
+    expect(report).toEqual((await app.get("/mcp/research/report?token=BTC")).body);
+    expect(report?.userId).toMatch(/^usr_/);
+    says(words, "Final report of a shift", "▼ bearish Falling <b>fast</b>", "3 hours ago");
+    says(words, `First ${HOSTILE} Second part.`, `${HOSTILE} ▲ bullish confidence 65 %`, "A detail.");
+    const last = measured.at(-1)?.priceUsd ?? NaN;
+    says(words, "Measured", `${usd(last)} USD at the last full hour, by Chainlink`);
+    expect(words.indexOf("Measured")).toBeLessThan(words.indexOf("A language model wrote this"));
+  });
+
+  test("shows the last on-demand result however old, and the newer writing first", async () => {
+    const app = createApp();
+    await app.post("/mcp/research", { token: "ETH" });
+    const asked = app.standins.sent("llm").length;
+    await app.advance(5 * HOUR);
+    await reportOn(app, "ETH", "🔴 Falling");
+    const words = soundWords(await openPage(app, "/research?token=ETH"));
+    const { snapshot } = research.parse((await app.get("/research?token=ETH")).body);
+    says(words, "On-demand result", "5 hours ago", ...(snapshot?.impacts ?? []).map(({ detail }) => detail));
+    expect(words.indexOf("Final report")).toBeLessThan(words.indexOf("On-demand result"));
+    await app.settle();
+    expect(app.standins.sent("llm")).toHaveLength(asked);
+  });
+
+  test("never shows a report on the whole market, which is its user's own", async () => {
+    const app = createApp();
+    await reportOn(app, "", "🔴 A secret");
+    for (const path of ["/research", "/research?token="]) {
+      expect(soundWords(await openPage(app, path))).not.toContain("A secret");
+      expect((await app.get(path)).body.report).toBeNull();
+    }
+  });
+});
+
+describe("whales", () => {
+  test("says so where nothing was reported", async () => {
+    says(soundWords(await openPage(createApp(), "/whales")), "Nothing was reported in this time");
+  });
+
+  test("shows what the JSON tells, strangers' words as text", async () => {
+    const app = createApp();
+    const told = [
+      alert({ token: "PEPE", amount: 7_300_000, description: HOSTILE }),
+      alert({ token: "ETH", alertType: "cex_outflow", amount: 45_000_000, direction: "bullish" }),
+    ];
+    agentSays(app, told);
+    await watchNow(app);
+    const words = soundWords(await openPage(app, "/whales?hours=6"));
+    const { alerts } = whales.parse((await app.get("/whales?hours=6")).body);
+    expect(alerts).toEqual((await app.get("/mcp/whale-alerts?hours=6")).body.alerts);
+    expect(alerts).toHaveLength(2);
+    for (const { token, amount, direction, description } of alerts) {
+      says(words, `${token} ${bigUsd(amount)}`, direction, description);
+    }
+    says(words, "1 bullish, 1 bearish, 0 neutral; the largest $45M.");
+    await app.advance(7 * HOUR);
+    says(soundWords(await openPage(app, "/whales?hours=6")), "Nothing was reported in this time");
+  });
+
+  test("stay small and readable however many there are", async () => {
+    const app = createApp();
+    await app.t.run(async ({ db }) => {
+      const hour = Date.now();
+      const watch = { hour, state: "done" as const, startedAt: hour, leaseUntil: 1, polls: 1 };
+      const watchId = await db.insert("whaleWatches", watch);
+      for (let index = 0; index < 300; index++) {
+        const found = { token: `T${index}`, alertType: "smart_money" as const, amount: 1e6 + index * 1e5 };
+        const said = { direction: "neutral" as const, description: `${HOSTILE} `.repeat(8) };
+        const state = { detectedAt: hour - index * MINUTE, watchId, messengerSent: false, verified: false };
+        await db.insert("whaleAlerts", { ...found, ...said, ...state, checks: 0, checkAt: 9e15 });
+      }
+    });
+    const words = soundWords(await openPage(app, "/whales"));
+    says(words, "T0 $1M", "T29 ", "Shown by time and size: 100");
+    expect(words).not.toContain("T30 ");
+  });
+});
+
+describe("the status", () => {
+  test("shows what /health knows, and nothing of who asks", async () => {
+    const app = createApp();
+    await app.get("/mcp/market");
+    await app.pass(10 * MINUTE);
+    const answer = await openPage(app, "/status");
+    const words = soundWords(answer);
+    const health = await app.get("/status");
+    const { caller, ...known } = (await app.get("/health")).body;
+    expect(caller).toBeDefined();
+    expect(health.body).toEqual(known);
+    const { checks } = serviceHealth.parse(health.body);
+    says(words, "All is well", ...Object.keys(checks.crons));
+    for (const { calls, failures } of Object.values(checks.providers)) says(words, `${calls} ${failures}`);
+    for (const { spentUsd, leftUsd } of Object.values(checks.budget.providers)) {
+      says(words, `$${usd(spentUsd)}`, `$${usd(leftUsd)} left`);
+    }
+    expect(Object.keys(checks.lanes)).toEqual(["service", "paid", "signedIn", "anonymous"]);
+  });
+
+  test("says why somebody should look, and what waits", async () => {
+    const app = createApp();
+    await app.pass(10 * MINUTE);
+    await app.advance(60 * MINUTE);
+    await app.t.run(async ({ db }) => {
+      const job = { owner: "o", turn: 0, work: "market/snapshots:refresh", args: "{}" };
+      for (let index = 0; index < 3; index++) {
+        await db.insert("laneJobs", { ...job, lane: "anonymous", state: "waiting", leaseUntil: 0 });
+      }
+      const leaseUntil = Date.now() + HOUR;
+      await db.insert("laneJobs", { ...job, lane: "paid", state: "running", leaseUntil });
+    });
+    const words = soundWords(await openPage(app, "/status"));
+    const { reasons, checks } = serviceHealth.parse((await app.get("/status")).body);
+    expect(reasons.length).toBeGreaterThan(0);
+    says(words, "Somebody should look", ...reasons);
+    expect([checks.lanes.anonymous, checks.lanes.paid]).toEqual([
+      { running: 0, waiting: 3 },
+      { running: 1, waiting: 0 },
+    ]);
+    says(words, "Others 0 3", "Paid 1 0");
+  });
+});

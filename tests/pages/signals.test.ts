@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { insertSignals } from "../../scripts/bench/signalRows";
+import { oneSignal, record } from "../../convex/pages/shapes";
+import { points, signed, usd } from "../../convex/pages/words";
+import { closeApp, createApp, type App } from "../support/app";
+import {
+  buy,
+  DAY,
+  EIGHT,
+  issue,
+  issued,
+  marketAt,
+  modelSays,
+  sell,
+  track,
+  wait,
+  work,
+} from "../signals/support";
+import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
+
+/** The record, and a signal's own page. */
+
+afterEach(closeApp);
+
+/** Two days: both tokens won on the first; on the second they lost. */
+async function twoDays(app: App): Promise<void> {
+  await issued(app, buy);
+  await samplePrices(app, [100, 100.3, 101.2]);
+  marketAt(app, { BTC: 101.2, ETH: 101.2 });
+  await track(app);
+  await wait(app, 6 * HOUR);
+  await track(app);
+  await wait(app, DAY - (Date.now() - EIGHT));
+  marketAt(app, { BTC: 100, ETH: 100 });
+  modelSays(app, { ...sell, confidence: 90 });
+  await issue(app);
+  await work(app);
+  await samplePrices(app, [100, 101, 102.5]);
+  marketAt(app, { BTC: 102.5, ETH: 102.5 });
+  await track(app);
+  await wait(app, 6 * HOUR);
+  await track(app);
+}
+
+describe("the record", () => {
+  test("says that there is none yet, where there is none", async () => {
+    const words = soundWords(await openPage(createApp(), "/record"));
+    says(words, "No signal has been issued yet", "The chain of events begins with the first signal");
+  });
+
+  test("shows what its JSON tells, which is what the history and the chain of events tell", async () => {
+    const app = createApp({ now: EIGHT });
+    await twoDays(app);
+    const words = soundWords(await openPage(app, "/record"));
+    const told = record.parse((await app.get("/record")).body);
+
+    const history = (await app.get("/mcp/signals/history?limit=40")).body;
+    expect(told.stats).toEqual(history.stats);
+    expect(told.signals).toEqual(history.signals);
+    expect(told.head).toEqual((await app.get("/signals/proof")).body.head);
+
+    const { stats, equity, signals, closes, head } = told;
+    expect([stats.wins, stats.losses, equity.length, signals.length]).toEqual([2, 2, 4, 4]);
+    expect(equity.at(-1)?.sumPercent).toBeCloseTo(stats.afterCosts.totalPnlPercent, 5);
+    expect(closes.BTC.length).toBeGreaterThan(2);
+    says(words, "2 won", "2 lost, 0 expired", signed(stats.afterCosts.totalPnlPercent));
+    says(words, signed(stats.beforeCosts.totalPnlPercent), signed(stats.afterCosts.expectancyPercent ?? NaN));
+    says(words, head?.hash ?? "none", "Anchor on Base none yet");
+    for (const { id, afterCostsPercent, sumPercent, fallPercent, controls } of equity) {
+      const sums = [controls.coin, controls.momentum, controls.alwaysLong, controls.buyAndHold];
+      says(
+        words,
+        [afterCostsPercent, sumPercent, -fallPercent, ...sums].map((one) => signed(one)).join(" "),
+        id,
+      );
+    }
+    expect(new Set(equity.map(({ controls }) => controls.alwaysLong)).size).toBeGreaterThan(1);
+    says(words, stats.edge.verdict, `E-value ${stats.edge.eValue.toFixed(2)}`);
+    expect(stats.edge.days).toBeGreaterThan(0);
+    for (const [name, arm] of [
+      ["The signals", stats.controls.model],
+      ["A coin", stats.controls.coin],
+      ["Always long", stats.controls.alwaysLong],
+    ] as const) {
+      const bounds = `${points(arm.excessPoints ?? NaN)}, from ${points(arm.lowPoints)} to ${points(arm.highPoints)}`;
+      says(words, `${name} ${bounds}`);
+      says(words, signed(arm.averageBeforeCostsPercent ?? NaN), signed(arm.averageAfterCostsPercent ?? NaN));
+    }
+    for (const { n, meanConfidence, winrate } of stats.calibration.bins) {
+      if (meanConfidence === null || winrate === null) continue;
+      says(words, `${Math.round(meanConfidence)} % stated, ${Math.round(winrate)} % won, of ${n}`);
+    }
+    for (const { signal, entry, status } of signals) {
+      says(words, `${signal} at ${usd(entry)}: ${status.toLowerCase()}`);
+    }
+    says(words, "npm run verify-signals -- https://some.convex.site");
+  });
+
+  test("is of one token where one is named", async () => {
+    const app = createApp({ now: EIGHT });
+    await twoDays(app);
+    const told = record.parse((await app.get("/record?token=eth")).body);
+    expect([told.stats.n, told.closes.BTC]).toEqual([2, []]);
+    expect(new Set(told.equity.map(({ id }) => id.slice(0, 3)))).toEqual(new Set(["ETH"]));
+    const words = soundWords(await openPage(app, "/record?token=eth"));
+    expect(words).not.toContain("BTC-2026");
+  });
+});
+
+describe("a long record", () => {
+  test("stays a small page, of which the newest is listed", async () => {
+    const app = createApp({ now: EIGHT });
+    await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
+    await app.t.run(async ({ db }) => {
+      for (const token of ["BTC", "ETH"] as const) {
+        for (let hour = 0; hour < 168; hour++) {
+          const at = EIGHT - hour * HOUR;
+          const close = { token, priceUsd: 97_000 + (hour % 7) * 31.25, source: "chainlink" as const };
+          await db.insert("hourlyCloses", { ...close, hourEndsAt: at, takenAt: at - MINUTE });
+        }
+      }
+    });
+    const words = soundWords(await openPage(app, "/record"));
+    const { equity, signals, closes } = record.parse((await app.get("/record")).body);
+    expect([signals.length, closes.BTC.length, equity.length]).toEqual([40, 168, 98]);
+    says(words, "The last 40 of these as a table", equity.at(-40)?.id ?? "none");
+    expect(words).not.toContain(`${equity[0]?.id} `);
+  });
+});
+
+describe("a signal's page", () => {
+  test("shows its levels on the path of the price, and who told what", async () => {
+    const app = createApp({ now: EIGHT });
+    await twoDays(app);
+    const { body } = await app.get("/signals/btc-2026-01-05");
+    const { signal, issued: at, path } = oneSignal.parse(body);
+    expect([signal.id, signal.status]).toEqual(["BTC-2026-01-05", "WIN"]);
+    expect(path.map(({ priceUsd }) => priceUsd)).toEqual(expect.arrayContaining([100.3, 101.2]));
+    const words = soundWords(await openPage(app, "/signals/btc-2026-01-05"));
+    says(words, "BTC signal of 2026-01-05", `won ${signed(signal.pnlPercent ?? NaN)}`);
+    says(words, `Entry ${usd(signal.entry)} USD`, `Target 1 ${usd(101)} USD`, `Stop ${usd(99)} USD`);
+    says(words, `Price at issue ${usd(at.priceUsd)} USD`, at.model, "Stated confidence 70 %", "“Up.”");
+    for (const { priceUsd } of path) says(words, usd(priceUsd));
+  });
+
+  test("keeps the hours of the price when the samples have gone", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await samplePrices(app, [100, 100.3, 101.2, 101.4]);
+    const path = async () => oneSignal.parse((await app.get("/signals/ETH-2026-01-05")).body).path;
+    const sampled = await path();
+    await app.t.run(async ({ db }) => {
+      for (const { _id } of await db.query("priceSamples").take(100)) await db.delete("priceSamples", _id);
+    });
+    const hourly = await path();
+    expect(hourly.length).toBeLessThan(sampled.length);
+    expect(hourly.map(({ at }) => Date.parse(at) % HOUR)).toEqual(hourly.map(() => 0));
+    expect(hourly.map(({ priceUsd }) => priceUsd)).toEqual([100.3, 101.4]);
+  });
+
+  test("has a point every five minutes at most, whoever asked for prices in between", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, buy);
+    await app.t.run(async ({ db }) => {
+      for (let minute = 1; minute <= 400; minute++) {
+        const at = EIGHT + minute * MINUTE;
+        const sample = { token: "BTC" as const, priceUsd: 100, source: "coinbase" as const };
+        await db.insert("priceSamples", { ...sample, observedAt: at, takenAt: at });
+      }
+    });
+    const { path } = oneSignal.parse((await app.get("/signals/BTC-2026-01-05")).body);
+    expect(path.length).toBeLessThanOrEqual(82);
+    expect(path.length).toBeGreaterThan(70);
+    soundWords(await openPage(app, "/signals/BTC-2026-01-05"));
+  });
+
+  test("takes the model's words as text", async () => {
+    const app = createApp({ now: EIGHT });
+    await issued(app, { ...buy, reasoning: HOSTILE });
+    says(soundWords(await openPage(app, "/signals/BTC-2026-01-05")), `“${HOSTILE}”`);
+  });
+});
