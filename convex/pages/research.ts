@@ -154,10 +154,9 @@ function writing(
 /** What the figures of a text were held against, by the numbers that it cites. */
 function sourcesOf(id: string, sources: Result["sources"], now: number): Html | null {
   if (sources.length === 0) return null;
-  const items = sources.map(({ id: number, name, url, observedAt, says }) => {
-    const who = url === null ? html`${name}` : html`<a href="${url}" rel="nofollow noopener">${name}</a>`;
+  const items = sources.map(({ id: number, name, observedAt, says }) => {
     return html`<li value="${number}">
-      ${says} <span class="small">${who}, ${since(observedAt, now)}</span>
+      ${says} <span class="small">${name}, ${since(observedAt, now)}</span>
     </li>`;
   });
   return html`<details aria-label="Sources of ${id}">

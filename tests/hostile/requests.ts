@@ -81,7 +81,7 @@ function operations(): { path: string; method: "GET" | "POST"; operation: Operat
 function draftsOf({ path, method, operation }: ReturnType<typeof operations>[number]): fc.Arbitrary<Draft> {
   const { schemas } = documented().document.components;
   const parameters = operation.parameters ?? [];
-  const valuesOf = (place: "query" | "header") =>
+  const valuesOf = (place: "query" | "header" | "path") =>
     fc.record(
       Object.fromEntries(
         parameters
@@ -93,14 +93,19 @@ function draftsOf({ path, method, operation }: ReturnType<typeof operations>[num
       ),
       {
         requiredKeys:
-          place === "query" ? parameters.filter((one) => one.required).map(({ name }) => name) : [],
+          place === "header"
+            ? []
+            : parameters.filter((one) => one.in === place && one.required).map(({ name }) => name),
       },
     );
   const body = operation.requestBody?.content["application/json"]?.schema ?? {};
   const fields = method === "GET" ? valuesOf("query") : accepted(body, schemas);
-  return fc.record({ fields, headers: valuesOf("header") }).map(({ fields, headers }) => ({
+  const drafts = fc.record({ fields, headers: valuesOf("header"), inPath: valuesOf("path") });
+  return drafts.map(({ fields, headers, inPath }) => ({
     method,
-    path,
+    path: path.replace(/\{(\w+)\}/g, (_, name) =>
+      encodeURIComponent(String(Object.entries(inPath).find(([one]) => one === name)?.[1])),
+    ),
     fields: { ...Object(fields) },
     headers: textHeaders(headers),
   }));

@@ -188,7 +188,9 @@ async function scheduled(app: App, shiftId: string, attackAt: number, eight: num
     deadlineMs,
   });
   const signals = (await app.rows("signals")).filter(({ generatedAt }) => generatedAt >= eight);
-  const closed = (await app.rows("signals")).find(({ closedAt = 0 }) => closedAt >= attackAt);
+  const closed = (await app.rows("signalEvents")).find(
+    ({ kind, _creationTime }) => kind === "closed" && _creationTime >= attackAt,
+  );
   const points = (await app.rows("dataPoints")).filter((row) => row.shiftId === shiftId);
   const second = points.find(({ sequence }) => sequence === 2);
   const observation = (await app.rows("observations")).find(({ _id }) => _id === second?.observationId);
@@ -196,7 +198,7 @@ async function scheduled(app: App, shiftId: string, attackAt: number, eight: num
   return [
     late("the day's two signals", 10 * MINUTE, signals[1]?.generatedAt, eight),
     late("their card", 11 * MINUTE, card?.at, eight),
-    late("an outcome", 2 * MINUTE, closed?.closedAt, attackAt),
+    late("an outcome", 2 * MINUTE, closed?._creationTime, attackAt),
     late("a shift's collection", 10 * MINUTE, observation?.collectedAt, attackAt),
   ];
 }
