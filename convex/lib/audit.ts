@@ -1,7 +1,8 @@
 import type { MutationCtx } from "../_generated/server";
+import { NOBODY } from "./ids";
 
-/** Who did what was done at the operator's word: no user has this id, for theirs are never empty. */
-export const OPERATOR = "";
+/** Who did what was done at the operator's word: no user. */
+export const OPERATOR = NOBODY;
 
 /** One line of the audit trail. Names no secret. */
 export type AuditEvent = {

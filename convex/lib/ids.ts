@@ -1,3 +1,6 @@
+/** Whose that is which is no user's: the service's own accounts and cards. Users' ids are never empty. */
+export const NOBODY = "";
+
 /** So many random letters and digits hold as much as a UUID. */
 export const LEAST_ID_CHARS = 22;
 

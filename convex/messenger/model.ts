@@ -4,9 +4,6 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore } from "../lib/pools";
 import { renderCard, type Paragraph } from "./format";
 
-/** Nobody's id, for users' ids are never empty: no settings apply but the default bot and chat. */
-export const NOBODY = "";
-
 /** A card to send. */
 export type Card = {
   userId: string;

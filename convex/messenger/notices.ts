@@ -2,7 +2,8 @@ import { v } from "convex/values";
 import type { Id } from "../_generated/dataModel";
 import { internalQuery, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
-import { enqueueCard, NOBODY, type Card } from "./model";
+import { NOBODY } from "../lib/ids";
+import { enqueueCard, type Card } from "./model";
 
 /** Cards that are no user's own: signals, whale alerts, recaps. And how a card has fared. */
 

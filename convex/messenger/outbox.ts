@@ -6,6 +6,7 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
+import { NOBODY } from "../lib/ids";
 import { chatHasLeft } from "../lib/limits";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
@@ -14,7 +15,7 @@ import { MINUTE } from "../lib/time";
 import { isReachable, sendMessage } from "../providers/messenger";
 import { afterFailedProbe, afterPart, beginTry, type Change } from "./delivery";
 import { marked, plainText } from "./format";
-import { configOf, linkedChat, NOBODY, scheduleDelivery } from "./model";
+import { configOf, linkedChat, scheduleDelivery } from "./model";
 import { NOTIFICATION } from "./notifications";
 import { botTokenSeal } from "./seals";
 

@@ -11,6 +11,8 @@ import type { Readings } from "./readings";
 
 export type Brief = {
   sources: Source[];
+  /** Whether anybody but a model has seen a price. */
+  isPriced: boolean;
   changes: Change[];
   missing: Missing[];
   /** The models that said nothing. */
@@ -87,7 +89,7 @@ export function briefOf({ focus, facts, atStart, atReport, readings, previous, m
     ...(readings.sentiment.length === 0 ? ["Social sentiment"] : []),
     ...(readings.onchain.length === 0 ? ["On-chain signals"] : []),
   ];
-  return { sources, changes, missing, silent, previous };
+  return { sources, isPriced: hasMarketFacts(facts), changes, missing, silent, previous };
 }
 
 type Uncounted = Omit<Source, "id">;
@@ -216,6 +218,6 @@ export function nameOf(collector: Missing["collector"], subject: string): string
 }
 
 /** Whether there is a price to write of. */
-export function hasMarketFacts(facts: readonly Fact[]): boolean {
+function hasMarketFacts(facts: readonly Fact[]): boolean {
   return facts.some(({ kind }) => kind === "price" || kind === "lastTrade");
 }

@@ -5,7 +5,7 @@ import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { HOUR, iso, sleep } from "../lib/time";
-import { isModels, type Brief } from "./brief";
+import type { Brief } from "./brief";
 import { gatherBrief } from "./material";
 import type { Result, Sources, SourceStates } from "./tables";
 import { writeResult } from "./writing";
@@ -113,9 +113,8 @@ function pick<Reading extends Any>(
 }
 
 /** Why a whole result cannot be written, or `null` when it can: what is paid for states prices that were observed. */
-function noMarketFacts({ sources, missing }: Brief): string | null {
-  const observed = sources.filter((source) => !isModels(source));
-  if (observed.some(({ says }) => / (?:price|last trade): /.test(says))) return null;
+function noMarketFacts({ isPriced, missing }: Brief): string | null {
+  if (isPriced) return null;
   const [first] = missing;
   return first === undefined ? "The market data did not come in time" : first.reason;
 }

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { linkedUser } from "../users/model";
-import { NOBODY } from "./rows";
+import { NOBODY } from "../lib/ids";
 
 /** Whose address it is, by the service's wallets first and by the addresses users have linked; `null` when nobody's. */
 export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {

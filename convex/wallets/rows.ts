@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import type { Hex } from "viem";
+import { NOBODY } from "../lib/ids";
 import { AppError } from "../lib/errors";
 import { asHex } from "./addresses";
 import {
@@ -62,9 +63,6 @@ export const vWork = v.object({
   nextNonce: v.union(v.number(), v.null()),
 });
 export type Work = Infer<typeof vWork>;
-
-/** Whose the service's own accounts are: no user's id is empty. */
-export const NOBODY = "";
 
 /** Who is named in the audit trail: the user, or a service account by its address. */
 export function actorOf({ userId, address }: { userId: string; address: string }): string {

@@ -1,7 +1,8 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { auditSigning, signedFields, type SignedBytes } from "./nonces";
-import { NOBODY, serviceWalletId, walletById, type ServiceRole } from "./rows";
+import { NOBODY } from "../lib/ids";
+import { serviceWalletId, walletById, type ServiceRole } from "./rows";
 import type { TransactionRequest } from "./tables";
 
 /**
