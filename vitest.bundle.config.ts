@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
-import { convex, node } from "./vitest.config.ts";
+import { ELSEWHERE, everywhere } from "./vitest.config.ts";
 
 /**
  * The tests as `npm test` runs them: what drives the application does so with every module of `convex/` replaced by what
@@ -46,16 +46,16 @@ export default defineConfig({
         plugins: [fromBundle],
         test: {
           name: "bundle",
-          ...convex,
-          exclude: [...convex.exclude, ...UNITS],
+          ...everywhere,
+          include: ["tests/**/*.test.ts"],
+          exclude: [...ELSEWHERE, ...UNITS],
           isolate: false,
           // What was pushed runs as it is: Node's own imports are faster than what Vitest makes of them, too.
           server: { deps: { external: [/[/]\.local[/]bundle[/]/] } },
           globalSetup: ["tests/support/bundle.ts"],
         },
       },
-      { test: { name: "units", ...convex, include: UNITS } },
-      { test: { name: "node", ...node } },
+      { test: { name: "units", ...everywhere, include: UNITS } },
     ],
   },
 });

@@ -33,6 +33,7 @@ export function marketAt(app: App, prices: Prices): void {
     const then = timeline.findLast(({ from }) => from <= at);
     return { ...coin, price: then?.prices[symbol] ?? coin.price };
   });
+  vi.spyOn(market, "price").mockImplementation((symbol, at) => market.coin(symbol, at).price);
 }
 
 /** The model proposes this for whatever token it is asked about, `times` times or always. */

@@ -2,7 +2,7 @@ import { makeFunctionReference } from "convex/server";
 import { vi } from "vitest";
 import crons from "../../convex/crons";
 import { real } from "../../scripts/stack/real";
-import { createWorld, verbs, type WorldOptions } from "./world";
+import { createWorld, replace, verbs, type WorldOptions } from "./world";
 
 /**
  * The application under test on a simulated clock that runs the scheduler and the interval crons of `convex/crons.ts`.
@@ -142,7 +142,7 @@ function recordTimers() {
     setTimeout: Object.assign(startTimer, ours),
     clearTimeout: Object.assign(stopTimer, ours),
   });
-  vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
+  replace(AbortSignal, "timeout", (ms) => {
     const controller = new AbortController();
     const expired = new DOMException("The operation was aborted due to timeout", "TimeoutError");
     startTimer(() => controller.abort(expired), ms);

@@ -4,7 +4,7 @@ import { startChain, type Chain } from "../../scripts/stack/chain";
 import { pricesOf } from "../../scripts/stack/localChain";
 import { real } from "../../scripts/stack/real";
 import { createMarket } from "../../scripts/stack/standins/market";
-import { createWorld, verbs, type WorldOptions } from "./world";
+import { createWorld, replace, verbs, type WorldOptions } from "./world";
 
 /**
  * The application under test on a real local chain, in real time that no outcome depends on: its deadlines are out of
@@ -84,9 +84,7 @@ export function deadlineByHand(name: DeadlineName): () => void {
   const mark = OUT_OF_REACH_MS + 1 + Object.keys(deadlines).indexOf(name);
   deadlines[name] = mark;
   const timeout = AbortSignal.timeout.bind(AbortSignal);
-  vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) =>
-    ms === mark ? controller.signal : timeout(ms),
-  );
+  replace(AbortSignal, "timeout", (ms) => (ms === mark ? controller.signal : timeout(ms)));
   return () => controller.abort(new DOMException("The time is up", "TimeoutError"));
 }
 

@@ -24,6 +24,7 @@ const parts = [partOf("", schema, modules), ...(await loadComponents(directory))
 const PROVIDERS = "http://providers.test";
 /** Of the test that runs. */
 const hosts: Host[] = [];
+const restores: (() => void)[] = [];
 const usualDeadlines = { ...deadlines };
 const jsonObject = z.record(z.string(), z.unknown());
 
@@ -43,6 +44,8 @@ export type WorldOptions = {
   /** A chain on this machine, once one runs. */
   chainUrl?: () => string;
 };
+
+const nothing = () => undefined;
 
 export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   let outside = 0;
@@ -72,7 +75,7 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
     throw new Error(`A test reached for ${new URL(request.url).origin}`);
   });
   for (const level of ["log", "warn", "error", "info", "debug"] as const) {
-    vi.spyOn(console, level).mockImplementation(() => undefined);
+    replace(console, level, nothing);
   }
 
   const host = createHost({ parts });
@@ -113,6 +116,17 @@ export function verbs(call: (method: string, path: string, init?: CallInit) => P
   };
 }
 
+/** Puts something in the place of a global's method until the test's world ends. Unlike a spy it keeps no call. */
+export function replace<Holder, Name extends keyof Holder>(
+  holder: Holder,
+  name: Name,
+  method: Holder[Name],
+): void {
+  const usual = holder[name];
+  restores.push(() => void (holder[name] = usual));
+  holder[name] = method;
+}
+
 /** Ends a test's world: nothing of it runs any more; real clock, real fetch, real environment. */
 export function closeApp(): void {
   for (const host of hosts.splice(0)) host.stop();
@@ -121,4 +135,5 @@ export function closeApp(): void {
   vi.unstubAllEnvs();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
+  for (const restore of restores.splice(0).toReversed()) restore();
 }

@@ -47,13 +47,17 @@ const inActions: Partial<Record<Name, unknown>> = {
   },
 };
 
-/** What stood in a global's place, by the getter that stands there now; a test's clock may put an older one back. */
-const slots = new Map<unknown, Slot>();
+/** The getters put in place of globals; a test's clock may put an older one back. What each stands for goes with it. */
+const getters = new WeakSet<object>();
 type Slot = {
   value: unknown;
   get: (() => unknown) | undefined;
   set: ((value: unknown) => void) | undefined;
 };
+
+function isOurs(getter: unknown): boolean {
+  return typeof getter === "function" && getters.has(getter);
+}
 
 function globalOf<N extends Name>(name: N): (typeof globalThis)[N] {
   return outside(() => globalThis[name]);
@@ -67,14 +71,14 @@ function valueIn({ value, get }: Slot): unknown {
 export function installGlobals(): void {
   for (const name of NAMES) {
     const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
-    if (descriptor === undefined || slots.has(Reflect.get(descriptor, "get"))) continue;
+    if (descriptor === undefined || isOurs(Reflect.get(descriptor, "get"))) continue;
     const slot: Slot = {
       value: descriptor.value,
       get: descriptor.get?.bind(globalThis),
       set: descriptor.set?.bind(globalThis),
     };
     const get = () => seenBy(name, slot);
-    slots.set(get, slot);
+    getters.add(get);
     Object.defineProperty(globalThis, name, {
       configurable: true,
       enumerable: descriptor.enumerable ?? false,

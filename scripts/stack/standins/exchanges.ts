@@ -28,7 +28,7 @@ const LOOKS = 6;
 /** A candle of the simulated market. Volumes are even over the day. */
 function candleOf(market: Market, symbol: string, openedAt: number, step: number) {
   const prices = Array.from({ length: LOOKS + 1 }, (_, look) => {
-    return market.coin(symbol, openedAt + (step * look) / LOOKS).price;
+    return market.price(symbol, openedAt + (step * look) / LOOKS);
   });
   const { volume24h, price } = market.coin(symbol, openedAt);
   return {
@@ -41,7 +41,7 @@ function candleOf(market: Market, symbol: string, openedAt: number, step: number
 }
 
 function dayOf(market: Market, symbol: string, at: number) {
-  const hours = Array.from({ length: 25 }, (_, hour) => market.coin(symbol, at - (DAY * hour) / 24).price);
+  const hours = Array.from({ length: 25 }, (_, hour) => market.price(symbol, at - (DAY * hour) / 24));
   const { price, change24h, volume24h } = market.coin(symbol, at);
   return {
     open: hours.at(-1) ?? price,

@@ -4,7 +4,7 @@
  */
 
 import { COINS, type CoinBasis } from "./coins";
-import { hash, smoothNoise, unit } from "./random";
+import { hash, smoothNoise, unit, unitsOf } from "./random";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -44,6 +44,8 @@ export type Market = {
   trending(at?: number): TrendingCoin[];
   /** One coin; a symbol that is not listed is a small coin made up from its letters. */
   coin(symbol: string, at?: number): Coin;
+  /** Its price alone, in USD. */
+  price(symbol: string, at: number): number;
   mood(at?: number): Mood;
 };
 
@@ -63,35 +65,74 @@ const NOISE = { period: 4 * MINUTE, height: 0.0012 };
 const COMMON = 0.7;
 const STABLE_HEIGHT = 0.0006;
 
+/** Of a price, that count. */
+const DIGITS = 7;
+
 const TRENDING = 10;
 /** So much attention that the persistent coins hardly ever leave the list. */
 const HEADSTART = 1.8;
 
+type Noise = (position: number) => number;
+type Course = {
+  waves: (at: number) => number;
+  noise: Noise;
+  peg: Noise;
+  volume: Noise;
+  attention: Noise;
+  turnover: number;
+  span: number;
+};
+
 export function createMarket({ seed, now }: { seed: string; now: () => number }): Market {
-  const waves = (name: string, at: number) =>
-    WAVES.reduce((sum, { period, height }, index) => {
-      const length = period * (0.85 + 0.3 * unit(seed, name, "period", index));
-      return sum + height * Math.sin(2 * Math.PI * (at / length + unit(seed, name, "phase", index)));
-    }, 0);
+  /** The movement of a name over time around 0. */
+  const wavesOf = (name: string): ((at: number) => number) => {
+    const [periods, phases] = [unitsOf(seed, name, "period"), unitsOf(seed, name, "phase")];
+    const waves = WAVES.map(({ period, height }, index) => {
+      return { length: period * (0.85 + 0.3 * periods(index)), phase: phases(index), height };
+    });
+    return (at) =>
+      waves.reduce(
+        (sum, { length, phase, height }) => sum + height * Math.sin(2 * Math.PI * (at / length + phase)),
+        0,
+      );
+  };
+
+  /** What a coin's figures follow, by its symbol. Worked out when it is first asked for. */
+  const courses = new Map<string, Course>();
+  const courseOf = (symbol: string): Course => {
+    const known = courses.get(symbol);
+    if (known !== undefined) return known;
+    const course = {
+      waves: wavesOf(symbol),
+      noise: smoothNoise(seed, symbol, "noise"),
+      peg: smoothNoise(seed, symbol, "peg"),
+      volume: smoothNoise(seed, symbol, "volume"),
+      attention: smoothNoise(seed, symbol, "attention"),
+      turnover: unit(seed, symbol, "turnover"),
+      span: unit(seed, symbol, "attention span"),
+    };
+    courses.set(symbol, course);
+    return course;
+  };
+  const everyone = wavesOf("*");
 
   const priceOf = (basis: CoinBasis, at: number) => {
-    if (basis.volatility === 0) {
-      return basis.price * (1 + STABLE_HEIGHT * smoothNoise(at / (3 * HOUR), seed, basis.symbol, "peg"));
-    }
-    const noise = NOISE.height * smoothNoise(at / NOISE.period, seed, basis.symbol, "noise");
-    const own = waves(basis.symbol, at) + noise;
-    return basis.price * Math.exp(basis.volatility * (COMMON * waves("*", at) + (1 - COMMON) * own));
+    const { waves, noise, peg } = courseOf(basis.symbol);
+    if (basis.volatility === 0) return basis.price * (1 + STABLE_HEIGHT * peg(at / (3 * HOUR)));
+    const own = waves(at) + NOISE.height * noise(at / NOISE.period);
+    return basis.price * Math.exp(basis.volatility * (COMMON * everyone(at) + (1 - COMMON) * own));
   };
 
   const coinOf = (basis: CoinBasis, at: number): Coin => {
+    const course = courseOf(basis.symbol);
     const price = priceOf(basis, at);
     const marketCap = price * basis.supply;
-    const turnover = (basis.volatility === 0 ? 0.6 : 0.05) * (0.6 + unit(seed, basis.symbol, "turnover"));
-    const activity = Math.exp(0.5 * smoothNoise(at / (5 * HOUR), seed, basis.symbol, "volume"));
+    const turnover = (basis.volatility === 0 ? 0.6 : 0.05) * (0.6 + course.turnover);
+    const activity = Math.exp(0.5 * course.volume(at / (5 * HOUR)));
     return {
       name: basis.name,
       symbol: basis.symbol,
-      price: significant(price, 7),
+      price: significant(price, DIGITS),
       change24h: rounded((price / priceOf(basis, at - DAY) - 1) * 100),
       marketCap: Math.round(marketCap),
       volume24h: Math.round(marketCap * turnover * activity),
@@ -108,8 +149,8 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
       .map(({ symbol }) => symbol),
   );
   const attention = ({ symbol }: CoinBasis, at: number) => {
-    const period = (30 + 60 * unit(seed, symbol, "attention span")) * MINUTE;
-    return (persistent.has(symbol) ? HEADSTART : 0) + smoothNoise(at / period, seed, symbol, "attention");
+    const { attention: course, span } = courseOf(symbol);
+    return (persistent.has(symbol) ? HEADSTART : 0) + course(at / ((30 + 60 * span) * MINUTE));
   };
 
   const coins = (at = now()) =>
@@ -128,10 +169,8 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
           rank: index + 1,
           change24h: coinOf(basis, at).change24h,
         })),
-    coin: (symbol, at = now()) => {
-      const wanted = symbol.toUpperCase();
-      return coinOf(COINS.find((basis) => basis.symbol === wanted) ?? madeUp(wanted), at);
-    },
+    coin: (symbol, at = now()) => coinOf(basisOf(symbol), at),
+    price: (symbol, at) => significant(priceOf(basisOf(symbol), at), DIGITS),
     mood: (at = now()) => {
       const all = floating.map((basis) => coinOf(basis, at));
       const averageChange = rounded(all.reduce((sum, { change24h }) => sum + change24h, 0) / all.length);
@@ -144,6 +183,13 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
       };
     },
   };
+}
+
+const LISTED = new Map(COINS.map((basis) => [basis.symbol, basis]));
+
+function basisOf(symbol: string): CoinBasis {
+  const wanted = symbol.toUpperCase();
+  return LISTED.get(wanted) ?? madeUp(wanted);
 }
 
 /** Below one percent a day's change says nothing about direction. */

@@ -80,11 +80,11 @@ export function hyperliquid({ seed, now, market }: Context, { body, headers }: C
       marginTables: [],
     },
     listed.map(({ symbol, price, volume24h, marketCap }) => ({
-      funding: (0.0000125 + 0.00003 * smoothNoise(at / (7 * HOUR), seed, symbol, "funding")).toFixed(10),
+      funding: (0.0000125 + 0.00003 * smoothNoise(seed, symbol, "funding")(at / (7 * HOUR))).toFixed(10),
       openInterest: (
         (marketCap / price) *
         (0.01 + 0.01 * unit(seed, symbol, "interest")) *
-        (1 + 0.1 * smoothNoise(at / (5 * HOUR), seed, symbol, "open interest"))
+        (1 + 0.1 * smoothNoise(seed, symbol, "open interest")(at / (5 * HOUR)))
       ).toFixed(4),
       prevDayPx: market.coin(symbol, at - DAY).price.toPrecision(6),
       dayNtlVlm: (volume24h / 20).toFixed(2),
@@ -105,7 +105,7 @@ export function defillama({ seed, now, market }: Context, { path }: Call): Respo
   const rows = Array.from({ length: 30 }, (_, index) => {
     const day = today - (29 - index) * DAY;
     const worth =
-      basis * (1 + 0.0008 * (index - 29) + 0.004 * smoothNoise(day / (9 * DAY), seed, chain, "supply"));
+      basis * (1 + 0.0008 * (index - 29) + 0.004 * smoothNoise(seed, chain, "supply")(day / (9 * DAY)));
     const peggedUSD = Math.round(worth);
     return {
       date: String(day / 1_000),

@@ -3,27 +3,48 @@
  * few words, so that the same request at the same moment gets the same answer.
  */
 
-/** FNV-1a with a final mix: 32 well-spread bits for a text. */
-export function hash(text: string): number {
-  let state = 0x811c9dc5;
+const START = 0x811c9dc5;
+const BETWEEN = "\u0000";
+
+/** FNV-1a: what `text` makes of the state before it. */
+function absorb(state: number, text: string): number {
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 0x01000193);
+  return state;
+}
+
+/** A final mix: 32 well-spread bits. */
+function mix(state: number): number {
   state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
   return (state ^ (state >>> 16)) >>> 0;
 }
 
-/** A number in [0, 1) that belongs to these words. */
-export function unit(...words: (string | number)[]): number {
-  return hash(words.join("\u0000")) / 2 ** 32;
+/** 32 well-spread bits for a text. */
+export function hash(text: string): number {
+  return mix(absorb(START, text));
 }
 
-/** A number in [-1, 1] that changes smoothly with `position`, with new values at every whole number. */
-export function smoothNoise(position: number, ...words: (string | number)[]): number {
-  const left = Math.floor(position);
-  const part = position - left;
-  const weight = part * part * (3 - 2 * part);
-  const at = (lattice: number) => 2 * unit(...words, lattice) - 1;
-  return at(left) * (1 - weight) + at(left + 1) * weight;
+/** A number in [0, 1) that belongs to these words. */
+export function unit(...words: (string | number)[]): number {
+  return hash(words.join(BETWEEN)) / 2 ** 32;
+}
+
+/** `unit` of these words and one more, with the part that is always the same absorbed once. */
+export function unitsOf(...words: (string | number)[]): (last: string | number) => number {
+  const before = absorb(START, words.join(BETWEEN) + BETWEEN);
+  return (last) => mix(absorb(before, String(last))) / 2 ** 32;
+}
+
+/** Numbers in [-1, 1] that belong to these words and change smoothly with the position, with new values at every whole one. */
+export function smoothNoise(...words: (string | number)[]): (position: number) => number {
+  const units = unitsOf(...words);
+  return (position) => {
+    const left = Math.floor(position);
+    const part = position - left;
+    const weight = part * part * (3 - 2 * part);
+    const at = (lattice: number) => 2 * units(lattice) - 1;
+    return at(left) * (1 - weight) + at(left + 1) * weight;
+  };
 }
 
 export type Random = {
@@ -40,7 +61,8 @@ export type Random = {
 /** A sequence that belongs to these words. */
 export function random(...words: (string | number)[]): Random {
   let count = 0;
-  const next = () => unit(...words, count++);
+  const units = unitsOf(...words);
+  const next = () => units(count++);
   const whole = (from: number, to: number) => from + Math.floor(next() * (to - from + 1));
   return {
     between: (from, to) => from + next() * (to - from),
