@@ -25,12 +25,12 @@ if (isOld) {
 } else {
   var file = path.resolve(process.argv[2]);
   process.argv.splice(1, 2, file);
-  import("tsx")
-    .then(function () {
-      return import(url.pathToFileURL(file).href);
+  import(url.pathToFileURL(path.join(__dirname, "bundled.mjs")).href)
+    .then(function (bundled) {
+      return bundled.run(file);
     })
     .catch(function (error) {
-      var missing = error && error.code === "ERR_MODULE_NOT_FOUND" && /'tsx'/.test(error.message);
+      var missing = error && error.code === "ERR_MODULE_NOT_FOUND" && /'esbuild'/.test(error.message);
       console.error(missing ? "Its packages are not installed: run npm ci first." : error);
       process.exit(1);
     });

@@ -1,13 +1,13 @@
-import { execFile, fork, spawn, type ChildProcess } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import * as z from "zod";
+import { forkScript } from "../forked";
 import { bundle } from "../proxy/bundle";
 import type { Progress } from "./progress";
 import { figure, median, quantile, type Table } from "./table";
@@ -31,9 +31,7 @@ type Connected = { client: Client; pid: number };
 export async function run(progress: Progress): Promise<Table> {
   const folder = await mkdtemp(join(tmpdir(), "proxy-"));
   const file = join(folder, "proxy.mjs");
-  const server = fork(fileURLToPath(new URL("server.ts", import.meta.url)), ["application"], {
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-  });
+  const server = forkScript(new URL("server.ts", import.meta.url), ["application"]);
   try {
     await bundle(file);
     const url = await urlOf(server);

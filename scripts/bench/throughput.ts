@@ -1,6 +1,6 @@
-import { fork, type ChildProcess } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import type { ChildProcess } from "node:child_process";
 import * as z from "zod";
+import { forkScript } from "../forked";
 import { load, type Load } from "./load";
 import type { Progress } from "./progress";
 import { figure, median, quantile, type Table } from "./table";
@@ -50,9 +50,7 @@ export async function run(progress: Progress): Promise<Table> {
 async function start(servers: ChildProcess[]): Promise<Subject[]> {
   const subjects: Subject[] = [];
   for (const [application, named] of Object.entries(paths)) {
-    const server = fork(fileURLToPath(new URL("server.ts", import.meta.url)), [application], {
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
-    });
+    const server = forkScript(new URL("server.ts", import.meta.url), [application]);
     servers.push(server);
     const url = await urlOf(server);
     for (const [name, path] of Object.entries(named)) subjects.push({ name, url: url + path, loads: [] });

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { makeFunctionReference } from "convex/server";
 import * as z from "zod";
 import type { DataModel } from "../../convex/_generated/dataModel";
@@ -10,7 +9,7 @@ import { loopbackFetch } from "../stack/loopback";
 import { real } from "../stack/real";
 import { applyVariables } from "../stack/env";
 import { captureLogs } from "../stack/logs";
-import { loadParts, preloaded } from "../stack/modules";
+import { loadParts, own, preloaded } from "../stack/modules";
 import { createStandins, type Provider } from "../stack/standins/index";
 import { createSteppedClock } from "./steppedClock";
 
@@ -48,7 +47,7 @@ export async function createWorld(
   } = {},
 ) {
   const { answerMs = {}, chain, durationMs, platformClass } = options;
-  const parts = await loadParts(fileURLToPath(new URL("../../convex", import.meta.url)));
+  const parts = await loadParts(own);
   // Loading a module while the application runs would take a time the clock does not see.
   const loaded = await Promise.all(parts.map(preloaded));
   const clock = createSteppedClock(options.start ?? START, () => host.busy().length > 0);

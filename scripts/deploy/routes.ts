@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { endpoints } from "../../convex/http";
 import { measure } from "../stack/host/usage";
+import { packaged } from "../stack/modules";
 import { startStack, type Stack } from "../stack/stack";
 import { timeAlone } from "./bareContext";
 import type { Bundle } from "./bundle";
@@ -27,7 +28,7 @@ export async function routeCosts(bundle: Bundle): Promise<RouteCost[]> {
     join(bundle.directory, "schema.ts"),
     `export { default } from ${JSON.stringify(schema)};\n`,
   );
-  const stack = await startStack({ directory: bundle.directory, ephemeral: true });
+  const stack = await startStack({ source: packaged(bundle.directory), ephemeral: true });
   const known = new Map<string, number>();
   const cost = async (path: string) => {
     const milliseconds = known.get(path) ?? (await timeAlone(bundle.modules, path));

@@ -1,10 +1,10 @@
-import { fork, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { createProgress } from "../bench/progress";
 import { figure, quantile, rendered } from "../bench/table";
+import { forkScript } from "../forked";
 import { atOnce, atRate, type Hit, type Shot } from "./client";
 
 /**
@@ -180,8 +180,7 @@ function row(name: string, hits: readonly Hit[], ms: number): string[] {
 
 /** Starts one of the bench's servers, and answers with its address once it is up. */
 async function start(which: "application" | "bare"): Promise<string> {
-  const file = fileURLToPath(new URL("../bench/server.ts", import.meta.url));
-  const server = fork(file, [which], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const server = forkScript(new URL("../bench/server.ts", import.meta.url), [which]);
   servers.push(server);
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error("The server is not up in time")), START_MS);

@@ -2,7 +2,7 @@ import type { Value } from "convex/values";
 import type { Clock } from "./clock";
 import { createHost, type Caller, type FunctionKind, type Host } from "./host";
 import type { Contention } from "./host/commits";
-import { loadParts, preloaded } from "./modules";
+import { loadParts, preloaded, type Source } from "./modules";
 import { dumpRows, forgetJobs, restoreRows, type Dump } from "./rows";
 
 export type { Caller, Dump, FunctionKind };
@@ -30,9 +30,9 @@ export type Application = {
   host: Host;
 };
 
-/** The application in `directory` with its components, on the local host, in the time of `clock`. */
+/** An application with its components, on the local host, in the time of `clock`. */
 export async function createApplication(options: {
-  directory: string;
+  source: Source;
   clock: Clock;
   /** Loads all modules beforehand: loading one later would take a time that a simulated clock does not see. */
   preload?: boolean;
@@ -40,8 +40,8 @@ export async function createApplication(options: {
   onWrite?: () => void;
   contention?: Contention;
 }): Promise<Application> {
-  const { clock, directory, preload, ...rest } = options;
-  const loaded = await loadParts(directory);
+  const { clock, source, preload, ...rest } = options;
+  const loaded = await loadParts(source);
   const host = createHost({
     parts: preload === true ? await Promise.all(loaded.map(preloaded)) : loaded,
     ...rest,

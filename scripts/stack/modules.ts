@@ -1,12 +1,26 @@
 import { readdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Part } from "./host/core";
 import type { Modules } from "./host/functions";
 import { partOf } from "./host/parts";
 
 type Component = { name: string; package: string; children: readonly Component[] };
+
+/** Where an application's files are, and how each is loaded by its name without `.ts`: by patterns that a bundler reads. */
+export type Source = { directory: string; load: (file: string) => Promise<unknown> };
+
+/** This repository's application. */
+export const own: Source = {
+  directory: fileURLToPath(new URL("../../convex", import.meta.url)),
+  load: (file) => {
+    const [, folder, name] = /^(?:(.+)[/])?([^/]+)$/.exec(file) ?? [];
+    return folder === undefined
+      ? import(/* @vite-ignore */ `../../convex/${name}.ts`)
+      : import(/* @vite-ignore */ `../../convex/${folder}/${name}.ts`);
+  },
+};
 
 const batchWorker = { name: "batchWorker", package: "@convex-dev/batch-worker", children: [] };
 
@@ -16,9 +30,9 @@ const components: readonly Component[] = [
   { name: "rateLimiter", package: "@convex-dev/rate-limiter", children: [batchWorker] },
 ];
 
-/** The application in `directory` and the components it uses. */
-export async function loadParts(directory: string): Promise<Part[]> {
-  return [await loadPart("", directory), ...(await loadComponents(directory))];
+/** An application and the components it uses. */
+export async function loadParts(source: Source): Promise<Part[]> {
+  return [await loadPart("", source), ...(await loadComponents(source.directory))];
 }
 
 /** The components of the application in `directory`. */
@@ -45,19 +59,24 @@ async function loadComponent(
   const directory = path.dirname(resolve(`${component.package}/convex.config.js`));
   const componentPath = parentPath === "" ? component.name : `${parentPath}/${component.name}`;
   const children = component.children.map((child) => loadComponent(child, componentPath, directory));
-  return [await loadPart(componentPath, directory), ...(await Promise.all(children)).flat()];
+  return [await loadPart(componentPath, packaged(directory)), ...(await Promise.all(children)).flat()];
 }
 
-async function loadPart(partPath: string, directory: string): Promise<Part> {
+/** What a package brings is JavaScript already. */
+export function packaged(directory: string): Source {
+  const urlOf = (file: string) => pathToFileURL(path.join(directory, `${file}.js`)).href;
+  return { directory, load: (file) => import(/* @vite-ignore */ urlOf(file)) };
+}
+
+async function loadPart(partPath: string, { directory, load }: Source): Promise<Part> {
   const modules: Modules = {};
   let schema: unknown;
   for (const file of await readdir(directory, { recursive: true })) {
     const slashed = file.split(path.sep).join("/");
     if (!isModule(slashed)) continue;
-    const url = pathToFileURL(path.join(directory, file)).href;
-    const load = (): Promise<unknown> => import(/* @vite-ignore */ url);
-    if (/^schema\.[jt]s$/.test(slashed)) schema = defaultOf(await load());
-    else modules[slashed.replace(/\.[jt]s$/, "")] = load;
+    const name = slashed.replace(/\.[jt]s$/, "");
+    if (name === "schema") schema = defaultOf(await load(name));
+    else modules[name] = () => load(name);
   }
   if (schema === undefined) throw new Error(`There is no schema.ts in ${directory}`);
   return partOf(partPath, schema, modules);

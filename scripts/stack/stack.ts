@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { createApplication, type Application } from "./application";
 import type { Chain } from "./chain/index";
 import { createClock, type Clock } from "./clock";
@@ -19,6 +18,7 @@ import { freshKeys, keptKeys } from "./keys";
 import { listen, portError } from "./listener";
 import { paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
+import { own, type Source } from "./modules";
 import { createPersistence, restoreState } from "./persistence";
 import { real } from "./real";
 import { checkedSettings } from "./settings";
@@ -47,8 +47,8 @@ export type StackOptions = {
   dataDir?: string;
   /** The operator's settings. Without it only the environment's variables count. */
   envFile?: string;
-  /** The application's directory. */
-  directory?: string;
+  /** The application; without it, this repository's. */
+  source?: Source;
   /** Takes the application's log, a readable line at a time. */
   log?: (line: string) => void;
 };
@@ -168,7 +168,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     const payments = paymentAccounts(chain);
     const variables = applicationVariables(settings, { ...urls, keys, local, payments });
     ending.leave.push(applyVariables(variables));
-    application.resolve(await startApplication(options.directory ?? ownDirectory(), kept, clock, ending));
+    application.resolve(await startApplication(options.source ?? own, kept, clock, ending));
     facts.resolve({
       ...urls,
       realProviders: shownProviders(outside),
@@ -192,12 +192,12 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
 }
 
 async function startApplication(
-  directory: string,
+  source: Source,
   kept: string | null,
   clock: Clock,
   ending: Ending,
 ): Promise<Application> {
-  const application = await createApplication({ directory, clock });
+  const application = await createApplication({ source, clock });
   // Loads most of the application before it is asked for anything.
   await application.defaultExport("http");
   const dueTimes = kept === null ? {} : await restoreState(kept, application);
@@ -235,10 +235,6 @@ function checkSwaps(outside: readonly Provider[]): void {
         "its variables out of the environment and of .env.local.",
     );
   }
-}
-
-function ownDirectory(): string {
-  return fileURLToPath(new URL("../../convex", import.meta.url));
 }
 
 function deferred<T>() {

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { startAnvil } from "../../scripts/stack/chain/anvil";
 import { PortInUseError } from "../../scripts/stack/listener";
 import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useStateFolder } from "./restarting";
+import { run } from "../stack/processes";
 import { clientOf, newWallet, send, until } from "./support";
 
 /** More of them: `npm run test:long -- restarts`. */
@@ -76,7 +77,7 @@ test("a busy port is named", async () => {
 
 test("a host that is killed leaves no node behind, and its state is kept", async () => {
   const script = path.join(import.meta.dirname, "host.ts");
-  const host = spawn(process.execPath, ["--import", "tsx", script, stateFile()], {
+  const host = spawn(process.execPath, [run, script, stateFile()], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const url = await new Promise<string>((resolve) => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
-import { bundled } from "../stack/bundled";
+import { run } from "../stack/processes";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const folders: string[] = [];
@@ -28,10 +28,10 @@ async function rehearse(modules: Record<string, string>): Promise<{ code: number
   for (const [name, source] of Object.entries(all)) {
     await writeFile(path.join(root, "convex", name), source);
   }
-  const script = bundled(path.join(repository, "scripts/deploy/main.ts"));
+  const script = path.join(repository, "scripts/deploy/main.ts");
   const flags = ["--experimental-vm-modules", "--no-warnings"];
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [...flags, script, root], { cwd: repository });
+    const child = spawn(process.execPath, [...flags, run, script, root], { cwd: repository });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.on("data", (chunk: Buffer) => {

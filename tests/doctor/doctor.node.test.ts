@@ -8,7 +8,7 @@ import * as z from "zod";
 import type { Finding } from "../../scripts/doctor/finding";
 import { recordingsIn, replayed } from "../../scripts/doctor/recordings";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { bundled } from "../stack/bundled";
+import { run } from "../stack/processes";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -38,9 +38,9 @@ afterAll(() => stack.stop());
 async function doctor(
   args: string[] = ["--site", stack.siteUrl],
 ): Promise<{ code: unknown; output: string }> {
-  const script = bundled(path.join(repository, "scripts/doctor/main.ts"));
+  const script = path.join(repository, "scripts/doctor/main.ts");
   const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, [script, ...args], {
+  const child = spawn(process.execPath, [run, script, ...args], {
     cwd: folder,
     env: { PATH, ...settings },
   });
@@ -136,8 +136,8 @@ test("what is used up, gone or elsewhere is told with the variable to change, an
 test("each finding is shown as it comes: who hangs keeps no other back", async () => {
   stack.standins.fail("sentiment", { mode: "hang" });
   const { PATH = "" } = process.env;
-  const script = bundled(path.join(repository, "scripts/doctor/main.ts"));
-  const child = spawn(process.execPath, [script, "--site", stack.siteUrl], {
+  const script = path.join(repository, "scripts/doctor/main.ts");
+  const child = spawn(process.execPath, [run, script, "--site", stack.siteUrl], {
     cwd: folder,
     env: { PATH, ...settings },
   });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { bundled } from "../stack/bundled";
+import { run } from "../stack/processes";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -35,8 +35,8 @@ afterEach(async () => {
 });
 
 async function exported(args: string[], env: Record<string, string> = {}) {
-  const script = bundled(path.join(repository, "scripts/audit/export.ts"));
-  const child = spawn(process.execPath, [script, ...args], {
+  const script = path.join(repository, "scripts/audit/export.ts");
+  const child = spawn(process.execPath, [run, script, ...args], {
     cwd: project,
     env: { ...process.env, ...env },
   });

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { variableNames } from "../../convex/lib/env";
 import { envFile } from "../../scripts/env/plan";
-import { bundled } from "../stack/bundled";
+import { run } from "../stack/processes";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -38,8 +38,8 @@ afterEach(async () => {
 
 async function push(settings: string | null, args: string[] = [], env: Record<string, string> = {}) {
   if (settings !== null) await writeFile(path.join(project, ".env.local"), settings);
-  const script = bundled(path.join(repository, "scripts/env/push.ts"));
-  const child = spawn(process.execPath, [script, ...args], {
+  const script = path.join(repository, "scripts/env/push.ts");
+  const child = spawn(process.execPath, [run, script, ...args], {
     cwd: project,
     env: { ...process.env, ...env },
   });

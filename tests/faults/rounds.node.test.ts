@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 const ROUNDS = 3;
 
 test("the service dies at random calls and commits, and nothing is lost or done twice", async () => {
-  const main = ["--import", "tsx", "tests/faults/rounds/main.ts", "--rounds", String(ROUNDS), "--seed", "3"];
+  const main = ["scripts/run.cjs", "tests/faults/rounds/main.ts", "--rounds", String(ROUNDS), "--seed", "3"];
   const child = spawn(process.execPath, main, { stdio: ["ignore", "pipe", "inherit"] });
   const output = await text(child.stdout);
   const [, deaths] = /(\d+) deaths$/m.exec(output) ?? [];

@@ -28,7 +28,7 @@ const PARTS: Record<string, Part> = {
     seed: "1",
     command: ({ seed = "1", rounds = "200", log }) => ({
       args: [
-        ...["--import", "tsx", "tests/faults/rounds/main.ts", "--rounds", rounds, "--seed", seed],
+        ...["scripts/run.cjs", "tests/faults/rounds/main.ts", "--rounds", rounds, "--seed", seed],
         ...(log ? ["--log"] : []),
       ],
     }),

@@ -1,16 +1,14 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { closeApp, createApp } from "../support/app";
+import { closeApp, createApp, type App } from "../support/app";
 
 afterEach(closeApp);
 
 const lineShape = z.looseObject({ level: z.enum(["info", "warn", "error"]), event: z.string().min(1) });
 
-function logged(): z.infer<typeof lineShape>[] {
-  const { log, warn, error, info, debug } = console;
-  const said = [log, warn, error, info, debug].flatMap((write) => vi.mocked(write).mock.calls);
-  return said.map((words) => {
+function linesOf({ logged }: App): z.infer<typeof lineShape>[] {
+  return logged.map((words) => {
     expect(words).toHaveLength(1);
     return lineShape.parse(JSON.parse(z.string().parse(words[0])));
   });
@@ -73,7 +71,7 @@ test(
     answers.push(await post("/mcp/research/stop", { userId: USER }));
     answers.push(await get("/health"));
 
-    const lines = logged();
+    const lines = linesOf(app);
     const text = lines.map((line) => JSON.stringify(line)).join("\n");
     const hidden = [USER, OWN_BOT, QUESTION, IP, ...Object.values(SECRETS), "web-user"];
     expect(hidden.filter((secret) => text.includes(secret))).toEqual([]);
@@ -93,11 +91,16 @@ test("work that a request began can be followed by the request's id", async () =
   const app = createApp();
   const { headers } = await app.get("/mcp/market?token=ETH");
   const requestId = headers.get("x-request-id");
-  const begun = logged().find((line) => line.event === "refresh.begun" && line.key === "market:ETH");
+  const begun = linesOf(app).find((line) => line.event === "refresh.begun" && line.key === "market:ETH");
   expect(begun).toMatchObject({ requestId, attempt: 1 });
-  expect(logged()).toContainEqual({ level: "info", event: "refresh.done", key: "market:ETH", attempt: 1 });
+  expect(linesOf(app)).toContainEqual({
+    level: "info",
+    event: "refresh.done",
+    key: "market:ETH",
+    attempt: 1,
+  });
   const shift = await app.post("/mcp/research/start", { userId: "a-user-to-follow" });
-  expect(logged()).toContainEqual({
+  expect(linesOf(app)).toContainEqual({
     level: "info",
     event: "research.started",
     requestId: shift.headers.get("x-request-id"),

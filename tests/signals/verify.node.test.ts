@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Statement } from "../../convex/signals/eventChain";
 import { statisticsOf } from "../../convex/signals/statistics";
 import { emptyTotals } from "../../convex/signals/totals";
-import { bundled } from "../stack/bundled";
+import { run } from "../stack/processes";
 import { rechained } from "./record";
 
 /** The command itself: against a file, against a server, and what it says and exits with. */
@@ -92,7 +92,7 @@ function verify(...args: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      [bundled(fileURLToPath(new URL("../../scripts/verifySignals.ts", import.meta.url))), ...args],
+      [run, fileURLToPath(new URL("../../scripts/verifySignals.ts", import.meta.url)), ...args],
       (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
     );
   });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { bundled } from "./bundled";
+import { run } from "./processes";
 import { startProcess, startScript, type Ended, type Started } from "./processes";
 
 /** The bot's scripts, as a person runs them beside the local stack. */
@@ -31,7 +31,7 @@ async function chat(lines: string[], last: RegExp): Promise<string> {
 
 function startBot(lines: string[], args: string[]): Started {
   const PROVIDERS_PORT = new URL(stack.providersUrl).port;
-  const script = [bundled(path.join(scripts, "bot.ts")), ...args];
+  const script = [run, path.join(scripts, "bot.ts"), ...args];
   return startProcess(
     process.execPath,
     script,

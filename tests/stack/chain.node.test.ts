@@ -7,7 +7,7 @@ import type { FeedName } from "../../scripts/stack/chain/addresses";
 import { startStack, type Stack, type StackOptions } from "../../scripts/stack/stack";
 import { clientOf, until } from "../chain/support";
 import { HEADERS, queryOf, quoteShape } from "../chain/swapping";
-import { directory, temporaryDirectory } from "./processes";
+import { small, temporaryDirectory } from "./processes";
 
 /** The local chain as a part of the stack. */
 
@@ -18,7 +18,7 @@ let stack: Stack | undefined;
 afterEach(() => stop());
 
 async function start(options: StackOptions = {}): Promise<{ stack: Stack; chain: Chain }> {
-  stack = await startStack({ directory, envFile: "/dev/null", ...options });
+  stack = await startStack({ source: small, envFile: "/dev/null", ...options });
   if (stack.chain === null) throw new Error("The stack has no chain");
   return { stack, chain: stack.chain };
 }

@@ -5,12 +5,13 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished, expect, test } from "vitest";
 import * as z from "zod";
 import { keptKeys } from "../../scripts/stack/keys";
-import { loadParts } from "../../scripts/stack/modules";
+import { loadParts, own } from "../../scripts/stack/modules";
 import { StateError } from "../../scripts/stack/persistence";
 import { startStack } from "../../scripts/stack/stack";
 import {
   addressesOf,
-  directory,
+  run,
+  small,
   freePorts,
   scripts,
   startMain,
@@ -24,7 +25,7 @@ const convex = fileURLToPath(new URL("../../convex/", import.meta.url));
 
 test("npm start serves the whole service and logs what it answers; rows and keys outlive a restart", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();
-  const main = `"${process.execPath}" --import tsx "${path.join(scripts, "main.ts")}"; true`;
+  const main = `"${process.execPath}" "${run}" "${path.join(scripts, "main.ts")}"; true`;
   const env = { ...freePorts, LOCAL_STATE_DIR, npm_lifecycle_event: "start" };
   const shell = startProcess("sh", ["-c", main], env);
   const started = await fetch(`${(await addressesOf(shell)).site}/mcp/research/start`, {
@@ -108,7 +109,7 @@ test("rows of another version are refused with what to do about it", async () =>
   const dataDir = await temporaryDirectory();
   await keptKeys(dataDir);
   await writeFile(path.join(dataDir, "data.json"), '{"version":0}');
-  const refused = startStack({ directory, dataDir });
+  const refused = startStack({ source: small, dataDir });
   await expect(refused).rejects.toThrow(StateError);
   await expect(refused).rejects.toThrow("delete it to start afresh");
 });
@@ -116,7 +117,7 @@ test("rows of another version are refused with what to do about it", async () =>
 test("every component of the application is hosted", async () => {
   const declared = await readFile(path.join(convex, "_generated/api.d.ts"), "utf8");
   const names = [...declared.matchAll(/^ {2}(\w+): import\("/gm)].map(([, name]) => name);
-  const hosted = (await loadParts(convex)).map((part) => part.path);
+  const hosted = (await loadParts(own)).map((part) => part.path);
   expect(names.length).toBeGreaterThan(0);
   expect(hosted.filter((name) => name !== "" && !name.includes("/")).sort()).toEqual([...names].sort());
 });

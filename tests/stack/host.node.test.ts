@@ -9,7 +9,7 @@ import { createClient } from "../../scripts/stack/host/client";
 import { loadParts } from "../../scripts/stack/modules";
 import { measure } from "../../scripts/stack/host/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { directory, startModules, temporaryDirectory } from "./processes";
+import { small, startScript, temporaryDirectory } from "./processes";
 
 const hostScript = fileURLToPath(new URL("host.ts", import.meta.url));
 
@@ -27,7 +27,7 @@ const jobs = makeFunctionReference<
   { name: string; state: { kind: string } }[]
 >("notes:jobs");
 
-const quiet = { directory, envFile: "/dev/null", log: () => {} };
+const quiet = { source: small, envFile: "/dev/null", log: () => {} };
 
 /** Asks until the answer is there; the test's own time limit ends a wait in vain. */
 async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
@@ -172,7 +172,7 @@ describe("one running stack", () => {
 });
 
 test("mutations that overlap on a row run again; who loses each time is told, and has changed nothing", async () => {
-  const host = createHost({ parts: await loadParts(directory), contention: { durationMs: () => 200 } });
+  const host = createHost({ parts: await loadParts(small), contention: { durationMs: () => 200 } });
   const t = createClient(host);
   const id = await t.run((ctx) => ctx.db.insert("notes", { text: "0", by: "count" }));
   const countOn = () =>
@@ -209,7 +209,7 @@ test("an accelerated stack's time flies for the application and for nobody else"
 test("after kill -9 all rows are back, a pending function runs, and an action that was cut off does not", async () => {
   const dataDir = await temporaryDirectory();
   const start = async () => {
-    const host = startModules(hostScript, [dataDir], { LOCAL_ENV_FILE: "/dev/null" });
+    const host = startScript(hostScript, [dataDir], { LOCAL_ENV_FILE: "/dev/null" });
     const [, apiUrl = ""] = await host.output(/^up (\S+)$/m);
     return { host, client: new ConvexHttpClient(apiUrl) };
   };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { bundled } from "./bundled";
+import type { Source } from "../../scripts/stack/modules";
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
 export type Started = {
@@ -25,7 +25,10 @@ export async function temporaryDirectory(): Promise<string> {
 export const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta.url));
 
 /** The small application the host is tried with. */
-export const directory = fileURLToPath(new URL("app", import.meta.url));
+export const small: Source = {
+  directory: fileURLToPath(new URL("app", import.meta.url)),
+  load: (file) => import(`./app/${file}.ts`),
+};
 
 /** Any free ports, and nobody's settings file. */
 export const freePorts = {
@@ -38,7 +41,7 @@ export const freePorts = {
 
 /** Runs `npm start`'s script on free ports. */
 export function startMain(args: string[], env: Record<string, string> = {}): Started {
-  return startModules(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });
+  return startScript(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });
 }
 
 /** What the banner of a stack's process tells. */
@@ -51,14 +54,12 @@ export async function addressesOf(
   return { site, standins, chain };
 }
 
-/** Runs a script that loads the application, module by module, in a process that ends with the test at the latest. */
-export function startModules(file: string, args: string[], env: Record<string, string> = {}): Started {
-  return startProcess(process.execPath, ["--import", "tsx", file, ...args], env);
-}
+/** How the commands in package.json start a script of this repository. */
+export const run = fileURLToPath(new URL("../../scripts/run.cjs", import.meta.url));
 
-/** Runs any other script of this repository in a process that ends with the test at the latest. */
+/** Runs a script of this repository in a process that ends with the test at the latest. */
 export function startScript(file: string, args: string[], env: Record<string, string> = {}): Started {
-  return startProcess(process.execPath, [bundled(file), ...args], env);
+  return startProcess(process.execPath, [run, file, ...args], env);
 }
 
 /** Runs a command that ends with the test at the latest, with `input` typed into it. */

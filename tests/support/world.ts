@@ -45,8 +45,6 @@ export type WorldOptions = {
   chainUrl?: () => string;
 };
 
-const nothing = () => undefined;
-
 export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
   let outside = 0;
   const networkFetch = countingFetch(loopbackFetch, () => {
@@ -74,8 +72,9 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
     if (new URL(request.url).hostname === "127.0.0.1") return networkFetch(input, init);
     throw new Error(`A test reached for ${new URL(request.url).origin}`);
   });
+  const logged: unknown[][] = [];
   for (const level of ["log", "warn", "error", "info", "debug"] as const) {
-    replace(console, level, nothing);
+    replace(console, level, (...words: unknown[]) => void logged.push(words));
   }
 
   const host = createHost({ parts });
@@ -97,6 +96,8 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
     t,
     host,
     standins,
+    /** What was written to the console, call by call. */
+    logged,
     /** Calls over the network that are under way. */
     outside: () => outside,
     call,

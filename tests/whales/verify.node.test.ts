@@ -6,7 +6,7 @@ import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
-import { bundled } from "../stack/bundled";
+import { run } from "../stack/processes";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 
@@ -69,7 +69,7 @@ async function look(): Promise<void> {
 
 function verify(...args: string[]): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [bundled(SCRIPT), ...args], (_error, stdout, stderr) =>
+    const child = execFile(process.execPath, [run, SCRIPT, ...args], (_error, stdout, stderr) =>
       resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
     );
   });

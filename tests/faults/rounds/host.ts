@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { createSteppedClock, type SteppedClock } from "../../../scripts/bench/steppedClock";
 import { createApplication, type Application, type Dump } from "../../../scripts/stack/application";
@@ -10,6 +9,7 @@ import { applyVariables } from "../../../scripts/stack/env";
 import { paymentAccounts } from "../../../scripts/stack/localChain";
 import { loopbackFetch } from "../../../scripts/stack/loopback";
 import { captureLogs } from "../../../scripts/stack/logs";
+import { own as service } from "../../../scripts/stack/modules";
 import { real } from "../../../scripts/stack/real";
 import { createStandins, type Standins } from "../../../scripts/stack/standins";
 
@@ -187,7 +187,7 @@ export async function startHost(options: {
     outside = 0;
     writes = 0;
     application = await createApplication({
-      directory: DIRECTORY,
+      source: service,
       clock: time,
       preload: true,
       // One that is to be the last still commits with its transaction, and nothing gets out behind it.
@@ -263,8 +263,6 @@ export async function startHost(options: {
     },
   };
 }
-
-const DIRECTORY = fileURLToPath(new URL("../../../convex", import.meta.url));
 
 /** A stepped clock whose timers are the application's alone: what Node sets for a connection stays on real time. */
 function simulatedClock(start: number): SteppedClock {

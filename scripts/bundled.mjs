@@ -1,0 +1,96 @@
+/**
+ * Runs a TypeScript file of this repository: bundles it with all it imports, packages too, into `node_modules/.cache`, and
+ * imports the bundle. A bundle is made again when one of its sources, or the list of files in one of their folders, has
+ * changed. One file instead of two thousand modules starts a command in a quarter of the time.
+ */
+import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const cache = path.join(root, "node_modules", ".cache", "scripts");
+
+/** They look for files of their own beside them, or bring a binary. */
+const EXTERNAL = ["esbuild", "playwright-core", "vitest", "vitest/*", "@resvg/resvg-wasm"];
+
+/** @param {string} file The absolute path of the entry. */
+export async function run(file) {
+  const home = path.join(cache, createHash("sha256").update(file).digest("hex").slice(0, 16));
+  const known = await readFile(path.join(home, "current.json"), "utf8").then(JSON.parse, () => null);
+  const isFresh = known !== null && (await stampOf(known.sources)) === known.stamp;
+  const { entry } = isFresh ? known : await bundle(file, home);
+  process.setSourceMapsEnabled(true);
+  await import(pathToFileURL(entry).href);
+}
+
+async function bundle(file, home) {
+  const { build } = await import("esbuild");
+  const folder = path.join(home, `${process.pid}-${Date.now()}`);
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: { main: file },
+    outdir: folder,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: `node${process.versions.node}`,
+    sourcemap: "linked",
+    metafile: true,
+    logLevel: "error",
+    external: [...EXTERNAL, "built:*"],
+    banner: {
+      js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',
+    },
+    plugins: [ownPlaces],
+  });
+  const files = Object.keys(metafile.inputs).map((name) => path.resolve(root, name));
+  const own = files.filter((name) => !name.includes(`${path.sep}node_modules${path.sep}`));
+  const lockfile = path.join(root, "package-lock.json");
+  const sources = [...new Set([...own, ...own.map((name) => path.dirname(name)), lockfile])].sort();
+  const current = { entry: path.join(folder, "main.mjs"), sources, stamp: await stampOf(sources) };
+  const draft = path.join(folder, "current.json");
+  await writeFile(draft, JSON.stringify(current));
+  // Whoever bundles the same at the same time has the same bundle.
+  await rename(draft, path.join(home, "current.json"));
+  await forgetOld(home);
+  return current;
+}
+
+/** Bundles that were replaced stay a day: what runs from one still loads parts of it. */
+async function forgetOld(home) {
+  const names = await readdir(home);
+  const made = (name) => Number(name.split("-")[1] ?? Infinity);
+  const old = names.filter((name) => made(name) < Date.now() - 86_400_000);
+  await Promise.all(old.map((name) => rm(path.join(home, name), { recursive: true, force: true })));
+}
+
+/** In a bundle, each source keeps its own place. */
+const ownPlaces = {
+  name: "own-places",
+  setup({ onLoad }) {
+    onLoad({ filter: /[/\\](?:scripts|convex|tests)[/\\][^?]*\.ts$/ }, async ({ path: name }) => {
+      const text = await readFile(name, "utf8");
+      if (!text.includes("import.meta.")) return null;
+      const contents = text
+        .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(name).href))
+        .replaceAll("import.meta.dirname", JSON.stringify(path.dirname(name)));
+      return { contents, loader: "ts" };
+    });
+  },
+};
+
+/** Changes with every change of a source; null where one is gone. */
+async function stampOf(sources) {
+  const times = await Promise.all(
+    sources.map((name) =>
+      stat(name).then(
+        ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
+        () => null,
+      ),
+    ),
+  );
+  return times.includes(null) ? null : createHash("sha256").update(times.join("\n")).digest("hex");
+}
