@@ -6,6 +6,7 @@
 
 var path = require("path");
 var url = require("url");
+var util = require("util");
 
 /** As `engines` in package.json. */
 var NEEDED = [20, 19];
@@ -31,7 +32,9 @@ if (isOld) {
     })
     .catch(function (error) {
       var missing = error && error.code === "ERR_MODULE_NOT_FOUND" && /'esbuild'/.test(error.message);
-      console.error(missing ? "Its packages are not installed: run npm ci first." : error);
+      // A script may have put its own log in the console's place.
+      var text = missing ? "Its packages are not installed: run npm ci first." : util.inspect(error);
+      process.stderr.write(text + "\n");
       process.exit(1);
     });
 }

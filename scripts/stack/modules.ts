@@ -84,7 +84,7 @@ async function loadPart(partPath: string, { directory, load }: Source): Promise<
 
 function isModule(file: string): boolean {
   if (!/\.[jt]s$/.test(file) || file.endsWith(".d.ts") || /\.test\.[jt]s$/.test(file)) return false;
-  return !/^(?:convex|auth)\.config\.[jt]s$/.test(file);
+  return !/^(?:_generated[/]|(?:convex|auth)\.config\.[jt]s$)/.test(file);
 }
 
 function defaultOf(module: unknown): unknown {
