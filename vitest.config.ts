@@ -33,8 +33,8 @@ export const node = {
 
 export default defineConfig({
   test: {
-    // Much of the suite waits for a chain or a clock: two files at a time, also where there is one core to spare.
-    maxWorkers: 2,
+    // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
+    maxWorkers: 3,
     projects: [{ test: { name: "convex", ...convex } }, { test: { name: "node", ...node } }],
   },
 });
