@@ -8,12 +8,22 @@ crons.interval("write due research reports", { minutes: 5 }, internal.research.s
 crons.interval("resume interrupted deliveries", { minutes: 5 }, internal.messenger.outbox.sweep, {});
 crons.interval("sample live prices", { minutes: 5 }, internal.prices.samples.takeDue, {});
 crons.interval("settle open transactions", { minutes: 1 }, internal.wallets.transactions.followUpDue, {});
-crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposits.checkDue, {});
-crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.matchDue, {});
+crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposits.checks.checkDue, {});
+crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.owners.matchDue, {});
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
-crons.interval("forget old paid reports", { minutes: 5 }, internal.payments.claims.forgetReports, {});
-crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
+crons.interval(
+  "forget old paid reports",
+  { minutes: 5 },
+  internal.payments.reports.progress.forgetReports,
+  {},
+);
+crons.interval(
+  "resume interrupted paid reports",
+  { minutes: 1 },
+  internal.payments.reports.progress.resumeLost,
+  {},
+);
 crons.interval("resume interrupted bot answers", { minutes: 1 }, internal.bot.jobs.sweep, {});
 crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.mentions.resumeLost, {});
 // The contract names the minute.

@@ -9,7 +9,8 @@ import { eraseMessages } from "../messenger/model";
 import { eraseAlerts } from "../prices/alertRows";
 import { eraseResearch, hasActiveShift } from "../research/model";
 import { eraseRuns, hasRuns } from "../runs/model";
-import { anonymisePayments } from "../payments/erasure";
+import { anonymiseDeposits } from "../payments/deposits/model";
+import { anonymiseClaims } from "../payments/reports/model";
 import { eraseSocial } from "../social/model";
 import { eraseAddresses, requireUser } from "../users/model";
 import { eraseTransferDays } from "../wallets/transferLimits";
@@ -42,7 +43,8 @@ const STEPS: ((ctx: MutationCtx, userId: string, limit: number) => Promise<numbe
   eraseSocial,
   eraseReservations,
   eraseTransferDays,
-  anonymisePayments,
+  anonymiseDeposits,
+  anonymiseClaims,
 ];
 
 /** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */

@@ -1,4 +1,4 @@
-import { SECOND, MINUTE } from "../lib/time";
+import { MINUTE, SECOND } from "../lib/time";
 import type { TransactionState } from "./tables";
 
 /**
@@ -20,9 +20,6 @@ export const REVERTED = "The transaction was mined and reverted";
 export function isReverted({ state, error }: { state: TransactionState; error?: string }): boolean {
   return state === "failed" && error === REVERTED;
 }
-
-/** Later than any moment. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** A driver that was silent for this long has died. */
 export const DRIVER_LEASE_MS = 60 * SECOND;

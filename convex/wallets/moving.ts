@@ -1,7 +1,8 @@
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import type { ErrorCode } from "../lib/errors";
-import { corrects, LOOK_BACK_MS, mayFollow, NEVER, nextCheck } from "./machine";
+import { NEVER } from "../lib/time";
+import { corrects, LOOK_BACK_MS, mayFollow, nextCheck } from "./machine";
 import { giveBackNonce } from "./nonces";
 import type { TransactionState } from "./tables";
 import { settleTrade } from "./trades";

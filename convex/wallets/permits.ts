@@ -1,4 +1,4 @@
-import { CHAIN_ID } from "../providers/chain";
+import { CHAIN_ID } from "../lib/base";
 import type { Quote } from "../providers/swap";
 import type { TypedData } from "./custody/signing";
 import { PERMIT2 } from "./tokens";

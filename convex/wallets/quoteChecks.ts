@@ -1,9 +1,9 @@
-import { encodeFunctionData, isAddressEqual, parseAbi, type Address } from "viem";
+import { type Address, encodeFunctionData, isAddressEqual, parseAbi } from "viem";
+import { CHAIN_ID } from "../lib/base";
 import { AppError } from "../lib/errors";
 import { BPS } from "../lib/money";
-import { CHAIN_ID } from "../providers/chain";
 import type { Quote } from "../providers/swap";
-import { PERMIT2, swapAddress, TOKENS, type Symbol } from "./tokens";
+import { PERMIT2, swapAddress, type Symbol, TOKENS } from "./tokens";
 
 /** A quote is somebody else's word: what it must say before anything is signed. Pure. */
 

@@ -1,10 +1,10 @@
-import { keccak256, parseTransaction, type Address, type Hex } from "viem";
+import { type Address, type Hex, keccak256, parseTransaction } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { CHAIN_ID } from "../lib/base";
 import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { CHAIN_ID } from "../providers/chain";
-import { raisedFees, type Fees } from "../providers/chainFees";
+import { type Fees, raisedFees } from "../providers/chainFees";
 import { prepareTransaction, type Transaction } from "../providers/chainPreparation";
 import { broadcast } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";

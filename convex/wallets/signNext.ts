@@ -1,8 +1,8 @@
-import { keccak256, type Address, type Hex } from "viem";
+import { type Address, type Hex, keccak256 } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { CHAIN_ID } from "../lib/base";
 import { AppError } from "../lib/errors";
-import { CHAIN_ID } from "../providers/chain";
 import type { Preparation, Transaction } from "../providers/chainPreparation";
 import { signTransaction } from "./custody/signing";
 import { nonceAfter } from "./machine";

@@ -1,9 +1,10 @@
-import { keccak256, type Address, type Hex } from "viem";
+import { type Address, type Hex, keccak256 } from "viem";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { CHAIN_ID } from "../lib/base";
 import { AppError } from "../lib/errors";
-import { CHAIN_ID, UPSTREAM } from "../providers/chain";
-import { prepareTransaction, type Preparation, type Transaction } from "../providers/chainPreparation";
+import { UPSTREAM } from "../providers/chain";
+import { type Preparation, prepareTransaction, type Transaction } from "../providers/chainPreparation";
 import { broadcast, standing } from "../providers/chainTransactions";
 import { asAddress, asHex } from "./addresses";
 import { signTransaction } from "./custody/signing";
@@ -12,8 +13,8 @@ import { nonceAfter } from "./machine";
 import { gasOf, insufficient, shortfall, withGas } from "./plans";
 import { mendGap } from "./replacing";
 import type { Work } from "./rows";
-import { TOKENS, type Symbol } from "./tokens";
 import type { SwapTerms } from "./tables";
+import { type Symbol, TOKENS } from "./tokens";
 
 /** The steps that every transaction takes: it is affordable, it is signed, it is handed out. */
 

@@ -5,10 +5,10 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { MINUTE } from "../lib/time";
+import { MINUTE, NEVER } from "../lib/time";
 import { readOutcomes } from "../providers/chainReceipts";
 import { agrees } from "./agreement";
-import { NEVER, reportedFields } from "./tables";
+import { reportedFields } from "./tables";
 import { feedPrices } from "./valuing";
 
 /**

@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internalQuery, type MutationCtx } from "../_generated/server";
-import { NEVER, vPublicAlert, type Measured } from "./tables";
+import { NEVER } from "../lib/time";
+import { type Measured, vPublicAlert } from "./tables";
 import { publicAlert } from "./views";
 
 /** The alerts that were measured on the chain. One movement is one row, whatever blocks its transaction goes through. */

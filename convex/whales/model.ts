@@ -1,8 +1,8 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { DAY, HOUR, MINUTE } from "../lib/time";
+import { DAY, HOUR, MINUTE, NEVER } from "../lib/time";
 import { CHAIN } from "./coins";
-import { NEVER, type Reported } from "./tables";
+import type { Reported } from "./tables";
 
 /** How far back an alert may be the same as a new one. */
 const SAME_WITHIN_MS = 6 * HOUR;

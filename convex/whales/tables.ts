@@ -1,5 +1,5 @@
 import { defineTable } from "convex/server";
-import { v, type Infer, type ObjectType } from "convex/values";
+import { type Infer, type ObjectType, v } from "convex/values";
 
 const vAlertType = v.union(
   v.literal("cex_inflow"),
@@ -77,9 +77,6 @@ export const vPublicAlert = v.object({
 export type PublicAlert = Infer<typeof vPublicAlert>;
 
 export const vBlockPlace = v.object({ number: v.number(), hash: v.string() });
-
-/** A moment that never comes. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
 
 export type Reported = ObjectType<typeof reportedFields>;
 export type AlertType = Infer<typeof vAlertType>;

@@ -9,14 +9,14 @@ import { optional } from "../lib/env";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { DAY, HOUR, iso, MINUTE, SECOND } from "../lib/time";
+import { DAY, HOUR, iso, MINUTE, NEVER, SECOND } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { cancelJob, readJob, sendPrompt } from "../providers/agentApi";
 import { alertCard } from "./cards";
 import { scheduleDueChecks } from "./checks";
 import { storeAlerts } from "./model";
 import { MAX_ALERTS, PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
-import { NEVER, reportedFields } from "./tables";
+import { reportedFields } from "./tables";
 import { tellMeasured } from "./telling";
 import { publicAlert } from "./views";
 

@@ -34,7 +34,7 @@ export async function cronsComeBy(app: WalletApp): Promise<void> {
     }
   });
   await app.t.mutation(internal.wallets.transactions.followUpDue, {});
-  await app.t.mutation(internal.payments.claims.resumeLost, {});
+  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
   passedBy(app);
 }
 

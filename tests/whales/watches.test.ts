@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { NEVER } from "../../convex/whales/tables";
+import { NEVER } from "../../convex/lib/time";
 import { closeApp, START } from "../support/app";
 import {
   agentSays,

@@ -1,30 +1,34 @@
-import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import type { Doc } from "../_generated/dataModel";
-import { recordCronRun } from "../lib/cronRuns";
-import { mayActAs } from "../users/access";
+import { type Infer, v } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { mayActAs } from "../../users/access";
+import { refusalFor } from "../relayer";
+import { ALREADY_USED, refusal, type Refusal } from "../terms";
 import {
   claimById,
   claimByKey,
+  claimMined,
+  type ClaimTicket,
   isReason,
   joinClaim,
   sameOrder,
   startSettling,
+  vCandidate,
   vRefusal,
   vTicket,
-  type ClaimTicket,
-} from "./claimRows";
-import { vAuthorization, vOrder, vPaidReport, vProof, vTroubleCode, type Order } from "./paidTables";
-import { authorizationText, shownProof, type Authorization } from "./proofs";
-import { refusalFor } from "./failures";
-import { ALREADY_USED, refusal, type Refusal } from "./terms";
-import { claimMined, vCandidate } from "./transferClaims";
+} from "./model";
+import { authorizationText, shownProof } from "./proofs";
+import {
+  type Authorization,
+  type Order,
+  vAuthorization,
+  vOrder,
+  vPaidReport,
+  vProof,
+  vTroubleCode,
+} from "./tables";
 
 /** Claiming payments: one mutation decides who redeems what. Everything about the chain was checked before. */
-
-/** Rows per transaction; a report is about ten kilobytes. */
-const FORGOTTEN_TOGETHER = 100;
 
 /** So many payments of one payer are carried out at a time: their money may leave in between. */
 const MAX_UNDER_WAY = 10;
@@ -147,23 +151,12 @@ export const claimAuthorization = internalMutation({
   },
 });
 
+/** The payment, once it is made. */
+const receipt = v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null());
 const vStanding = v.union(
-  v.object({
-    state: v.literal("working"),
-    receipt: v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null()),
-  }),
-  v.object({
-    state: v.literal("failed"),
-    code: vTroubleCode,
-    message: v.string(),
-    /** The payment, once it is made. */
-    receipt: v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null()),
-  }),
-  v.object({
-    state: v.literal("delivered"),
-    report: vPaidReport,
-    receipt: v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null()),
-  }),
+  v.object({ state: v.literal("working"), receipt }),
+  v.object({ state: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt }),
+  v.object({ state: v.literal("delivered"), report: vPaidReport, receipt }),
   vRefusal.extend({ state: v.literal("refused") }),
 );
 export type Standing = Infer<typeof vStanding>;
@@ -195,52 +188,5 @@ export const standing = internalQuery({
       return { state: "failed", code: trouble.code, message: trouble.message, receipt };
     }
     return { state: "working", receipt };
-  },
-});
-
-/** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
-export const forgetReports = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "forget old paid reports");
-    const old = await ctx.db
-      .query("paymentClaims")
-      .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
-      .take(FORGOTTEN_TOGETHER);
-    for (const { _id } of old) {
-      await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
-    }
-    if (old.length === FORGOTTEN_TOGETHER) {
-      await ctx.scheduler.runAfter(0, internal.payments.claims.forgetReports, {});
-    }
-    return null;
-  },
-});
-
-/** Puts lost work back on its way: a settlement goes on, a report waits for its payer to ask again. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted paid reports");
-    const lost = (state: "settling" | "generating") =>
-      ctx.db
-        .query("paymentClaims")
-        .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", Date.now()))
-        .take(50);
-    for (const row of await lost("settling")) await startSettling(ctx, row);
-    for (const row of await lost("generating")) {
-      await ctx.db.patch("paymentClaims", row._id, {
-        state: "paid",
-        leaseUntil: 0,
-        trouble: {
-          attempt: row.attempt,
-          code: "upstream",
-          message: "The writing of the report was interrupted",
-        },
-      });
-    }
-    return null;
   },
 });

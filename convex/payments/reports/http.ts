@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { sha256Hex } from "../lib/crypto";
-import { required } from "../lib/env";
-import { refuseCrowd, waitingAs } from "../lib/crowd";
-import { AppError } from "../lib/errors";
-import { endpoint, Reply, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, optionalToken, userId } from "../lib/input";
-import { countGuess, refuseGuessing } from "../lib/limits";
+import { refuseCrowd, waitingAs } from "../../lib/crowd";
+import { sha256Hex } from "../../lib/crypto";
+import { required } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { endpoint, type MountedEndpoint, Reply } from "../../lib/http";
+import { absentWhenEmpty, optionalToken, userId } from "../../lib/input";
+import { countGuess, refuseGuessing } from "../../lib/limits";
 import {
   readingsExample,
   readingsShape,
@@ -13,11 +13,10 @@ import {
   resultFields,
   shownReadings,
   shownResult,
-} from "../research/shown";
-import { paymentRequired, receipt } from "./challenge";
+} from "../../research/shown";
+import { PAID_PATH } from "../terms";
+import { paymentRequired, paymentTerms, receipt, RECEIPT_HEADERS, termsExample } from "./challenge";
 import { parseProof, proofHeader } from "./proofs";
-import { PAID_PATH } from "./terms";
-import { paymentTerms, RECEIPT_HEADERS, termsExample } from "./termsShape";
 
 const report: MountedEndpoint = endpoint({
   methods: ["POST"],

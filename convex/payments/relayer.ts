@@ -1,11 +1,20 @@
 import { v } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { DAY, HOUR } from "../lib/time";
+import { isReverted } from "../wallets/machine";
+import { vSignedBytes } from "../wallets/nonces";
+import { byId, project, type View } from "../wallets/rows";
+import { storeSigned } from "../wallets/serviceAccounts";
+import { claimAt, vClaimWork } from "./reports/model";
 import { refusal, type Refusal } from "./terms";
 
-/** What payers have cost the relayer without paying: after a little of that nothing more is carried out for them. */
+/**
+ * The account that carries out signed payments: what it has signed for which claim, and what payers have cost it without
+ * paying. After a little of that nothing more is carried out for them.
+ */
 
 /** Of one payer, in a day. */
 const MOST_OF_PAYER = 2;
@@ -70,3 +79,42 @@ const REFUSED = refusal(
   "transaction_failed",
   "Payments of this wallet were mined and have failed: pay by transfer and send the transaction's hash",
 );
+
+/**
+ * Stores the signed bytes and takes their nonce, in one transaction: there is one giver of nonces, and a crash before it
+ * takes none.
+ * @returns `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
+ */
+export const store = internalMutation({
+  args: { ...vClaimWork, relayer: v.string(), signed: vSignedBytes },
+  returns: v.union(
+    v.object({ kind: v.literal("stored"), transactionId: v.id("transactions") }),
+    v.object({ kind: v.literal("taken") }),
+    v.object({ kind: v.literal("overtaken") }),
+  ),
+  handler: async (ctx, { relayer, signed, ...work }) => {
+    const row = await claimAt(ctx, work, "settling");
+    if (row === null || (await settlementOf(ctx, row)).settlement !== null) {
+      return { kind: "overtaken" as const };
+    }
+    const request = { kind: "settlement" as const, claimKey: row.key };
+    const transactionId = await storeSigned(ctx, { role: "relayer", address: relayer, request, signed });
+    if (transactionId === null) return { kind: "taken" as const };
+    await ctx.db.patch("paymentClaims", row._id, { settlementId: transactionId });
+    return { kind: "stored" as const, transactionId };
+  },
+});
+
+/**
+ * The relayer's transaction that carries a claim's payment out, or `null`.
+ * @returns `dropped`: there was one that never took effect, and nothing stands in for it yet.
+ */
+export async function settlementOf(
+  ctx: QueryCtx,
+  { settlementId }: Doc<"paymentClaims">,
+): Promise<{ settlement: View | null; dropped: boolean }> {
+  if (settlementId === undefined) return { settlement: null, dropped: false };
+  const settlement = project(await byId(ctx, settlementId));
+  const dropped = settlement.state === "failed" && !isReverted(settlement);
+  return { settlement: dropped ? null : settlement, dropped };
+}

@@ -1,29 +1,35 @@
-import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
-import { optional } from "../lib/env";
-import { charge, vCaller } from "../lib/limits";
-import { MINUTE } from "../lib/time";
-import { userIdByAddress } from "../wallets/owners";
-import { CREDIT_BATCH, creditUnmatched, depositsOf, revertDeposit, settleDeposit } from "./depositModel";
+import { type Infer, v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { required } from "../../lib/env";
+import { messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { MINUTE, NEVER } from "../../lib/time";
+import { type Sighting, sightTransfers } from "../../providers/chainTransfers";
+import { asAddress, asHex } from "../../wallets/addresses";
+import { depositAt } from "../transfers";
 import {
+  beginCheck,
+  type Check,
+  CHECK_LEASE_MS,
+  depositsOf,
   endCheck,
-  hintOf,
+  type Finding,
   isConfirmed,
+  type Mined,
+  revertDeposit,
+  settleDeposit,
   startChecks,
   vCheck,
   vFinding,
-  vSeenIn,
   waitOn,
-  wantsCheck,
-  type Check,
-  type Mined,
-} from "./depositHints";
-import { CHECK_LEASE_MS, NEVER } from "./depositPhases";
+} from "./model";
+import { vSeenIn } from "./tables";
 
-/** The rows of the deposit webhook: what was named, what the chain says of it, and what came of that. */
+/** Checks of the transactions that webhooks have named: the chain is asked, and the deposits are brought into line with it. */
 
 const DUE_BATCH = 50;
 /** So many transfers of one transaction are looked at or taken back in one step. */
@@ -32,39 +38,63 @@ const MOVED_TOGETHER = 50;
 const vSought = v.object({ ...vCheck.fields, txHash: v.string(), seenIn: v.optional(vSeenIn) });
 
 /**
- * Keeps what a webhook names, and starts a check of all that is not settled yet. A settled one is asked about again when
- * the chain is said to have dropped it, or when it has brought nothing.
- * @throws AppError `rate_limited` when a caller who need not sign names too much that was never named before: each costs
- * a row and questions to the chain.
+ * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
+ * asked again later; nothing here is lost with this action.
  */
-export const receive = internalMutation({
-  args: { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
+export const check = providerAction({
+  args: { checks: v.array(vCheck) },
   returns: v.null(),
-  handler: async (ctx, { hints, caller }) => {
-    const now = Date.now();
-    const checks: Check[] = [];
-    let unheardOf = 0;
-    for (const { txHash, removed } of hints) {
-      const row = await hintOf(ctx, txHash);
-      const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
-      if (row === null) {
-        unheardOf++;
-        const fresh = { ...checking, txHash, turn: 1, checks: 0, openedAt: now };
-        checks.push({ hintId: await ctx.db.insert("depositHints", fresh), turn: 1 });
-      } else if (await wantsCheck(ctx, row, removed, now)) {
-        const turn = row.turn + 1;
-        const reopened = row.state === "settled" ? { openedAt: now, checks: 0, reason: undefined } : {};
-        await ctx.db.patch("depositHints", row._id, { ...checking, ...reopened, turn });
-        checks.push({ hintId: row._id, turn });
+  handler: async (ctx, { checks }) => {
+    const sought = await ctx.runQuery(internal.payments.deposits.checks.sought, { checks });
+    if (sought.length === 0) return null;
+    const later: Check[] = [];
+    try {
+      const { head, sightings } = await sightTransfers(
+        sought.map(({ txHash, seenIn }) => ({
+          txHash: asHex(txHash),
+          ...(seenIn === undefined ? {} : { seenIn }),
+        })),
+        asAddress(required("PLATFORM_WALLET_ADDRESS")),
+      );
+      for (const [i, { hintId, turn }] of sought.entries()) {
+        const finding = findingOf(sightings[i], head);
+        if (finding === null) {
+          later.push({ hintId, turn });
+          continue;
+        }
+        try {
+          let next: number | null = 0;
+          while (next !== null) {
+            const piece: Piece = { hintId, turn, finding, next };
+            next = await ctx.runMutation(internal.payments.deposits.checks.reconcile, piece);
+          }
+        } catch (error) {
+          log.error("deposits.unexpected", { hintId, error: messageOf(error) });
+          later.push({ hintId, turn });
+        }
       }
+    } catch (error) {
+      log.warn("deposits.chain unknown", { count: sought.length, error: messageOf(error) });
+      later.push(...sought.map(({ hintId, turn }) => ({ hintId, turn })));
     }
-    if (unheardOf > 0 && optional("DEPOSIT_WEBHOOK_SECRET") === undefined) {
-      await charge(ctx, "newDeposit", caller, unheardOf);
-    }
-    await startChecks(ctx, checks, 0);
+    if (later.length > 0)
+      await ctx.runMutation(internal.payments.deposits.checks.postpone, { checks: later });
     return null;
   },
 });
+
+type Piece = Check & { finding: Finding; next: number };
+
+function findingOf(sighting: Sighting | undefined, head: number) {
+  if (sighting === undefined || sighting.kind === "unknown") return null;
+  if (sighting.kind === "absent") return sighting;
+  return {
+    ...sighting,
+    // The block it is in is the first. A node that is behind may not know of it yet.
+    confirmations: Math.max(head - sighting.blockNumber, 0) + 1,
+    transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
+  };
+}
 
 /** What is left to look for, of the checks given: those that were not overtaken, and where they were seen last. */
 export const sought = internalQuery({
@@ -73,8 +103,8 @@ export const sought = internalQuery({
   handler: async (ctx, { checks }): Promise<Infer<typeof vSought>[]> => {
     const all = await Promise.all(
       checks.map(async ({ hintId, turn }) => {
-        const hint = await ctx.db.get("depositHints", hintId);
-        if (hint === null || hint.turn !== turn) return [];
+        const hint = await current(ctx, { hintId, turn });
+        if (hint === null) return [];
         const seen = (await depositsOf(ctx, hint.txHash)).find(({ state }) => state !== "reversed");
         if (seen === undefined) return [{ hintId, turn, txHash: hint.txHash }];
         const { blockNumber, blockHash } = seen;
@@ -94,9 +124,9 @@ export const sought = internalQuery({
 export const reconcile = internalMutation({
   args: { ...vCheck.fields, finding: vFinding, next: v.optional(v.number()) },
   returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { hintId, turn, finding, next = 0 }) => {
-    const hint = await ctx.db.get("depositHints", hintId);
-    if (hint === null || hint.turn !== turn) return null;
+  handler: async (ctx, { finding, next = 0, ...check }) => {
+    const hint = await current(ctx, check);
+    if (hint === null) return null;
     const transfers = finding.kind === "mined" ? finding.transfers : [];
     // First of all what is gone: nothing is ever credited twice, even for a moment.
     if (next === 0 && !(await takeBack(ctx, hint.txHash, transfers))) return 0;
@@ -129,12 +159,11 @@ export const postpone = internalMutation({
   args: { checks: v.array(vCheck) },
   returns: v.null(),
   handler: async (ctx, { checks }) => {
-    for (const { hintId, turn } of checks) {
-      const hint = await ctx.db.get("depositHints", hintId);
-      if (hint === null || hint.turn !== turn) continue;
-      if (hint.state === "settled") {
-        await ctx.db.patch("depositHints", hintId, { nextCheckAt: Date.now() + MINUTE });
-      } else await waitOn(ctx, hint);
+    for (const check of checks) {
+      const hint = await current(ctx, check);
+      if (hint?.state === "settled") {
+        await ctx.db.patch("depositHints", hint._id, { nextCheckAt: Date.now() + MINUTE });
+      } else if (hint !== null) await waitOn(ctx, hint);
     }
     return null;
   },
@@ -152,48 +181,19 @@ export const checkDue = internalMutation({
       .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
       .take(DUE_BATCH);
     const checks: Check[] = [];
-    for (const row of due) {
-      const turn = row.turn + 1;
-      await ctx.db.patch("depositHints", row._id, { turn, nextCheckAt: now + CHECK_LEASE_MS });
-      checks.push({ hintId: row._id, turn });
-    }
+    for (const row of due) checks.push(await beginCheck(ctx, row, { nextCheckAt: now + CHECK_LEASE_MS }));
     await startChecks(ctx, checks, 0);
-    if (due.length === DUE_BATCH) await ctx.scheduler.runAfter(0, internal.payments.deposits.checkDue, {});
+    if (due.length === DUE_BATCH)
+      await ctx.scheduler.runAfter(0, internal.payments.deposits.checks.checkDue, {});
     return null;
   },
 });
 
-/** Looks for the users of unmatched deposits. */
-export const matchDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "match deposits to users");
-    const due = await ctx.db
-      .query("deposits")
-      .withIndex("by_nextMatchAt", (q) => q.lte("nextMatchAt", Date.now()))
-      .take(CREDIT_BATCH);
-    for (const row of due) await settleDeposit(ctx, row);
-    if (due.length === CREDIT_BATCH) {
-      await ctx.scheduler.runAfter(0, internal.payments.deposits.matchDue, {});
-    }
-    return null;
-  },
-});
-
-/** Credits what came from an address before it was linked. To be scheduled by whoever links it. */
-export const creditAddress = internalMutation({
-  args: { address: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { address }) => {
-    const userId = await userIdByAddress(ctx, address);
-    if (userId === null) return null;
-    if ((await creditUnmatched(ctx, address, userId)) === CREDIT_BATCH) {
-      await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
-    }
-    return null;
-  },
-});
+/** What a check is about; `null` when it was overtaken. */
+async function current(ctx: QueryCtx, { hintId, turn }: Check): Promise<Doc<"depositHints"> | null> {
+  const hint = await ctx.db.get("depositHints", hintId);
+  return hint?.turn === turn ? hint : null;
+}
 
 /** The deposit of a transfer, as it is in its block now. */
 async function keep(
@@ -202,10 +202,7 @@ async function keep(
   transfer: Mined["transfers"][number],
   { blockNumber, blockHash }: Mined,
 ): Promise<Doc<"deposits">> {
-  const before = await ctx.db
-    .query("deposits")
-    .withIndex("by_transfer", (q) => q.eq("txHash", txHash).eq("position", transfer.position))
-    .unique();
+  const before = await depositAt(ctx, { txHash, position: transfer.position });
   if (before !== null && before.state !== "reversed") {
     if (before.blockHash !== blockHash) {
       const { logIndex } = transfer;

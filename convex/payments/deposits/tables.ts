@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import { vTransfer } from "../transfers";
 
 const vDepositState = v.union(
   /** Seen in the chain, with too few confirmations. */
@@ -22,6 +23,17 @@ const vHintState = v.union(
   /** All its transfers are settled, or it has none for the reason on the row. */
   v.literal("settled"),
 );
+
+/** A transfer of USDC to the platform wallet, as the chain has it. */
+export const vMovedTransfer = v.object({
+  ...vTransfer.omit("txHash").fields,
+  /** Of its log among those of the block it was last seen in: what indexers call it. */
+  logIndex: v.number(),
+  /** The nonce of the signed payment (EIP-3009) that it carried out. */
+  authorization: v.optional(v.string()),
+});
+
+export const vSeenIn = v.object({ blockNumber: v.number(), blockHash: v.string() });
 
 export const depositTables = {
   /**
@@ -51,19 +63,9 @@ export const depositTables = {
   deposits: defineTable({
     /** Lower case. */
     txHash: v.string(),
-    /** Of its log among the transaction's, from 0: what it is known by. */
-    position: v.number(),
-    /** Of its log among those of the block it was last seen in: what indexers call it. */
-    logIndex: v.number(),
-    /** Lower case. */
-    from: v.string(),
-    /** Digits, USDC's smallest unit. */
-    amount: v.string(),
-    /** The nonce of the signed payment (EIP-3009) that it carried out. */
-    authorization: v.optional(v.string()),
+    ...vMovedTransfer.fields,
     /** The block it was last seen in. */
-    blockNumber: v.number(),
-    blockHash: v.string(),
+    ...vSeenIn.fields,
     state: vDepositState,
     /** Why it is ignored. */
     reason: v.optional(v.string()),

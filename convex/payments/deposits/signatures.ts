@@ -1,6 +1,6 @@
 import { hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
-import { equalBytes, hmacSha256 } from "../lib/crypto";
-import { MINUTE, SECOND } from "../lib/time";
+import { equalBytes, hmacSha256 } from "../../lib/crypto";
+import { MINUTE, SECOND } from "../../lib/time";
 
 /** Signatures of deposit webhooks: HMAC-SHA256 under one shared secret, in each provider's own form. Pure. */
 

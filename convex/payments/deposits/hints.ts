@@ -1,10 +1,44 @@
-import { v, type Infer } from "convex/values";
-import { internalQuery, type QueryCtx } from "../_generated/server";
-import { formatUnits } from "../lib/money";
-import { depositsOf } from "./depositModel";
-import { hintOf } from "./depositHints";
+import { type Infer, v } from "convex/values";
+import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { optional } from "../../lib/env";
+import { charge, vCaller } from "../../lib/limits";
+import { formatUnits } from "../../lib/money";
+import { beginCheck, type Check, CHECK_LEASE_MS, depositsOf, hintOf, startChecks, wantsCheck } from "./model";
 
-/** What a webhook's caller is told. */
+/** What webhooks name, and what they are told of it. */
+
+/**
+ * Keeps what a webhook names, and starts a check of all that is not settled yet. A settled one is asked about again when
+ * the chain is said to have dropped it, or when it has brought nothing.
+ * @throws AppError `rate_limited` when a caller who need not sign names too much that was never named before: each costs
+ * a row and questions to the chain.
+ */
+export const receive = internalMutation({
+  args: { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
+  returns: v.null(),
+  handler: async (ctx, { hints, caller }) => {
+    const now = Date.now();
+    const checks: Check[] = [];
+    let unheardOf = 0;
+    for (const { txHash, removed } of hints) {
+      const row = await hintOf(ctx, txHash);
+      const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
+      if (row === null) {
+        unheardOf++;
+        const fresh = { ...checking, txHash, turn: 1, checks: 0, openedAt: now };
+        checks.push({ hintId: await ctx.db.insert("depositHints", fresh), turn: 1 });
+      } else if (await wantsCheck(ctx, row, removed, now)) {
+        const reopened = row.state === "settled" ? { openedAt: now, checks: 0, reason: undefined } : {};
+        checks.push(await beginCheck(ctx, row, { ...checking, ...reopened }));
+      }
+    }
+    if (unheardOf > 0 && optional("DEPOSIT_WEBHOOK_SECRET") === undefined) {
+      await charge(ctx, "newDeposit", caller, unheardOf);
+    }
+    await startChecks(ctx, checks, 0);
+    return null;
+  },
+});
 
 const vAnswer = v.object({
   /** Some of it is being asked at this moment. */

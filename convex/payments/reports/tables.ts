@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
-import { v, type Infer } from "convex/values";
-import { vResult, vSourceStates } from "../research/tables";
+import { type Infer, v } from "convex/values";
+import { vResult, vSourceStates } from "../../research/tables";
 
 /** What a payment has bought. */
 export const vPaidReport = v.object({
@@ -9,26 +9,33 @@ export const vPaidReport = v.object({
   sources: v.optional(vSourceStates),
 });
 
-/** See `proofs.ts` for units. */
+/** An EIP-3009 authorization: USDC's holder lets anybody move `value` to `to`, once per nonce. */
 export const vAuthorization = v.object({
+  /** Addresses and the nonce in lower case. */
   from: v.string(),
   to: v.string(),
+  /** Digits, USDC's smallest unit. */
   value: v.string(),
+  /** Digits, epoch seconds. */
   validAfter: v.string(),
   validBefore: v.string(),
   nonce: v.string(),
   signature: v.string(),
 });
+export type Authorization = Infer<typeof vAuthorization>;
 
 export const vProof = v.union(
+  /** A transaction that has paid; `requestId` may open its hash lock, `signature` is its payer's. */
   v.object({
     kind: v.literal("hash"),
     txHash: v.string(),
     requestId: v.optional(v.string()),
     signature: v.optional(v.string()),
   }),
+  /** A payment that the service carries out itself. */
   v.object({ kind: v.literal("authorization"), authorization: vAuthorization }),
 );
+export type Proof = Infer<typeof vProof>;
 
 /** What is bought, and by whom. */
 export const vOrder = v.object({
@@ -62,13 +69,6 @@ export const vTroubleCode = v.union(
   v.literal("internal"),
   v.literal("not_configured"),
 );
-
-export const vTransfer = v.object({
-  txHash: v.string(),
-  position: v.number(),
-  from: v.string(),
-  amount: v.string(),
-});
 
 export type Order = Infer<typeof vOrder>;
 export type Strength = Infer<typeof vStrength>;

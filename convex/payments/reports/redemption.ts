@@ -1,25 +1,24 @@
 import type { Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import { deadlines } from "../lib/deadlines";
-import { required, setting } from "../lib/env";
-import { AppError } from "../lib/errors";
-import { counted } from "../lib/providerCalls";
-import { createPauses, SECOND, sleep } from "../lib/time";
-import { timeoutFailure } from "../providers/call";
-import { UPSTREAM } from "../providers/chain";
-import { findAuthorizationUse, readPayment } from "../providers/usdc";
-import { asHex } from "../wallets/addresses";
-import { refusalOfTerms, signedAuthorization, tryAuthorization } from "./authorizations";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { deadlines } from "../../lib/deadlines";
+import { required, setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { counted } from "../../lib/providerCalls";
+import { createPauses, SECOND, sleep } from "../../lib/time";
+import { timeoutFailure } from "../../providers/call";
+import { UPSTREAM } from "../../providers/chain";
+import { findAuthorizationUse, readPayment } from "../../providers/usdc";
+import { asHex } from "../../wallets/addresses";
+import { serviceAddress } from "../../wallets/custody/serviceKeys";
+import { refusal, type Refusal, UNPAID_USE } from "../terms";
+import { refusalOfTerms, signedAuthorization, transfersFor, tryAuthorization } from "./authorizations";
 import { settlesAuthorizations } from "./challenge";
-import type { ClaimTicket } from "./claimRows";
 import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
-import type { vPaidReport, vTroubleCode, Order } from "./paidTables";
-import { shownProof, type Authorization, type Proof } from "./proofs";
-import { serviceAddress } from "../wallets/custody/serviceKeys";
-import { transfersFor } from "./settlement";
-import { refusal, UNPAID_USE, type Refusal } from "./terms";
+import type { ClaimTicket } from "./model";
+import { shownProof } from "./proofs";
+import type { Authorization, Order, Proof, vPaidReport, vTroubleCode } from "./tables";
 
 /** Redeeming a proof for a report: check it, claim it, wait for what it has bought. */
 
@@ -44,7 +43,7 @@ export type Redeemed =
 export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<Redeemed> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
   const claimed: ClaimTicket | Refusal =
-    (await ctx.runMutation(internal.payments.claims.rejoin, { proof, order })) ??
+    (await ctx.runMutation(internal.payments.reports.claims.rejoin, { proof, order })) ??
     (await beforeDeadline(claim(ctx, proof, order), deadline));
   if (claimed.kind === "refused") return claimed;
   return waitFor(ctx, claimed, order, deadline);
@@ -65,7 +64,7 @@ async function claim(ctx: ActionCtx, proof: Proof, order: Order): Promise<ClaimT
   if (found.kind === "refused") return found;
   const { candidates } = found;
   const shown = shownProof(proof);
-  return ctx.runMutation(internal.payments.claims.claimTransfer, { candidates, order, shown });
+  return ctx.runMutation(internal.payments.reports.claims.claimTransfer, { candidates, order, shown });
 }
 
 async function claimAuthorization(
@@ -88,7 +87,7 @@ async function claimAuthorization(
     if (feasible.kind === "refused") return feasible;
     if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
     const claimed: ClaimTicket | Refusal | { kind: "busy" } = await ctx.runMutation(
-      internal.payments.claims.claimAuthorization,
+      internal.payments.reports.claims.claimAuthorization,
       { authorization, balance: feasible.balance.toString(), codeHash: feasible.codeHash, order },
     );
     if (claimed.kind !== "busy") return claimed;
@@ -124,11 +123,11 @@ async function claimUsed(
   const transfers = transfersFor(payment.transfers, authorization, txHash);
   if (transfers.length === 0) return UNPAID_USE;
   if (payment.confirmations < Number(setting("CONFIRMATIONS"))) return UNCONFIRMED;
-  const proven = await ctx.runQuery(internal.payments.claims.wasAccepted, { authorization, order });
+  const proven = await ctx.runQuery(internal.payments.reports.claims.wasAccepted, { authorization, order });
   if (payment.ageSeconds > (proven ? PROVEN_AGE_SECONDS : UNPROVEN_AGE_SECONDS)) return TOO_OLD;
   const candidates = transfers.map((transfer) => ({ transfer, proven }));
   const shown = shownProof({ kind: "authorization", authorization });
-  return ctx.runMutation(internal.payments.claims.claimTransfer, { candidates, order, shown });
+  return ctx.runMutation(internal.payments.reports.claims.claimTransfer, { candidates, order, shown });
 }
 
 async function waitFor(
@@ -139,7 +138,7 @@ async function waitFor(
 ): Promise<Redeemed> {
   const pause = createPauses(ROW_PAUSE_MS);
   for (;;) {
-    const now: Standing = await ctx.runQuery(internal.payments.claims.standing, {
+    const now: Standing = await ctx.runQuery(internal.payments.reports.claims.standing, {
       claimId,
       attempt,
       bodyHash,

@@ -1,14 +1,14 @@
 import { keccak256, stringToBytes } from "viem";
-import { required, setting } from "../lib/env";
-import { deadlines } from "../lib/deadlines";
-import { HOUR, DAY, SECOND, sleep } from "../lib/time";
-import { readPayment, signedBy, USDC, type MinedPayment, type UsdcTransfer } from "../providers/usdc";
-import { asAddress, asHex } from "../wallets/addresses";
-import type { Order } from "./paidTables";
-import { proofText } from "./proofText";
-import type { Proof } from "./proofs";
-import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "./terms";
-import type { Transfer } from "./transfers";
+import { USDC } from "../../lib/base";
+import { deadlines } from "../../lib/deadlines";
+import { required, setting } from "../../lib/env";
+import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
+import { type MinedPayment, readPayment, signedBy, type UsdcTransfer } from "../../providers/usdc";
+import { asAddress, asHex } from "../../wallets/addresses";
+import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "../terms";
+import type { Candidate } from "./model";
+import { proofText } from "./proofs";
+import type { Order, Proof } from "./tables";
 
 /** Transactions that have paid, as the chain has them. For actions. */
 
@@ -30,8 +30,6 @@ export const UNCONFIRMED = refusal(
   "This payment has too few confirmations: send the same proof again shortly",
 );
 export const TOO_OLD = refusal("payment_expired", "This payment is too old to buy a report");
-
-export type Candidate = { transfer: Transfer; proven: boolean };
 
 type HashProof = Extract<Proof, { kind: "hash" }>;
 

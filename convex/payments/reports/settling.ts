@@ -1,29 +1,33 @@
 import { v } from "convex/values";
 import type { Address } from "viem";
-import { internal } from "../_generated/api";
-import { type ActionCtx } from "../_generated/server";
-import type { Id } from "../_generated/dataModel";
-import { deadlines } from "../lib/deadlines";
-import { required, setting } from "../lib/env";
-import { AppError, failureOf, messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
-import { sleep } from "../lib/time";
-import { settleByFacilitator } from "../providers/facilitator";
-import { authorizationCall, findAuthorizationUse, readAuthorization, readPayment } from "../providers/usdc";
-import { asHex } from "../wallets/addresses";
-import { serviceAddress } from "../wallets/custody/serviceKeys";
-import { follow } from "../wallets/followUp";
-import { isOpen, isReverted } from "../wallets/machine";
-import { serviceWalletId, type View } from "../wallets/rows";
-import { signNext } from "../wallets/signNext";
-import { handOut } from "../wallets/steps";
-import { signedAuthorization, tryAuthorization, type Feasible } from "./authorizations";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { deadlines } from "../../lib/deadlines";
+import { setting } from "../../lib/env";
+import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { sleep } from "../../lib/time";
+import { settleByFacilitator } from "../../providers/facilitator";
+import {
+  authorizationCall,
+  findAuthorizationUse,
+  readAuthorization,
+  readPayment,
+} from "../../providers/usdc";
+import { asHex } from "../../wallets/addresses";
+import { serviceAddress } from "../../wallets/custody/serviceKeys";
+import { follow } from "../../wallets/followUp";
+import { isOpen, isReverted } from "../../wallets/machine";
+import { serviceWalletId, type View } from "../../wallets/rows";
+import { signNext } from "../../wallets/signNext";
+import { handOut } from "../../wallets/steps";
+import { NETWORK, refusal, type Refusal, UNPAID_USE } from "../terms";
+import { type Feasible, signedAuthorization, transfersFor, tryAuthorization } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
-import type { Authorization } from "./proofs";
-import type { SettlementTask } from "./settlements";
-import { NETWORK, refusal, UNPAID_USE, type Refusal } from "./terms";
-import type { Transfer } from "./transfers";
+import { type ClaimWork, vClaimWork } from "./model";
+import type { Task } from "./progress";
+import type { Authorization } from "./tables";
 
 /** Carrying out signed payments. Every step is safe to repeat: the same bytes, and the same authorization, pay once. */
 
@@ -37,19 +41,18 @@ const LOOKS_PER_MENDING = 10;
 const MAX_NONCES = 200;
 
 type Ready = Extract<Feasible, { kind: "feasible" }>;
-type Work = { claimId: Id<"paymentClaims">; attempt: number };
 /** How one round ended: the payment's transaction is being looked for again, or the claim has left this state. */
 type Round = "again" | "ended";
 
 /** Carries a claim's payment out from where it stands, until the chain has decided or the deadline has passed. */
 export const settle = providerAction({
-  args: { claimId: v.id("paymentClaims"), attempt: v.number() },
+  args: vClaimWork,
   returns: v.null(),
   handler: async (ctx, work) => {
     const deadline = AbortSignal.timeout(deadlines.transaction);
     try {
       for (let look = 0; ; look++) {
-        const task = await ctx.runQuery(internal.payments.settlements.task, work);
+        const task = await ctx.runQuery(internal.payments.reports.progress.task, work);
         if (task === null) return null;
         const round =
           task.settlement === null
@@ -68,14 +71,14 @@ export const settle = providerAction({
       const code =
         failure?.code === "upstream" || failure?.code === "not_configured" ? failure.code : "internal";
       const message = failure?.message ?? "The payment could not be settled: send the same proof again";
-      await ctx.runMutation(internal.payments.settlements.fail, { ...work, code, message });
+      await ctx.runMutation(internal.payments.reports.progress.fail, { ...work, code, message });
     }
     return null;
   },
 });
 
 /** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
-async function handIn(ctx: ActionCtx, work: Work, task: SettlementTask): Promise<Round> {
+async function handIn(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
   const { authorization, dropped } = task;
   const relayer = serviceAddress("relayer");
   const feasible = await tryAuthorization(authorization, relayer);
@@ -83,7 +86,7 @@ async function handIn(ctx: ActionCtx, work: Work, task: SettlementTask): Promise
   if (feasible.kind === "refused") {
     // Bytes that were handed out and given up may have paid all the same, where this node has not looked yet.
     if (dropped) await believe(ctx, work);
-    await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: feasible });
+    await ctx.runMutation(internal.payments.reports.progress.refuse, { ...work, refused: feasible });
     return "ended";
   }
   if (relayer === null) return handOver(ctx, work, task);
@@ -92,7 +95,7 @@ async function handIn(ctx: ActionCtx, work: Work, task: SettlementTask): Promise
 }
 
 /** Without a relayer a facilitator carries the payment out; only what the chain says of that counts. */
-async function handOver(ctx: ActionCtx, work: Work, task: SettlementTask): Promise<Round> {
+async function handOver(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
   const { authorization } = task;
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
@@ -113,7 +116,7 @@ async function handOver(ctx: ActionCtx, work: Work, task: SettlementTask): Promi
 /** Signs with the next nonce until that nonce is this payment's, and hands the bytes out. */
 async function signAndHandOut(
   ctx: ActionCtx,
-  work: Work,
+  work: ClaimWork,
   { authorization, relayer, feasible }: { authorization: Authorization; relayer: Address; feasible: Ready },
 ): Promise<void> {
   const { preparation, gas } = feasible;
@@ -125,7 +128,7 @@ async function signAndHandOut(
       unlikely:
         "The chain RPC tells of transactions that the payment relayer has not made: nothing was moved",
     });
-    const stored = await ctx.runMutation(internal.payments.settlements.store, { ...work, relayer, signed });
+    const stored = await ctx.runMutation(internal.payments.relayer.store, { ...work, relayer, signed });
     if (stored.kind === "stored") {
       return handOut(ctx, { _id: stored.transactionId, address: relayer, ...signed });
     }
@@ -137,8 +140,8 @@ async function signAndHandOut(
 /** The relayer's transaction is under way, or has ended: asks the chain about it, and acts on what that has decided. */
 async function pursue(
   ctx: ActionCtx,
-  work: Work,
-  task: SettlementTask,
+  work: ClaimWork,
+  task: Task,
   settlement: View,
   mends: boolean,
 ): Promise<Round> {
@@ -158,7 +161,7 @@ async function pursue(
   if (!isReverted(row)) return "again";
   const { from, nonce } = signedAuthorization(authorization);
   const { codeHash } = await readAuthorization(from, nonce);
-  await ctx.runMutation(internal.payments.failures.record, { txHash, payer: authorization.from, codeHash });
+  await ctx.runMutation(internal.payments.relayer.record, { txHash, payer: authorization.from, codeHash });
   return recover(ctx, work, task, "failed");
 }
 
@@ -168,8 +171,8 @@ async function pursue(
  */
 async function recover(
   ctx: ActionCtx,
-  work: Work,
-  { authorization, createdAt }: SettlementTask,
+  work: ClaimWork,
+  { authorization, createdAt }: Task,
   own: "failed" | "not seen",
 ): Promise<Round> {
   const { from, nonce } = signedAuthorization(authorization);
@@ -177,7 +180,7 @@ async function recover(
   if (txHash !== null) return accept(ctx, work, authorization, txHash);
   const feasible = await tryAuthorization(authorization, serviceAddress("relayer"));
   if (feasible.kind === "used" || own === "not seen") await believe(ctx, work);
-  await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused: whyUnpaid(feasible) });
+  await ctx.runMutation(internal.payments.reports.progress.refuse, { ...work, refused: whyUnpaid(feasible) });
   return "ended";
 }
 
@@ -185,8 +188,8 @@ async function recover(
  * Lets a payment be refused whose authorization may have been used where this node has not looked yet.
  * @throws AppError `upstream` until that has been the answer for long enough: the lease takes the payment up again.
  */
-async function believe(ctx: ActionCtx, work: Work): Promise<void> {
-  if (await ctx.runMutation(internal.payments.settlements.doubt, work)) return;
+async function believe(ctx: ActionCtx, work: ClaimWork): Promise<void> {
+  if (await ctx.runMutation(internal.payments.reports.progress.doubt, work)) return;
   throw new AppError(
     "upstream",
     "The chain does not show yet whether this payment was made: send the same proof again",
@@ -209,7 +212,7 @@ function whyUnpaid(feasible: Feasible): Refusal {
 /** Reads the payment out of its transaction, once it is deep enough. */
 async function accept(
   ctx: ActionCtx,
-  work: Work,
+  work: ClaimWork,
   authorization: Authorization,
   txHash: string,
 ): Promise<Round> {
@@ -220,21 +223,9 @@ async function accept(
   const candidates = transfersFor(payment.transfers, authorization, txHash);
   if (candidates.length === 0) {
     const refused = refusal("no_matching_transfer", "The authorization was used without paying this service");
-    await ctx.runMutation(internal.payments.settlements.refuse, { ...work, refused });
+    await ctx.runMutation(internal.payments.reports.progress.refuse, { ...work, refused });
   } else {
-    await ctx.runMutation(internal.payments.settlements.paid, { ...work, candidates });
+    await ctx.runMutation(internal.payments.reports.progress.paid, { ...work, candidates });
   }
   return "ended";
-}
-
-/** The transfers of a transaction that may be an authorization's. */
-export function transfersFor(
-  transfers: readonly { position: number; from: string; to: string; value: bigint }[],
-  { from, value }: Authorization,
-  txHash: string,
-): Transfer[] {
-  const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
-  return transfers
-    .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
-    .map(({ position }) => ({ txHash, position, from, amount: value }));
 }

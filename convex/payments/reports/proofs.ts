@@ -1,29 +1,11 @@
 import * as z from "zod";
-import { sha256Hex } from "../lib/crypto";
-import { parseJson } from "../lib/json";
-import { refusal, type Refusal } from "./terms";
+import { CHAIN_ID } from "../../lib/base";
+import { sha256Hex } from "../../lib/crypto";
+import { parseJson } from "../../lib/json";
+import { refusal, type Refusal } from "../terms";
+import type { Authorization, Order, Proof } from "./tables";
 
 /** Proofs of payment as callers write them. Pure. */
-
-/** An EIP-3009 authorization: USDC's holder lets anybody move `value` to `to`, once per nonce. */
-export type Authorization = {
-  /** Addresses and the nonce in lower case. */
-  from: string;
-  to: string;
-  /** Digits, USDC's smallest unit. */
-  value: string;
-  /** Digits, epoch seconds. */
-  validAfter: string;
-  validBefore: string;
-  nonce: string;
-  signature: string;
-};
-
-export type Proof =
-  /** A transaction that has paid; `requestId` may open its hash lock, `signature` is its payer's. */
-  | { kind: "hash"; txHash: string; requestId?: string; signature?: string }
-  /** A payment that the service carries out itself. */
-  | { kind: "authorization"; authorization: Authorization };
 
 /** An authorization as one text: equal for equal ones alone. */
 export function authorizationText(authorization: Authorization): string {
@@ -38,6 +20,18 @@ export function shownProof(proof: Proof): string {
       ? [proof.signature ?? "", proof.requestId ?? ""]
       : [authorizationText(proof.authorization)];
   return sha256Hex(JSON.stringify([proof.kind, ...parts]));
+}
+
+/** The text a payer signs (EIP-191, or ERC-1271) to bind a payment to an order. */
+export function proofText(txHash: string, payTo: string, { userId, focus }: Order): string {
+  return [
+    "I redeem this payment for one market research report.",
+    `Chain: ${CHAIN_ID}`,
+    `Paid to: ${payTo.toLowerCase()}`,
+    `Transaction: ${txHash.toLowerCase()}`,
+    `User: ${userId ?? ""}`,
+    `Token: ${focus}`,
+  ].join("\n");
 }
 
 /** The longest proof that is looked at, in characters. */

@@ -1,16 +1,16 @@
 import * as z from "zod";
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import { waitingAs } from "../lib/crowd";
-import { deadlines } from "../lib/deadlines";
-import { optional } from "../lib/env";
-import { AppError } from "../lib/errors";
-import { EXAMPLE_TX } from "../lib/examples";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
-import { createPauses } from "../lib/time";
-import type { DepositAnswer } from "./depositAnswers";
-import { depositPayload, type DepositHint } from "./depositPayloads";
-import { isSigned } from "./depositSignatures";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { waitingAs } from "../../lib/crowd";
+import { deadlines } from "../../lib/deadlines";
+import { optional } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { EXAMPLE_TX } from "../../lib/examples";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../../lib/http";
+import { createPauses } from "../../lib/time";
+import type { DepositAnswer } from "./hints";
+import { type DepositHint, depositPayload } from "./payloads";
+import { isSigned } from "./signatures";
 
 /** Between two looks at the rows. */
 const ROW_PAUSE_MS = 50;
@@ -62,7 +62,7 @@ const deposit: MountedEndpoint = endpoint({
     ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
   }),
   handler: async (ctx, hints, { caller }) => {
-    await ctx.runMutation(internal.payments.deposits.receive, { hints: byTransaction(hints), caller });
+    await ctx.runMutation(internal.payments.deposits.hints.receive, { hints: byTransaction(hints), caller });
     const { credited, pending, ignored } = await waitingAs(
       ctx,
       caller,
@@ -91,7 +91,7 @@ async function awaitAnswer(
     txHash,
     ...(logIndex === undefined ? {} : { logIndex }),
   }));
-  const look = () => ctx.runQuery(internal.payments.depositAnswers.stand, { hints: named });
+  const look = () => ctx.runQuery(internal.payments.deposits.hints.stand, { hints: named });
   const pause = createPauses(ROW_PAUSE_MS);
   let answer = await look();
   while (answer.unsettled && patienceMs > 0 && !deadline.aborted) {

@@ -1,26 +1,24 @@
 import { v } from "convex/values";
-import { internal } from "../_generated/api";
-import { internalMutation } from "../_generated/server";
-import { AppError, failureOf, messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
-import { claimObservation, collectNow, vShared } from "../research/observations";
-import { isShort } from "../research/result";
-import { writeSnapshot } from "../research/snapshot";
-import { vResult, vSourceStates } from "../research/tables";
-import { claimById, GENERATING_LEASE_MS, REPLAY_MS } from "./claimRows";
+import { internal } from "../../_generated/api";
+import { internalMutation } from "../../_generated/server";
+import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { claimObservation, collectNow, vShared } from "../../research/observations";
+import { isShort } from "../../research/result";
+import { writeSnapshot } from "../../research/snapshot";
+import { vResult, vSourceStates } from "../../research/tables";
+import { claimAt, GENERATING_LEASE_MS, REPLAY_MS, vClaimWork } from "./model";
 
 /** Writing the report of a paid claim: once, of its own, never the cached on-demand result. */
 
-const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
-
 /** Writes the report. Whatever fails leaves the claim paid. */
 export const generate = providerAction({
-  args: vWork,
+  args: vClaimWork,
   returns: v.null(),
   handler: async (ctx, work) => {
     try {
-      const begun = await ctx.runMutation(internal.payments.reports.begin, work);
+      const begun = await ctx.runMutation(internal.payments.reports.writing.begin, work);
       if (begun === null) return null;
       // A caller who gives up comes back with the same proof: what is paid for is worth the wait.
       const { focus, shared } = begun;
@@ -32,11 +30,11 @@ export const generate = providerAction({
         collectNow(ctx, shared),
       ]);
       if (isShort(result)) throw new AppError("upstream", "The LLM gateway wrote too short a report");
-      await ctx.runMutation(internal.payments.reports.deliver, { ...work, result, model, sources });
+      await ctx.runMutation(internal.payments.reports.writing.deliver, { ...work, result, model, sources });
     } catch (error) {
       const upstream = failureOf(error)?.code === "upstream";
       if (!upstream) log.error("payments.unexpected", { claimId: work.claimId, message: messageOf(error) });
-      await ctx.runMutation(internal.payments.settlements.fail, {
+      await ctx.runMutation(internal.payments.reports.progress.fail, {
         ...work,
         code: upstream ? "upstream" : "internal",
         message: upstream ? messageOf(error) : "The report could not be written",
@@ -48,25 +46,25 @@ export const generate = providerAction({
 
 /** The evidence to write from, shared with whoever else researches this focus; `null` when the attempt was overtaken. */
 export const begin = internalMutation({
-  args: vWork,
+  args: vClaimWork,
   returns: v.union(v.object({ focus: v.string(), shared: vShared }), v.null()),
-  handler: async (ctx, { claimId, attempt }) => {
-    const row = await claimById(ctx, claimId);
-    if (row.state !== "generating" || row.attempt !== attempt) return null;
-    await ctx.db.patch("paymentClaims", claimId, { leaseUntil: Date.now() + GENERATING_LEASE_MS });
+  handler: async (ctx, work) => {
+    const row = await claimAt(ctx, work, "generating");
+    if (row === null) return null;
+    await ctx.db.patch("paymentClaims", row._id, { leaseUntil: Date.now() + GENERATING_LEASE_MS });
     const { focus } = row.order;
     return { focus, shared: await claimObservation(ctx, focus, "paid") };
   },
 });
 
 export const deliver = internalMutation({
-  args: { ...vWork, result: vResult, model: v.string(), sources: vSourceStates },
+  args: { ...vClaimWork, result: vResult, model: v.string(), sources: vSourceStates },
   returns: v.null(),
-  handler: async (ctx, { claimId, attempt, result, model, sources }) => {
-    const row = await claimById(ctx, claimId);
-    if (row.state !== "generating" || row.attempt !== attempt) return null;
+  handler: async (ctx, { result, model, sources, ...work }) => {
+    const row = await claimAt(ctx, work, "generating");
+    if (row === null) return null;
     const generatedAt = Date.now();
-    await ctx.db.patch("paymentClaims", claimId, {
+    await ctx.db.patch("paymentClaims", row._id, {
       state: "delivered",
       leaseUntil: 0,
       report: { result, model, sources, generatedAt },

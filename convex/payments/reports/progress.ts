@@ -1,21 +1,20 @@
-import { v, type Infer } from "convex/values";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import type { Doc } from "../_generated/dataModel";
-import { MINUTE, SECOND } from "../lib/time";
-import { isReverted } from "../wallets/machine";
-import { vSignedBytes } from "../wallets/nonces";
-import { storeSigned } from "../wallets/serviceAccounts";
-import { byId, project, vView, type View } from "../wallets/rows";
-import { auditPayment, claimById, startGenerating, vRefusal } from "./claimRows";
-import { payFromCredits } from "./creditedTransfers";
-import { vAuthorization, vTransfer, vTroubleCode } from "./paidTables";
-import { ALREADY_USED } from "./terms";
-import { spendTransfer, spentTransfer } from "./transfers";
+import { type Infer, v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { MINUTE, SECOND } from "../../lib/time";
+import { vView } from "../../wallets/rows";
+import { settlementOf } from "../relayer";
+import { ALREADY_USED } from "../terms";
+import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
+import { auditPayment, claimAt, startGenerating, startSettling, vClaimWork, vRefusal } from "./model";
+import { vAuthorization, vTroubleCode } from "./tables";
 
-/** The rows of settling and writing: each function is one step of `settlement.ts` or `reports.ts`. */
+/** How a claim goes on: each function is one step of `settling.ts` or `writing.ts`, or a cron's. */
 
-const vWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
-type Work = { claimId: Doc<"paymentClaims">["_id"]; attempt: number };
+/** Rows per transaction; a report is about ten kilobytes. */
+const FORGOTTEN_TOGETHER = 100;
 
 /** How long the chain has to go on showing no use that pays until that is believed: a node may be behind others. */
 const UNLOCATED_AFTER_MS = 10 * MINUTE;
@@ -28,14 +27,14 @@ const vTask = v.object({
   dropped: v.boolean(),
   createdAt: v.number(),
 });
-export type SettlementTask = Infer<typeof vTask>;
+export type Task = Infer<typeof vTask>;
 
 /** What an attempt at settling has before it; `null` when it was overtaken. */
 export const task = internalQuery({
-  args: vWork,
+  args: vClaimWork,
   returns: v.union(vTask, v.null()),
-  handler: async (ctx, work): Promise<SettlementTask | null> => {
-    const row = await current(ctx, work);
+  handler: async (ctx, work): Promise<Task | null> => {
+    const row = await claimAt(ctx, work, "settling");
     if (row?.authorization === undefined) return null;
     const { authorization, createdAt } = row;
     return { authorization, createdAt, ...(await settlementOf(ctx, row)) };
@@ -43,53 +42,14 @@ export const task = internalQuery({
 });
 
 /**
- * Stores the signed bytes and takes their nonce, in one transaction: there is one giver of nonces, and a crash before it
- * takes none.
- * @returns `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
- */
-export const store = internalMutation({
-  args: { ...vWork, relayer: v.string(), signed: vSignedBytes },
-  returns: v.union(
-    v.object({ kind: v.literal("stored"), transactionId: v.id("transactions") }),
-    v.object({ kind: v.literal("taken") }),
-    v.object({ kind: v.literal("overtaken") }),
-  ),
-  handler: async (ctx, { relayer, signed, ...work }) => {
-    const row = await current(ctx, work);
-    if (row === null || (await settlementOf(ctx, row)).settlement !== null) {
-      return { kind: "overtaken" as const };
-    }
-    const request = { kind: "settlement" as const, claimKey: row.key };
-    const transactionId = await storeSigned(ctx, { role: "relayer", address: relayer, request, signed });
-    if (transactionId === null) return { kind: "taken" as const };
-    await ctx.db.patch("paymentClaims", row._id, { settlementId: transactionId });
-    return { kind: "stored" as const, transactionId };
-  },
-});
-
-/**
- * The relayer's transaction that carries a claim's payment out, or `null`.
- * @returns `dropped`: there was one that never took effect, and nothing stands in for it yet.
- */
-async function settlementOf(
-  ctx: QueryCtx,
-  { settlementId }: Doc<"paymentClaims">,
-): Promise<{ settlement: View | null; dropped: boolean }> {
-  if (settlementId === undefined) return { settlement: null, dropped: false };
-  const settlement = project(await byId(ctx, settlementId));
-  const dropped = settlement.state === "failed" && !isReverted(settlement);
-  return { settlement: dropped ? null : settlement, dropped };
-}
-
-/**
  * Notes that no use of the authorization is found that pays, which would end a payment wrongly if it came from a node that
  * is behind. @returns Whether that has been the answer for long enough to be believed.
  */
 export const doubt = internalMutation({
-  args: vWork,
+  args: vClaimWork,
   returns: v.boolean(),
   handler: async (ctx, work) => {
-    const row = await current(ctx, work);
+    const row = await claimAt(ctx, work, "settling");
     if (row === null) return false;
     const now = Date.now();
     const { unlocatedSince } = row;
@@ -104,10 +64,10 @@ export const doubt = internalMutation({
  * @param candidates The transfers of the mined transaction that it may be.
  */
 export const paid = internalMutation({
-  args: { ...vWork, candidates: v.array(vTransfer) },
+  args: { ...vClaimWork, candidates: v.array(vTransfer) },
   returns: v.null(),
   handler: async (ctx, { candidates, ...work }) => {
-    const row = await current(ctx, work);
+    const row = await claimAt(ctx, work, "settling");
     if (row === null) return null;
     for (const transfer of candidates) {
       const spent = await spentTransfer(ctx, transfer);
@@ -126,10 +86,10 @@ export const paid = internalMutation({
 
 /** Nothing was moved, and nothing will be: the claim is released. */
 export const refuse = internalMutation({
-  args: { ...vWork, refused: vRefusal },
+  args: { ...vClaimWork, refused: vRefusal },
   returns: v.null(),
   handler: async (ctx, { refused, ...work }) => {
-    const row = await current(ctx, work);
+    const row = await claimAt(ctx, work, "settling");
     if (row !== null) await end(ctx, row, refused);
     return null;
   },
@@ -137,7 +97,7 @@ export const refuse = internalMutation({
 
 /** An attempt has failed. The payment stands as it does: settling is taken up again by the cron, or by the payer. */
 export const fail = internalMutation({
-  args: { ...vWork, code: vTroubleCode, message: v.string() },
+  args: { ...vClaimWork, code: vTroubleCode, message: v.string() },
   returns: v.null(),
   handler: async (ctx, { code, message, ...work }) => {
     const row = await ctx.db.get("paymentClaims", work.claimId);
@@ -168,7 +128,49 @@ async function end(
   });
 }
 
-async function current(ctx: QueryCtx, { claimId, attempt }: Work): Promise<Doc<"paymentClaims"> | null> {
-  const row = await claimById(ctx, claimId);
-  return row.state === "settling" && row.attempt === attempt ? row : null;
-}
+/** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
+export const forgetReports = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "forget old paid reports");
+    const old = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
+      .take(FORGOTTEN_TOGETHER);
+    for (const { _id } of old) {
+      await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
+    }
+    if (old.length === FORGOTTEN_TOGETHER) {
+      await ctx.scheduler.runAfter(0, internal.payments.reports.progress.forgetReports, {});
+    }
+    return null;
+  },
+});
+
+/** Puts lost work back on its way: a settlement goes on, a report waits for its payer to ask again. */
+export const resumeLost = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted paid reports");
+    const lost = (state: "settling" | "generating") =>
+      ctx.db
+        .query("paymentClaims")
+        .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", Date.now()))
+        .take(50);
+    for (const row of await lost("settling")) await startSettling(ctx, row);
+    for (const row of await lost("generating")) {
+      await ctx.db.patch("paymentClaims", row._id, {
+        state: "paid",
+        leaseUntil: 0,
+        trouble: {
+          attempt: row.attempt,
+          code: "upstream",
+          message: "The writing of the report was interrupted",
+        },
+      });
+    }
+    return null;
+  },
+});

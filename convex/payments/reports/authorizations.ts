@@ -1,20 +1,24 @@
 import type { Address } from "viem";
-import { AppError } from "../lib/errors";
-import { log } from "../lib/log";
-import { UPSTREAM } from "../providers/chain";
-import { prepareTransaction, type Preparation } from "../providers/chainPreparation";
-import { simulate } from "../providers/simulation";
+import { deadlines } from "../../lib/deadlines";
+import { required } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { microUsdOf } from "../../lib/money";
+import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../prices/feeds";
+import { readRounds, UPSTREAM } from "../../providers/chain";
+import { type Preparation, prepareTransaction } from "../../providers/chainPreparation";
+import { simulate } from "../../providers/simulation";
 import {
   authorizationCall,
   readAuthorization,
-  UNDEPLOYED_SUFFIX,
   type SignedAuthorization,
-} from "../providers/usdc";
-import { asAddress, asHex } from "../wallets/addresses";
-import { gasLimit } from "../wallets/plans";
-import { isWorthwhile } from "./gasCosts";
-import type { Authorization } from "./proofs";
-import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "./terms";
+  UNDEPLOYED_SUFFIX,
+} from "../../providers/usdc";
+import { asAddress, asHex } from "../../wallets/addresses";
+import { gasLimit } from "../../wallets/plans";
+import { PRICE, PRICE_SHOWN, type Reason, refusal, type Refusal } from "../terms";
+import type { Transfer } from "../transfers";
+import type { Authorization } from "./tables";
 
 /** Whether a signed payment can be carried out now. For actions. */
 
@@ -168,4 +172,37 @@ function refusalOfRevert(text: string, short: boolean): Refusal {
   if (!/revert/i.test(text)) throw new AppError("upstream", `${UPSTREAM} refused a request`);
   if (short) return refusal("insufficient_funds", "The payer holds less USDC than the authorization is for");
   return refusal("transaction_failed", "USDC's contract refuses this authorization");
+}
+
+/** What carrying a payment out costs, against what it brings. For actions. */
+
+/** The network may take so much of a payment, in percent. */
+const SHARE_PERCENT = 75n;
+/** Without a live price of ether: so much, in wei. */
+const UNPRICED_COST = 5n * 10n ** 14n;
+
+/**
+ * Whether what the network asks for now leaves enough of a payment.
+ * @throws AppError `upstream` when the chain cannot be asked.
+ */
+export async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolean> {
+  if (gas.kind === "reverts") return false;
+  const cost = gas.gas * (market.baseFee + market.tip) + l1Fee;
+  const [status, round] = await readRounds([SEQUENCER_FEED, FEEDS.ETH.address], deadlines.price);
+  const now = Date.now();
+  const price = sequencerIsUp(status ?? null, now) ? livePrice("ETH", round ?? null, now) : null;
+  if (price === null) return cost <= UNPRICED_COST;
+  return microUsdOf(cost, 18, price, FEED_DECIMALS) * 100n <= PRICE * SHARE_PERCENT;
+}
+
+/** The transfers of a transaction that may be an authorization's. */
+export function transfersFor(
+  transfers: readonly { position: number; from: string; to: string; value: bigint }[],
+  { from, value }: Authorization,
+  txHash: string,
+): Transfer[] {
+  const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
+  return transfers
+    .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
+    .map(({ position }) => ({ txHash, position, from, amount: value }));
 }
