@@ -7,7 +7,12 @@ crons.interval("collect data for research shifts", { minutes: 5 }, internal.rese
 crons.interval("write due research reports", { minutes: 5 }, internal.research.syntheses.claimDue, {});
 crons.interval("resume interrupted deliveries", { minutes: 5 }, internal.messenger.outbox.sweep, {});
 crons.interval("sample live prices", { minutes: 5 }, internal.prices.samples.takeDue, {});
-crons.interval("settle open transactions", { minutes: 1 }, internal.wallets.transactions.followUpDue, {});
+crons.interval(
+  "settle open transactions",
+  { minutes: 1 },
+  internal.wallets.transactions.outcome.followUpDue,
+  {},
+);
 crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposits.checks.checkDue, {});
 crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.owners.matchDue, {});
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});

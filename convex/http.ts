@@ -17,7 +17,7 @@ import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
-import { transactionEndpoints } from "./wallets/transactionHttp";
+import { transactionEndpoints } from "./wallets/transactions/http";
 import { whaleEndpoints } from "./whales/http";
 
 /** By domain; the names are the tags of the API document. */

@@ -17,6 +17,7 @@ import { signalTables } from "./signals/tables";
 import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
+import { transactionTables } from "./wallets/transactions/tables";
 import { whaleTables } from "./whales/tables";
 
 export default defineSchema({
@@ -30,6 +31,7 @@ export default defineSchema({
   ...messengerTables,
   ...botTables,
   ...walletTables,
+  ...transactionTables,
   ...transferTables,
   ...paidTables,
   ...depositTables,

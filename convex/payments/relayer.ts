@@ -4,10 +4,9 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { DAY, HOUR } from "../lib/time";
-import { isReverted } from "../wallets/machine";
-import { vSignedBytes } from "../wallets/nonces";
-import { byId, project, type View } from "../wallets/rows";
-import { storeSigned } from "../wallets/serviceAccounts";
+import { vSignedBytes, byId } from "../wallets/transactions/model";
+import { storeSigned } from "../wallets/transactions/serviceAccounts";
+import { isReverted } from "../wallets/transactions/states";
 import { claimAt, vClaimWork } from "./reports/model";
 import { refusal, type Refusal } from "./terms";
 
@@ -112,9 +111,9 @@ export const store = internalMutation({
 export async function settlementOf(
   ctx: QueryCtx,
   { settlementId }: Doc<"paymentClaims">,
-): Promise<{ settlement: View | null; dropped: boolean }> {
+): Promise<{ settlement: Doc<"transactions"> | null; dropped: boolean }> {
   if (settlementId === undefined) return { settlement: null, dropped: false };
-  const settlement = project(await byId(ctx, settlementId));
+  const settlement = await byId(ctx, settlementId);
   const dropped = settlement.state === "failed" && !isReverted(settlement);
   return { settlement: dropped ? null : settlement, dropped };
 }

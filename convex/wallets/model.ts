@@ -1,6 +1,10 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
+import { checksummed } from "../lib/addresses";
+import { AppError } from "../lib/errors";
+import { NOBODY } from "../lib/ids";
+import { linkedUser } from "../users/model";
 import type { vWalletKind } from "./tables";
 
 export type WalletKind = Infer<typeof vWalletKind>;
@@ -17,4 +21,28 @@ export async function walletOf(
     .query("wallets")
     .withIndex("by_userId_and_kind", (q) => q.eq("userId", userId).eq("kind", kind))
     .unique();
+}
+
+/** Whose address it is, by the service's wallets first and by the addresses users have linked; `null` when nobody's. */
+export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
+  const stored = checksummed(address);
+  if (stored === null) return null;
+  const wallet = await ctx.db
+    .query("wallets")
+    .withIndex("by_address", (q) => q.eq("address", stored))
+    .unique();
+  return wallet === null || wallet.userId === NOBODY ? linkedUser(ctx, stored) : wallet.userId;
+}
+
+export async function walletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
+  return ctx.db
+    .query("wallets")
+    .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
+    .unique();
+}
+
+export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {
+  const wallet = await walletById(ctx, walletId);
+  if (wallet === null) throw new AppError("internal", "The wallet is gone");
+  return wallet;
 }

@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import type { TransactionRequest } from "./tables";
+import type { TransactionRequest } from "./transactions/tables";
 
 /** Swaps and sends as trades: one row each, beside the transaction that carries it out. */
 

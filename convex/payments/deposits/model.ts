@@ -7,7 +7,7 @@ import { creditsFor } from "../../credits/rates";
 import { optional, setting } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
-import { userIdByAddress } from "../../wallets/owners";
+import { userIdByAddress } from "../../wallets/model";
 import { claimByKey } from "../reports/model";
 import { PRICE } from "../terms";
 import { depositKey, releaseDeposit, reportKey, spendTransfer, spentTransfer } from "../transfers";

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation } from "../../_generated/server";
 import { recordCronRun } from "../../lib/cronRuns";
-import { userIdByAddress } from "../../wallets/owners";
+import { userIdByAddress } from "../../wallets/model";
 import { CREDIT_BATCH, creditUnmatched, settleDeposit } from "./model";
 
 /** Whose unmatched deposits are. */

@@ -6,17 +6,17 @@ import { log } from "../../lib/log";
 import { microUsdOf } from "../../lib/money";
 import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../prices/feeds";
 import { readRounds, UPSTREAM } from "../../providers/chain";
-import { type Preparation, prepareTransaction } from "../../providers/chainPreparation";
+import { prepareTransaction, type Preparation } from "../../providers/chainPreparation";
 import { simulate } from "../../providers/simulation";
 import {
   authorizationCall,
   readAuthorization,
-  type SignedAuthorization,
   UNDEPLOYED_SUFFIX,
+  type SignedAuthorization,
 } from "../../providers/usdc";
 import { asAddress, asHex } from "../../wallets/addresses";
-import { gasLimit } from "../../wallets/plans";
-import { PRICE, PRICE_SHOWN, type Reason, refusal, type Refusal } from "../terms";
+import { gasLimit } from "../../wallets/transactions/plan";
+import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "../terms";
 import type { Transfer } from "../transfers";
 import type { Authorization } from "./tables";
 

@@ -11,8 +11,8 @@ import {
   PAID_PATH,
   PRICE,
   PRICE_SHOWN,
-  type Reason,
   REASONS,
+  type Reason,
 } from "../terms";
 
 /** What a caller is told about paying: the 402, and the receipt headers of x402. */

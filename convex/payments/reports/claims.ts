@@ -1,4 +1,4 @@
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
 import { mayActAs } from "../../users/access";
@@ -8,7 +8,6 @@ import {
   claimById,
   claimByKey,
   claimMined,
-  type ClaimTicket,
   isReason,
   joinClaim,
   sameOrder,
@@ -16,16 +15,17 @@ import {
   vCandidate,
   vRefusal,
   vTicket,
+  type ClaimTicket,
 } from "./model";
 import { authorizationText, shownProof } from "./proofs";
 import {
-  type Authorization,
-  type Order,
   vAuthorization,
   vOrder,
   vPaidReport,
   vProof,
   vTroubleCode,
+  type Authorization,
+  type Order,
 } from "./tables";
 
 /** Claiming payments: one mutation decides who redeems what. Everything about the chain was checked before. */

@@ -3,7 +3,7 @@ import { USDC } from "../../lib/base";
 import { deadlines } from "../../lib/deadlines";
 import { required, setting } from "../../lib/env";
 import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
-import { type MinedPayment, readPayment, signedBy, type UsdcTransfer } from "../../providers/usdc";
+import { readPayment, signedBy, type MinedPayment, type UsdcTransfer } from "../../providers/usdc";
 import { asAddress, asHex } from "../../wallets/addresses";
 import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "../terms";
 import type { Candidate } from "./model";

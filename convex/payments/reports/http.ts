@@ -3,7 +3,7 @@ import { refuseCrowd, waitingAs } from "../../lib/crowd";
 import { sha256Hex } from "../../lib/crypto";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { endpoint, type MountedEndpoint, Reply } from "../../lib/http";
+import { endpoint, Reply, type MountedEndpoint } from "../../lib/http";
 import { absentWhenEmpty, optionalToken, userId } from "../../lib/input";
 import { countGuess, refuseGuessing } from "../../lib/limits";
 import {

@@ -1,4 +1,4 @@
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
@@ -7,15 +7,15 @@ import { required, setting } from "../../lib/env";
 import { enter } from "../../lib/lanes";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { mayActAs } from "../../users/access";
-import { userIdByAddress } from "../../wallets/owners";
-import { ALREADY_USED, PRICE, PRICE_SHOWN, type Reason, REASONS, type Refusal, refusal } from "../terms";
+import { userIdByAddress } from "../../wallets/model";
+import { ALREADY_USED, PRICE, PRICE_SHOWN, REASONS, refusal, type Reason, type Refusal } from "../terms";
 import {
   payFromCredits,
   spendTransfer,
   spentTransfer,
-  type Transfer,
   transferKey,
   vTransfer,
+  type Transfer,
 } from "../transfers";
 import { proofText } from "./proofs";
 import type { Order, Strength } from "./tables";

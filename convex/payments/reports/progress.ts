@@ -1,10 +1,10 @@
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
 import { recordCronRun } from "../../lib/cronRuns";
 import { MINUTE, SECOND } from "../../lib/time";
-import { vView } from "../../wallets/rows";
+import { vTransaction } from "../../wallets/transactions/tables";
 import { settlementOf } from "../relayer";
 import { ALREADY_USED } from "../terms";
 import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
@@ -22,7 +22,7 @@ const UNLOCATED_AFTER_MS = 10 * MINUTE;
 const vTask = v.object({
   authorization: vAuthorization,
   /** The relayer's transaction that carries it out. */
-  settlement: v.union(vView, v.null()),
+  settlement: v.union(vTransaction, v.null()),
   /** An earlier one was given up. */
   dropped: v.boolean(),
   createdAt: v.number(),

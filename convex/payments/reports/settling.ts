@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import type { Address } from "viem";
 import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
 import { setting } from "../../lib/env";
@@ -16,16 +17,14 @@ import {
   readPayment,
 } from "../../providers/usdc";
 import { asHex } from "../../wallets/addresses";
-import { serviceAddress } from "../../wallets/custody/serviceKeys";
-import { follow } from "../../wallets/followUp";
-import { isOpen, isReverted } from "../../wallets/machine";
-import { serviceWalletId, type View } from "../../wallets/rows";
-import { signNext } from "../../wallets/signNext";
-import { handOut } from "../../wallets/steps";
-import { NETWORK, refusal, type Refusal, UNPAID_USE } from "../terms";
-import { type Feasible, signedAuthorization, transfersFor, tryAuthorization } from "./authorizations";
+import { serviceAddress } from "../../wallets/custody/signing";
+import { follow } from "../../wallets/transactions/outcome";
+import { handOut, signForService } from "../../wallets/transactions/signing";
+import { isOpen, isReverted } from "../../wallets/transactions/states";
+import { NETWORK, refusal, UNPAID_USE, type Refusal } from "../terms";
+import { signedAuthorization, transfersFor, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
-import { type ClaimWork, vClaimWork } from "./model";
+import { vClaimWork, type ClaimWork } from "./model";
 import type { Task } from "./progress";
 import type { Authorization } from "./tables";
 
@@ -120,14 +119,9 @@ async function signAndHandOut(
   { authorization, relayer, feasible }: { authorization: Authorization; relayer: Address; feasible: Ready },
 ): Promise<void> {
   const { preparation, gas } = feasible;
-  const walletId = serviceWalletId("relayer", relayer);
   const call = authorizationCall(signedAuthorization(authorization));
   for (let turn = 0; turn < MAX_NONCES; turn++) {
-    const signed = await signNext(ctx, {
-      ...{ walletId, address: relayer, preparation, gas, call },
-      unlikely:
-        "The chain RPC tells of transactions that the payment relayer has not made: nothing was moved",
-    });
+    const signed = await signForService(ctx, "relayer", { address: relayer, preparation, gas, call });
     const stored = await ctx.runMutation(internal.payments.relayer.store, { ...work, relayer, signed });
     if (stored.kind === "stored") {
       return handOut(ctx, { _id: stored.transactionId, address: relayer, ...signed });
@@ -142,12 +136,12 @@ async function pursue(
   ctx: ActionCtx,
   work: ClaimWork,
   task: Task,
-  settlement: View,
+  settlement: Doc<"transactions">,
   mends: boolean,
 ): Promise<Round> {
   const transactionId = settlement._id;
   if (isOpen(settlement.state)) await follow(ctx, transactionId, { mends });
-  const row = await ctx.runQuery(internal.wallets.transactions.view, { transactionId });
+  const row = await ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
   const txHash = row.minedAs ?? row.txHash;
   if (isOpen(row.state) || txHash === undefined) return "again";
   const { authorization } = task;

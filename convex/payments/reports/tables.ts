@@ -1,5 +1,5 @@
 import { defineTable } from "convex/server";
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { vResult, vSourceStates } from "../../research/tables";
 
 /** What a payment has bought. */

@@ -10,10 +10,10 @@ import {
   type Hex,
   type Log,
 } from "viem";
-import { AppError } from "../lib/errors";
-import { MULTICALL3 } from "../providers/chain";
-import type { Read, Simulated } from "../providers/simulation";
-import { PERMIT2, SYMBOLS, TOKENS, type Symbol } from "./tokens";
+import { AppError } from "../../lib/errors";
+import { MULTICALL3 } from "../../providers/chain";
+import type { Read, Simulated } from "../../providers/simulation";
+import { PERMIT2, SYMBOLS, TOKENS, type Symbol } from "../tokens";
 
 /** What a swap may do to its wallet, and nothing else: held against its simulation before it is signed. Pure. */
 

@@ -1,25 +1,27 @@
+import { v } from "convex/values";
 import { concat, numberToHex, size, type Address, type Hex } from "viem";
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import { setting } from "../lib/env";
-import { deadlines } from "../lib/deadlines";
-import { AppError } from "../lib/errors";
-import { SECOND, sleep } from "../lib/time";
-import { readAccount, readAllowance } from "../providers/chain";
-import { standing } from "../providers/chainTransactions";
-import { judgeSettler } from "../providers/settlers";
-import { simulate } from "../providers/simulation";
-import { requestQuote, type Quote } from "../providers/swap";
-import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../prices/feeds";
-import { asAddress } from "./addresses";
-import { signTypedData } from "./custody/signing";
-import { checkOutcome, watchedOf } from "./outcomes";
-import { permitData } from "./permits";
-import { approval } from "./plans";
-import { checkPrice, checkQuote, isWrapping } from "./quoteChecks";
-import { affordable, handOut, refuseFor, sign, type Job, type Plan } from "./steps";
-import { PERMIT2, swapAddress, TOKENS, type Symbol } from "./tokens";
-import type { TransactionRequest } from "./tables";
+import { internal } from "../../_generated/api";
+import { internalMutation, type ActionCtx } from "../../_generated/server";
+import { recordAudit } from "../../lib/audit";
+import { deadlines } from "../../lib/deadlines";
+import { setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { SECOND, sleep } from "../../lib/time";
+import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../prices/feeds";
+import { readAccount, readAllowance } from "../../providers/chain";
+import { standing } from "../../providers/chainTransactions";
+import { judgeSettler } from "../../providers/settlers";
+import { simulate } from "../../providers/simulation";
+import { requestQuote, type Quote } from "../../providers/swap";
+import { asAddress } from "../addresses";
+import { signTypedData } from "../custody/signing";
+import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
+import { checkOutcome, watchedOf } from "./effects";
+import { vSigned, byId, takeNonce, insertSigned } from "./model";
+import { approval, affordable, refuseFor, type Job, type Plan } from "./plan";
+import { permitData, checkPrice, checkQuote, isWrapping } from "./quote";
+import { handOut, signInTerm } from "./signing";
+import { vRequest, type TransactionRequest } from "./tables";
 
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 
@@ -134,7 +136,9 @@ async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> 
   const { permit2, transaction } = quote;
   if (!permit2) return transaction.data;
   const signature = await signTypedData(ctx, job.walletId, permitData(permit2.eip712.message));
-  await ctx.runMutation(internal.wallets.transactions.notePermit, { transactionId: job.transaction._id });
+  await ctx.runMutation(internal.wallets.transactions.swap.notePermit, {
+    transactionId: job.transaction._id,
+  });
   return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
 }
 
@@ -153,8 +157,8 @@ async function approve(
     token: fromToken,
     amount: 0n,
   });
-  const signed = await sign(ctx, job, plan);
-  const transactionId = await ctx.runMutation(internal.wallets.transactions.storeApproval, {
+  const signed = await signInTerm(ctx, job, plan);
+  const transactionId = await ctx.runMutation(internal.wallets.transactions.swap.storeApproval, {
     parentId,
     request: { kind: "approve", token: fromToken, spender, amount: amount.toString() },
     signed,
@@ -177,7 +181,7 @@ async function mined(
     const now = await standing(from, nonce, [txHash]);
     if (now.kind === "mined") {
       const to = now.succeeded ? "confirmed" : "failed";
-      await ctx.runMutation(internal.wallets.transactions.advance, { transactionId, to });
+      await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, to });
       if (now.succeeded) return;
       throw new AppError(
         "upstream",
@@ -226,3 +230,27 @@ async function readMarket(
   const price = (i: 0 | 1) => (up ? livePrice(feeds[i], account.rounds[i + 1] ?? null, now) : null);
   return { held, prices: { from: price(0), to: price(1) } };
 }
+
+/** The same for a swap's approval, whose row begins here. */
+export const storeApproval = internalMutation({
+  args: { parentId: v.id("transactions"), request: vRequest, signed: vSigned },
+  returns: v.union(v.id("transactions"), v.null()),
+  handler: async (ctx, { parentId, request, signed }) => {
+    const parent = await byId(ctx, parentId);
+    if (parent.state !== "prepared" || !(await takeNonce(ctx, signed))) return null;
+    await ctx.db.patch("transactions", parentId, { approvalTxHash: signed.txHash });
+    return insertSigned(ctx, parent, { request, parentId, signed });
+  },
+});
+
+/** Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed. */
+export const notePermit = internalMutation({
+  args: { transactionId: v.id("transactions") },
+  returns: v.null(),
+  handler: async (ctx, { transactionId }) => {
+    const { userId, request } = await byId(ctx, transactionId);
+    const detail = request.kind === "swap" ? `${request.amount} ${request.fromToken}` : request.kind;
+    await recordAudit(ctx, { actor: userId, action: "permit signed", subject: transactionId, detail });
+    return null;
+  },
+});

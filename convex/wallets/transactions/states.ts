@@ -1,4 +1,4 @@
-import { MINUTE, SECOND } from "../lib/time";
+import { MINUTE, SECOND } from "../../lib/time";
 import type { TransactionState } from "./tables";
 
 /**
@@ -40,6 +40,9 @@ export const LOOK_BACK_MS = [MINUTE, 5 * MINUTE] as const;
 
 /** A transaction that cannot be mined any more is withdrawn after this long: its wallet may get the money meanwhile. */
 export const WITHDRAWN_AFTER_MS = 5 * MINUTE;
+
+/** What the caller is told whose request never got as far as a signature. */
+export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
 
 export const WITHDRAWN =
   "The transaction could not be mined any more and was withdrawn: nothing but a network fee was spent";

@@ -8,7 +8,7 @@ import { ownerOf } from "../users/model";
 
 /** What one transaction and one UTC day of a user may move, as the operator configured it. */
 
-export type Reservation = { day: string; microUsd: string };
+type Reservation = { day: string; microUsd: string };
 
 /** Whether the value of a user's transfer has to be known at all. */
 export function limitsApply(userId: string): boolean {
@@ -54,24 +54,19 @@ export async function reserve(
   if (perTransfer !== undefined && value > microUsd(perTransfer)) {
     throw new AppError("invalid_request", `A transfer may be worth at most ${perTransfer} USD`);
   }
-  const day = iso(Date.now()).slice(0, "2026-01-01".length);
-  const row = await dayOf(ctx, userId, day);
-  const moved = BigInt(row?.microUsd ?? "0") + value;
+  const day = today();
+  const moved = BigInt((await dayOf(ctx, userId, day))?.microUsd ?? 0) + value;
   if (perDay !== undefined && moved > microUsd(perDay)) {
     const why = perDay === weakLimit(userId) ? " of a userId that is short enough to be guessed" : "";
     throw new AppError("invalid_request", `This transfer would pass the daily limit of ${perDay} USD${why}`);
   }
-  if (row === null) await ctx.db.insert("transferDays", { userId, day, microUsd: moved.toString() });
-  else await ctx.db.patch("transferDays", row._id, { microUsd: moved.toString() });
+  await count(ctx, userId, day, value);
   return { day, microUsd: value.toString() };
 }
 
 /** Gives back what a transfer that moved nothing had reserved. */
 export async function release(ctx: MutationCtx, userId: string, reservation: Reservation): Promise<void> {
-  const row = await dayOf(ctx, userId, reservation.day);
-  if (row === null) return;
-  const left = BigInt(row.microUsd) - BigInt(reservation.microUsd);
-  await ctx.db.patch("transferDays", row._id, { microUsd: (left > 0n ? left : 0n).toString() });
+  await count(ctx, userId, reservation.day, -BigInt(reservation.microUsd));
 }
 
 /** Counts a transfer after all that was given back: it was mined. Beyond a limit as well, as it has happened. */
@@ -80,25 +75,33 @@ export async function reserveAgain(
   userId: string,
   reservation: Reservation,
 ): Promise<void> {
-  const { day } = reservation;
-  const row = await dayOf(ctx, userId, day);
-  const moved = (BigInt(row?.microUsd ?? "0") + BigInt(reservation.microUsd)).toString();
-  if (row === null) await ctx.db.insert("transferDays", { userId, day, microUsd: moved });
-  else await ctx.db.patch("transferDays", row._id, { microUsd: moved });
+  await count(ctx, userId, reservation.day, BigInt(reservation.microUsd));
 }
 
 /** Forgets what a user moved before today; today's sum goes on counting. @returns How many rows went. */
 export async function eraseTransferDays(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const today = iso(Date.now()).slice(0, "2026-01-01".length);
   const rows = await ctx.db
     .query("transferDays")
-    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).lt("day", today))
+    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).lt("day", today()))
     .take(limit);
   for (const { _id } of rows) await ctx.db.delete("transferDays", _id);
   return rows.length;
 }
 
-async function dayOf(ctx: MutationCtx, userId: string, day: string) {
+function today(): string {
+  return iso(Date.now()).slice(0, "2026-01-01".length);
+}
+
+/** Adds to what a user has moved on a day, in micro-USD; takes off where it is negative, down to nothing. */
+async function count(ctx: MutationCtx, userId: string, day: string, microUsd: bigint): Promise<void> {
+  const row = await dayOf(ctx, userId, day);
+  const moved = BigInt(row?.microUsd ?? 0) + microUsd;
+  const counted = (moved > 0n ? moved : 0n).toString();
+  if (row !== null) await ctx.db.patch("transferDays", row._id, { microUsd: counted });
+  else if (moved > 0n) await ctx.db.insert("transferDays", { userId, day, microUsd: counted });
+}
+
+async function dayOf(ctx: QueryCtx, userId: string, day: string) {
   return ctx.db
     .query("transferDays")
     .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).eq("day", day))

@@ -1,26 +1,29 @@
 import * as z from "zod";
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import { refuseCrowd, waitingAs } from "../lib/crowd";
-import { deadlines } from "../lib/deadlines";
-import { AppError, isErrorCode } from "../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
-import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
-import { idempotencyKey, userId } from "../lib/input";
-import { countGuess, refuseGuessing } from "../lib/limits";
-import { log } from "../lib/log";
-import { once } from "../lib/once";
-import { assertMayMove } from "../users/access";
-import { acceptUnpriced, addressInput, amount, slippageBps, swapToken, txHash, walletChoice } from "./inputs";
-import { NO_WALLET, type WalletKind } from "./model";
-import type { View } from "./rows";
-import type { TransactionRequest } from "./tables";
-import { limitsApply } from "./transferLimits";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { refuseCrowd, waitingAs } from "../../lib/crowd";
+import { AppError, isErrorCode } from "../../lib/errors";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/examples";
+import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/headers";
+import { endpoint, type Call, type MountedEndpoint } from "../../lib/http";
+import { idempotencyKey, userId } from "../../lib/input";
+import { countGuess, refuseGuessing } from "../../lib/limits";
+import { once } from "../../lib/once";
+import { assertMayMove } from "../../users/access";
+import {
+  acceptUnpriced,
+  addressInput,
+  amount,
+  slippageBps,
+  swapToken,
+  txHash,
+  walletChoice,
+} from "../inputs";
+import { NO_WALLET, type WalletKind } from "../model";
+import type { TransactionRequest, TransactionState } from "./tables";
 
-/** Heavy with the chain's library: loaded by the first request that needs them. */
-const waiting = once(() => import("./waiting"));
-const accounts = once(() => import("./accounts"));
+/** Heavy with the chain's library: loaded by the first request that needs it. */
+const orders = once(() => import("./orders"));
 
 const EXPLORER = "https://basescan.org/tx/";
 
@@ -196,7 +199,7 @@ const transaction: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId, txHash }, { caller }) => {
     await refuseGuessing(ctx, "miss", caller, txHash);
-    const view = await ctx.runQuery(internal.wallets.transactions.byHash, { userId, txHash });
+    const view = await ctx.runQuery(internal.wallets.transactions.orders.byHash, { userId, txHash });
     if (view === null || view.request.kind === "settlement" || view.request.kind === "anchor") {
       await countGuess(ctx, "miss", caller, txHash);
       throw new AppError("not_found", "This user has no transaction with this hash");
@@ -233,11 +236,14 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: from });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
   const { walletId, address } = wallet;
-  const opening = { userId, walletId, request, idempotencyKey: call.idempotencyKey ?? key };
+  const order = { userId, walletId, address, request, idempotencyKey: call.idempotencyKey ?? key };
   const view = await waitingAs(
     ctx,
     call.caller,
-    () => seeThrough(ctx, { ...opening, address, requestId: call.requestId, startedAt }),
+    async () => {
+      const { seeThrough } = await orders();
+      return seeThrough(ctx, { ...order, requestId: call.requestId, startedAt });
+    },
     refuseCrowd,
     "moving",
   );
@@ -254,54 +260,7 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   return { view, outcome };
 }
 
-type Opening = {
-  userId: string;
-  walletId: string;
-  address: string;
-  request: Order["request"];
-  idempotencyKey: string | undefined;
-  requestId: string;
-  /** By `performance.now`. */
-  startedAt: number;
-};
-
-async function seeThrough(ctx: ActionCtx, opening: Opening): Promise<View> {
-  const { userId, walletId, address, request, idempotencyKey, requestId, startedAt } = opening;
-  const valueMicroUsd = await valueForLimits(ctx, request, address, userId, idempotencyKey);
-  const { transactionId, driver } = await ctx.runMutation(internal.wallets.transactions.open, {
-    userId,
-    walletId,
-    request,
-    source: "web",
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
-  });
-  log.info("wallets.opened", { requestId, transactionId });
-  const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-  const { settle } = await waiting();
-  return settle(ctx, transactionId, waitMs, driver === null ? undefined : { walletId, driver });
-}
-
-/** What the transfer is worth, when a limit asks for it. */
-async function valueForLimits(
-  ctx: ActionCtx,
-  request: Order["request"],
-  address: string,
-  userId: string,
-  idempotencyKey: string | undefined,
-): Promise<string | null> {
-  if (!limitsApply(userId)) return null;
-  // A repeat moves nothing new, and its outcome must not depend on a price.
-  if (idempotencyKey !== undefined) {
-    const isRepeat = internal.wallets.transactions.isRepeat;
-    if (await ctx.runQuery(isRepeat, { userId, idempotencyKey })) return null;
-  }
-  const token = request.kind === "send" ? request.token : request.fromToken;
-  const { valueOf } = await accounts();
-  return valueOf(ctx, { token, amount: request.amount, address });
-}
-
-function shownStatus(state: View["state"]): "confirmed" | "submitted" | "failed" {
+function shownStatus(state: TransactionState): "confirmed" | "submitted" | "failed" {
   return state === "confirmed" || state === "failed" ? state : "submitted";
 }
 

@@ -1,13 +1,13 @@
-import { parseAbi, parseEventLogs, parseTransaction, type Address, type Log } from "viem";
 import type { Infer } from "convex/values";
-import { messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { gainedIn, type Mined } from "../providers/chainTransactions";
-import { asAddress, asHex } from "./addresses";
-import { REVERTED, WITHDRAWN } from "./machine";
-import type { View } from "./rows";
+import { parseAbi, parseEventLogs, parseTransaction, type Address, type Log } from "viem";
+import type { Doc } from "../../_generated/dataModel";
+import { messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { gainedIn, type Mined } from "../../providers/chainTransactions";
+import { asAddress, asHex } from "../addresses";
+import { TOKENS, type Symbol } from "../tokens";
+import { REVERTED, WITHDRAWN } from "./states";
 import type { vTraded } from "./tables";
-import { TOKENS, type Symbol } from "./tokens";
 
 /** What a mined transaction has come to, as its receipt says. For actions. */
 
@@ -17,7 +17,7 @@ type Ending = { minedAs?: string } & (
   | { to: "failed"; error: string; errorCode: "upstream" }
 );
 
-export async function endingOf(row: View, mined: Mined): Promise<Ending> {
+export async function endingOf(row: Doc<"transactions">, mined: Mined): Promise<Ending> {
   const { replacement, txHash } = row;
   const minedAs = mined.hash === txHash ? {} : { minedAs: mined.hash };
   const failed = (error: string) => ({
@@ -33,7 +33,7 @@ export async function endingOf(row: View, mined: Mined): Promise<Ending> {
   return { ...minedAs, to: "confirmed", ...(await tradedIn(row, mined)) };
 }
 
-async function tradedIn(row: View, mined: Mined): Promise<{ traded?: Traded }> {
+async function tradedIn(row: Doc<"transactions">, mined: Mined): Promise<{ traded?: Traded }> {
   const { request, rawTransaction } = row;
   if (request.kind !== "swap" || rawTransaction === undefined) return {};
   try {

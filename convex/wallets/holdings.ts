@@ -4,7 +4,6 @@ import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money";
 import { counted } from "../lib/providerCalls";
-import { readAccount, type Rounds } from "../providers/chain";
 import {
   FEED_DECIMALS,
   FEEDS,
@@ -17,6 +16,7 @@ import { currentPrice } from "../prices/live";
 import { modelPrice } from "../prices/modelData";
 import { findPrices } from "../prices/sources";
 import type { PriceSource } from "../prices/tables";
+import { readAccount, type Rounds } from "../providers/chain";
 import { asAddress } from "./addresses";
 import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
