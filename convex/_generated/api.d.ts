@@ -348,26 +348,26 @@ import type * as wallets_transactions_states from "../wallets/transactions/state
 import type * as wallets_transactions_swap from "../wallets/transactions/swap.js";
 import type * as wallets_transactions_tables from "../wallets/transactions/tables.js";
 import type * as wallets_wallets from "../wallets/wallets.js";
-import type * as whales_agreement from "../whales/agreement.js";
+import type * as whales_agent_checks from "../whales/agent/checks.js";
+import type * as whales_agent_jobs from "../whales/agent/jobs.js";
+import type * as whales_agent_model from "../whales/agent/model.js";
+import type * as whales_agent_prompts from "../whales/agent/prompts.js";
+import type * as whales_agent_watches from "../whales/agent/watches.js";
 import type * as whales_alerts from "../whales/alerts.js";
 import type * as whales_cards from "../whales/cards.js";
-import type * as whales_checks from "../whales/checks.js";
+import type * as whales_chain_cursor from "../whales/chain/cursor.js";
+import type * as whales_chain_labels from "../whales/chain/labels.js";
+import type * as whales_chain_measured from "../whales/chain/measured.js";
+import type * as whales_chain_measuring from "../whales/chain/measuring.js";
+import type * as whales_chain_movements from "../whales/chain/movements.js";
+import type * as whales_chain_reading from "../whales/chain/reading.js";
+import type * as whales_chain_telling from "../whales/chain/telling.js";
 import type * as whales_coins from "../whales/coins.js";
-import type * as whales_cursor from "../whales/cursor.js";
 import type * as whales_http from "../whales/http.js";
-import type * as whales_inputs from "../whales/inputs.js";
-import type * as whales_labels from "../whales/labels.js";
-import type * as whales_measured from "../whales/measured.js";
-import type * as whales_measuring from "../whales/measuring.js";
 import type * as whales_model from "../whales/model.js";
-import type * as whales_movements from "../whales/movements.js";
-import type * as whales_prompts from "../whales/prompts.js";
-import type * as whales_reading from "../whales/reading.js";
 import type * as whales_tables from "../whales/tables.js";
-import type * as whales_telling from "../whales/telling.js";
 import type * as whales_valuing from "../whales/valuing.js";
 import type * as whales_views from "../whales/views.js";
-import type * as whales_watches from "../whales/watches.js";
 
 import type {
   ApiFromModules,
@@ -716,26 +716,26 @@ declare const fullApi: ApiFromModules<{
   "wallets/transactions/swap": typeof wallets_transactions_swap;
   "wallets/transactions/tables": typeof wallets_transactions_tables;
   "wallets/wallets": typeof wallets_wallets;
-  "whales/agreement": typeof whales_agreement;
+  "whales/agent/checks": typeof whales_agent_checks;
+  "whales/agent/jobs": typeof whales_agent_jobs;
+  "whales/agent/model": typeof whales_agent_model;
+  "whales/agent/prompts": typeof whales_agent_prompts;
+  "whales/agent/watches": typeof whales_agent_watches;
   "whales/alerts": typeof whales_alerts;
   "whales/cards": typeof whales_cards;
-  "whales/checks": typeof whales_checks;
+  "whales/chain/cursor": typeof whales_chain_cursor;
+  "whales/chain/labels": typeof whales_chain_labels;
+  "whales/chain/measured": typeof whales_chain_measured;
+  "whales/chain/measuring": typeof whales_chain_measuring;
+  "whales/chain/movements": typeof whales_chain_movements;
+  "whales/chain/reading": typeof whales_chain_reading;
+  "whales/chain/telling": typeof whales_chain_telling;
   "whales/coins": typeof whales_coins;
-  "whales/cursor": typeof whales_cursor;
   "whales/http": typeof whales_http;
-  "whales/inputs": typeof whales_inputs;
-  "whales/labels": typeof whales_labels;
-  "whales/measured": typeof whales_measured;
-  "whales/measuring": typeof whales_measuring;
   "whales/model": typeof whales_model;
-  "whales/movements": typeof whales_movements;
-  "whales/prompts": typeof whales_prompts;
-  "whales/reading": typeof whales_reading;
   "whales/tables": typeof whales_tables;
-  "whales/telling": typeof whales_telling;
   "whales/valuing": typeof whales_valuing;
   "whales/views": typeof whales_views;
-  "whales/watches": typeof whales_watches;
 }>;
 
 /**

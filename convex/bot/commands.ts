@@ -16,9 +16,8 @@ import { TOKENS } from "../signals/rules";
 import { pseudonymOf } from "../users/model";
 import { walletOf } from "../wallets/model";
 import { alertCard } from "../whales/cards";
-import { hours } from "../whales/inputs";
 import { alertsSince, hasLooked } from "../whales/model";
-import { publicAlert } from "../whales/views";
+import { hours, publicAlert } from "../whales/views";
 import {
   alertLine,
   alertsCard,

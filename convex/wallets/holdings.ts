@@ -4,19 +4,12 @@ import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money";
 import { counted } from "../lib/providerCalls";
-import {
-  FEED_DECIMALS,
-  FEEDS,
-  livePrice,
-  SEQUENCER_FEED,
-  sequencerIsUp,
-  type FeedName,
-} from "../prices/feeds";
+import { FEED_DECIMALS, feedAddresses, livePrices, type FeedName } from "../prices/feeds";
 import { currentPrice } from "../prices/live";
 import { modelPrice } from "../prices/modelData";
 import { findPrices } from "../prices/sources";
 import type { PriceSource } from "../prices/tables";
-import { readAccount, type Rounds } from "../providers/chain";
+import { readAccount } from "../providers/chain";
 import { asAddress } from "./addresses";
 import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
@@ -44,14 +37,14 @@ export type Portfolio = {
  * the public tickers' or the model's; the source is told.
  */
 export const portfolioOf = counted(async (ctx, address: string): Promise<Portfolio> => {
-  const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses());
+  const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses(VALUE_FEEDS));
   const now = Date.now();
-  const prices = await shownPrices(ctx, pricesOf(account.rounds, now));
+  const prices = await shownPrices(ctx, livePrices(VALUE_FEEDS, account.rounds, now));
   let total = 0n;
   const balances = SYMBOLS.map((token) => {
     const { decimals, feed } = TOKENS[token];
     const held = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
-    const price = prices[feed];
+    const price = prices.get(feed) ?? null;
     const value = price === null ? null : microUsdOf(held, decimals, price.price, FEED_DECIMALS);
     total += value ?? 0n;
     return {
@@ -73,9 +66,9 @@ export const portfolioOf = counted(async (ctx, address: string): Promise<Portfol
  */
 export const valueOf = counted(
   async (_ctx, { token, amount, address }: { token: Symbol; amount: string; address: string }) => {
-    const { rounds } = await readAccount(asAddress(address), [], feedAddresses());
+    const { rounds } = await readAccount(asAddress(address), [], feedAddresses(VALUE_FEEDS));
     const { decimals, feed } = TOKENS[token];
-    const price = pricesOf(rounds, Date.now())[feed] ?? (await tickerPrice(feed));
+    const price = livePrices(VALUE_FEEDS, rounds, Date.now()).get(feed) ?? (await tickerPrice(feed));
     return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
   },
 );
@@ -84,29 +77,20 @@ function addressesOf(symbols: readonly Symbol[]) {
   return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);
 }
 
-function feedAddresses() {
-  return [SEQUENCER_FEED, ...VALUE_FEEDS.map((feed) => FEEDS[feed].address)] as const;
-}
-
 type ValueFeed = (typeof VALUE_FEEDS)[number];
 type Shown = { price: bigint; source: PriceSource };
 
 /** The feeds' prices, and for those without one what else tells a price. */
 async function shownPrices(
   ctx: ActionCtx,
-  fed: Record<ValueFeed, bigint | null>,
-): Promise<Record<ValueFeed, Shown | null>> {
-  const shown = async (feed: ValueFeed): Promise<Shown | null> => {
-    const price = fed[feed];
-    return price === null ? otherPrice(ctx, feed) : { price, source: "chainlink" };
-  };
-  const [ETH, USDC, USDT, DAI] = await Promise.all([
-    shown("ETH"),
-    shown("USDC"),
-    shown("USDT"),
-    shown("DAI"),
-  ]);
-  return { ETH, USDC, USDT, DAI };
+  fed: ReadonlyMap<ValueFeed, bigint>,
+): Promise<ReadonlyMap<ValueFeed, Shown | null>> {
+  const shown = VALUE_FEEDS.map(async (feed) => {
+    const price = fed.get(feed);
+    const found = price === undefined ? await otherPrice(ctx, feed) : { price, source: "chainlink" as const };
+    return [feed, found] as const;
+  });
+  return new Map(await Promise.all(shown));
 }
 
 async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<Shown | null> {
@@ -133,11 +117,4 @@ async function tickerPrice(feed: ValueFeed): Promise<bigint | null> {
 /** A price in USD in the feeds' unit. */
 function scaled(priceUsd: number): bigint {
   return BigInt(Math.round(priceUsd * 10 ** FEED_DECIMALS));
-}
-
-/** Live prices by feed, from rounds in the order of `feedAddresses`. */
-function pricesOf(rounds: Rounds, now: number): Record<ValueFeed, bigint | null> {
-  const up = sequencerIsUp(rounds[0] ?? null, now);
-  const price = (i: number, feed: FeedName) => (up ? livePrice(feed, rounds[i + 1] ?? null, now) : null);
-  return { ETH: price(0, "ETH"), USDC: price(1, "USDC"), USDT: price(2, "USDT"), DAI: price(3, "DAI") };
 }

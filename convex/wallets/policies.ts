@@ -98,7 +98,7 @@ async function count(ctx: MutationCtx, userId: string, day: string, microUsd: bi
   const moved = BigInt(row?.microUsd ?? 0) + microUsd;
   const counted = (moved > 0n ? moved : 0n).toString();
   if (row !== null) await ctx.db.patch("transferDays", row._id, { microUsd: counted });
-  else if (moved > 0n) await ctx.db.insert("transferDays", { userId, day, microUsd: counted });
+  else if (moved >= 0n) await ctx.db.insert("transferDays", { userId, day, microUsd: counted });
 }
 
 async function dayOf(ctx: QueryCtx, userId: string, day: string) {

@@ -1,3 +1,4 @@
+import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money";
 import {
@@ -9,7 +10,6 @@ import {
   type FeedName,
 } from "../prices/feeds";
 import { readRounds } from "../providers/chain";
-import { deadlines } from "../lib/deadlines";
 import { COINS, type CoinSymbol } from "./coins";
 
 /** What coins are worth, by the price feeds on Base. */

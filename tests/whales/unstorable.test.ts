@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import type * as prompts from "../../convex/whales/prompts";
+import type * as prompts from "../../convex/whales/agent/prompts";
 import { closeApp } from "../support/app";
 import { agentSays, alert, BEGIN, HOUR, polls, whaleApp } from "./support";
 

@@ -4,7 +4,7 @@ import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { microUsdOf } from "../../lib/money";
-import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../prices/feeds";
+import { FEED_DECIMALS, feedAddresses, livePrices } from "../../prices/feeds";
 import { readRounds, UPSTREAM } from "../../providers/chain";
 import { prepareTransaction, type Preparation } from "../../providers/chainPreparation";
 import { simulate } from "../../providers/simulation";
@@ -26,6 +26,10 @@ import type { Authorization } from "./tables";
 const REMAINING_SECONDS = 6n;
 /** What a contract wallet may spend of the relayer's gas on checking its own signature. */
 const MAX_GAS = 300_000n;
+/** The network may take so much of a payment, in percent. */
+const SHARE_PERCENT = 75n;
+/** Without a live price of ether: so much, in wei. */
+const UNPRICED_COST = 5n * 10n ** 14n;
 
 /** What can be told from the authorization alone; `null` when that is in order. */
 export function refusalOfTerms(
@@ -174,24 +178,16 @@ function refusalOfRevert(text: string, short: boolean): Refusal {
   return refusal("transaction_failed", "USDC's contract refuses this authorization");
 }
 
-/** What carrying a payment out costs, against what it brings. For actions. */
-
-/** The network may take so much of a payment, in percent. */
-const SHARE_PERCENT = 75n;
-/** Without a live price of ether: so much, in wei. */
-const UNPRICED_COST = 5n * 10n ** 14n;
-
 /**
  * Whether what the network asks for now leaves enough of a payment.
  * @throws AppError `upstream` when the chain cannot be asked.
  */
-export async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolean> {
+async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolean> {
   if (gas.kind === "reverts") return false;
   const cost = gas.gas * (market.baseFee + market.tip) + l1Fee;
-  const [status, round] = await readRounds([SEQUENCER_FEED, FEEDS.ETH.address], deadlines.price);
-  const now = Date.now();
-  const price = sequencerIsUp(status ?? null, now) ? livePrice("ETH", round ?? null, now) : null;
-  if (price === null) return cost <= UNPRICED_COST;
+  const rounds = await readRounds(feedAddresses(["ETH"]), deadlines.price);
+  const price = livePrices(["ETH"], rounds, Date.now()).get("ETH");
+  if (price === undefined) return cost <= UNPRICED_COST;
   return microUsdOf(cost, 18, price, FEED_DECIMALS) * 100n <= PRICE * SHARE_PERCENT;
 }
 

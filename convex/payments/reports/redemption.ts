@@ -29,7 +29,7 @@ const BUSY_RETRY_MS = 5 * SECOND;
 
 type Receipt = { txHash: string; payer: string } | null;
 
-export type Redeemed =
+type Redeemed =
   | { kind: "delivered"; report: Infer<typeof vPaidReport>; receipt: Receipt }
   /** The caller's money is safe: the same proof is to be sent again. */
   | { kind: "failed"; code: Infer<typeof vTroubleCode>; message: string; receipt: Receipt }

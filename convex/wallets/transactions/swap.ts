@@ -7,7 +7,7 @@ import { deadlines } from "../../lib/deadlines";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { SECOND, sleep } from "../../lib/time";
-import { FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "../../prices/feeds";
+import { feedAddresses, livePrices } from "../../prices/feeds";
 import { readAccount, readAllowance } from "../../providers/chain";
 import { standing } from "../../providers/chainTransactions";
 import { judgeSettler } from "../../providers/settlers";
@@ -221,14 +221,10 @@ async function readMarket(
 ): Promise<{ held: bigint; prices: { from: bigint | null; to: bigint | null } }> {
   const { address } = TOKENS[fromToken];
   const feeds = [TOKENS[fromToken].feed, TOKENS[toToken].feed] as const;
-  const addresses = [SEQUENCER_FEED, ...feeds.map((feed) => FEEDS[feed].address)] as const;
-  const account = await readAccount(owner, address === null ? [] : [address], addresses);
+  const account = await readAccount(owner, address === null ? [] : [address], feedAddresses(feeds));
   const held = address === null ? account.native : (account.tokens[0] ?? 0n);
-  const now = Date.now();
-  // A feed that is stale, or a sequencer that is not to be trusted, gives no price.
-  const up = sequencerIsUp(account.rounds[0] ?? null, now);
-  const price = (i: 0 | 1) => (up ? livePrice(feeds[i], account.rounds[i + 1] ?? null, now) : null);
-  return { held, prices: { from: price(0), to: price(1) } };
+  const prices = livePrices(feeds, account.rounds, Date.now());
+  return { held, prices: { from: prices.get(feeds[0]) ?? null, to: prices.get(feeds[1]) ?? null } };
 }
 
 /** The same for a swap's approval, whose row begins here. */

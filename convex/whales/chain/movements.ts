@@ -1,7 +1,7 @@
-import { formatUnits } from "../lib/money";
-import { COINS, FLOOR_USD, type CoinSymbol } from "./coins";
+import { formatUnits } from "../../lib/money";
+import { COINS, FLOOR_USD, type CoinSymbol } from "../coins";
+import type { AlertType, Direction } from "../tables";
 import { LABELS, ZERO } from "./labels";
-import type { AlertType, Direction } from "./tables";
 
 /** What the transfers of one transaction come to. Pure: the service and `verify-whales` both go by it. */
 

@@ -1,8 +1,6 @@
-import { v } from "convex/values";
-import { internalQuery, type MutationCtx } from "../_generated/server";
-import { NEVER } from "../lib/time";
-import { type Measured, vPublicAlert } from "./tables";
-import { publicAlert } from "./views";
+import type { MutationCtx } from "../../_generated/server";
+import { NEVER } from "../../lib/time";
+import type { Measured } from "../tables";
 
 /** The alerts that were measured on the chain. One movement is one row, whatever blocks its transaction goes through. */
 
@@ -58,34 +56,3 @@ export async function withdrawAfter(
   for (const { _id } of rows) await ctx.db.patch("whaleAlerts", _id, { withdrawnAt: now });
   return { withdrawn: rows.length, isDone: rows.length < BATCH };
 }
-
-/**
- * A page of the measured alerts, by their blocks, the latest first.
- * @param before Alerts in blocks below this one; every block where it is left out. Of one block all are on one page.
- * @returns `next`: what `before` is for the next page; `null` behind the last.
- */
-export const page = internalQuery({
-  args: { before: v.optional(v.number()), limit: v.number() },
-  returns: v.object({ alerts: v.array(vPublicAlert), next: v.union(v.number(), v.null()) }),
-  handler: async (ctx, { before, limit }) => {
-    const rows = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_withdrawnAt_and_blockNumber", (q) => {
-        const measured = q.eq("withdrawnAt", undefined).gte("blockNumber", 0);
-        return before === undefined ? measured : measured.lt("blockNumber", before);
-      })
-      .order("desc")
-      .take(limit);
-    const last = rows.length < limit ? undefined : rows.at(-1)?.blockNumber;
-    if (last === undefined) return { alerts: rows.map(publicAlert), next: null };
-    const ofLast = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_withdrawnAt_and_blockNumber", (q) =>
-        q.eq("withdrawnAt", undefined).eq("blockNumber", last),
-      )
-      .order("desc")
-      .take(BATCH);
-    const whole = [...rows.filter(({ blockNumber }) => blockNumber !== last), ...ofLast];
-    return { alerts: whole.map(publicAlert), next: last };
-  },
-});

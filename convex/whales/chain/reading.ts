@@ -1,13 +1,13 @@
 import { isHash, type Hex } from "viem";
-import { AppError } from "../lib/errors";
-import { UPSTREAM } from "../providers/chain";
-import type { Block, TransferLog } from "../providers/chainBlocks";
-import { readOutcomes, type Outcome } from "../providers/chainReceipts";
-import { CHAIN, coinAt } from "./coins";
+import { AppError } from "../../lib/errors";
+import { UPSTREAM } from "../../providers/chain";
+import type { Block, TransferLog } from "../../providers/chainBlocks";
+import { readOutcomes, type Outcome } from "../../providers/chainReceipts";
+import { CHAIN, coinAt } from "../coins";
+import type { Measured } from "../tables";
+import { priceIn, type Prices } from "../valuing";
 import { LABELS } from "./labels";
 import { isLarge, movementsOf, NATIVE, toldOf, worthOf, type Movement, type Transfer } from "./movements";
-import type { Measured } from "./tables";
-import { priceIn, type Prices } from "./valuing";
 
 /** From blocks and logs to alerts. */
 
@@ -74,7 +74,7 @@ export function measuredIn(txHash: Hex, outcome: Outcome, prices: Prices): Measu
 }
 
 /** What one transaction has moved; nothing when it failed. */
-export function movementsIn({ succeeded, payment, transfers }: Outcome): Movement[] {
+function movementsIn({ succeeded, payment, transfers }: Outcome): Movement[] {
   if (!succeeded) return [];
   const tokens = transfers.flatMap(({ token, ...rest }): Transfer[] => {
     const coin = coinAt(token);

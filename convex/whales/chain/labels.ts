@@ -4,7 +4,7 @@
  * missing (Coinbase, for one, publishes none), so its flows are not seen.
  */
 
-export type Label = {
+type Label = {
   exchange: string;
   /** Where it was learnt. */
   source: string;

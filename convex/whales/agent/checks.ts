@@ -1,15 +1,17 @@
 import { v } from "convex/values";
 import { isHash } from "viem";
-import { internal } from "../_generated/api";
-import { internalMutation, type MutationCtx } from "../_generated/server";
-import { failureOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
-import { MINUTE, NEVER } from "../lib/time";
-import { readOutcomes } from "../providers/chainReceipts";
-import { agrees } from "./agreement";
-import { reportedFields } from "./tables";
-import { feedPrices } from "./valuing";
+import { internal } from "../../_generated/api";
+import { internalMutation, type MutationCtx } from "../../_generated/server";
+import { failureOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { MINUTE, NEVER, HOUR } from "../../lib/time";
+import { readOutcomes, type Outcome } from "../../providers/chainReceipts";
+import { worthOf } from "../chain/movements";
+import { coinAt, isCoin } from "../coins";
+import { reportedFields, type Reported } from "../tables";
+import { feedPrices, priceIn, type Prices } from "../valuing";
+import { WINDOW_HOURS } from "./prompts";
 
 /**
  * Asks the chain about the transactions that the agent's alerts name. An alert is `verified` when the transaction says the
@@ -18,6 +20,14 @@ import { feedPrices } from "./valuing";
 
 /** How long after each fruitless check the next one is; behind the last there is none. */
 const NEXT_CHECK_MS = [MINUTE, 5 * MINUTE, 30 * MINUTE];
+/** The agent is asked for so many hours, and may be late. */
+const OLDEST_MS = (WINDOW_HOURS + 1) * HOUR;
+/** The agent's time of a movement and its block's. */
+const TIME_MS = HOUR;
+/** Clocks may differ a little. */
+const SKEW_MS = 5 * MINUTE;
+/** Of the larger: prices move between the movement, the telling and the check. */
+const AMOUNT = 0.1;
 /** Transactions per round trip. */
 const BATCH = 30;
 
@@ -27,7 +37,7 @@ export async function scheduleDueChecks(ctx: MutationCtx, now: number): Promise<
     .query("whaleAlerts")
     .withIndex("by_checkAt", (q) => q.lte("checkAt", now))
     .first();
-  if (due !== null) await ctx.scheduler.runAfter(0, internal.whales.checks.run, {});
+  if (due !== null) await ctx.scheduler.runAfter(0, internal.whales.agent.checks.run, {});
 }
 
 /** Checks a batch of due transactions. When the chain cannot be asked, their next check does. */
@@ -35,7 +45,7 @@ export const run = providerAction({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    const due = await ctx.runMutation(internal.whales.checks.claim, {});
+    const due = await ctx.runMutation(internal.whales.agent.checks.claim, {});
     const wanted = due.flatMap((alert) => (isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : []));
     if (wanted.length === 0) return null;
     try {
@@ -50,7 +60,7 @@ export const run = providerAction({
         alertId: alert.alertId,
         verified: agrees(alert, outcome, prices),
       }));
-      await ctx.runMutation(internal.whales.checks.settle, { checked });
+      await ctx.runMutation(internal.whales.agent.checks.settle, { checked });
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
@@ -113,3 +123,24 @@ export const settle = internalMutation({
     return null;
   },
 });
+
+/** Whether an agent tells of a transaction what the chain says of it: transaction, age, token and amount have to agree. */
+function agrees(
+  alert: Pick<Reported, "token" | "amount" | "occurredAt"> & { detectedAt: number },
+  outcome: Outcome,
+  prices: Prices,
+): boolean {
+  const { token, amount, occurredAt, detectedAt } = alert;
+  const { time } = outcome.block;
+  if (!outcome.succeeded || !isCoin(token)) return false;
+  if (time < detectedAt - OLDEST_MS || time > detectedAt + SKEW_MS) return false;
+  if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
+  const moved =
+    token === "ETH"
+      ? [outcome.payment?.amount ?? 0n]
+      : outcome.transfers.filter((one) => coinAt(one.token) === token).map((one) => one.amount);
+  return moved.some((quantity) => {
+    const worth = worthOf({ coin: token, amount: quantity }, priceIn(prices, token).usd);
+    return Math.abs(worth - amount) <= AMOUNT * Math.max(worth, amount);
+  });
+}

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { extractJson } from "../lib/json";
-import { inOwnWords } from "../lib/prose";
-import { readValue } from "../lib/answers/reading";
-import { line, symbol, usd } from "../lib/shapes";
-import { FLOOR_USD } from "./coins";
-import type { Reported } from "./tables";
+import { readValue } from "../../lib/answers/reading";
+import { extractJson } from "../../lib/json";
+import { inOwnWords } from "../../lib/prose";
+import { line, symbol, usd } from "../../lib/shapes";
+import { FLOOR_USD } from "../coins";
+import { ALERT_TYPES, DIRECTIONS, type Reported } from "../tables";
 
 /** What the agent is asked each hour, and how its answer is read. */
 
@@ -14,9 +14,6 @@ export const WINDOW_HOURS = 2;
 export const MAX_ALERTS = 30;
 /** No transfer is worth more: what claims to be is a slip of units. */
 const MAX_USD = 1e12;
-
-export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
-const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
 
 /** The same every hour: nothing of anybody else's goes into a prompt for an agent that can act. */
 export const PROMPT = [
@@ -46,7 +43,7 @@ const answerShape = z.union([
   z.object({ alerts: z.array(z.unknown()) }).transform(({ alerts }) => alerts),
 ]);
 
-export type ReadAnswer = {
+type ReadAnswer = {
   /** Largest first. */
   alerts: Reported[];
   /** How many items were unusable, or beyond the number that is kept. */

@@ -1,10 +1,10 @@
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
-import { internal } from "../_generated/api";
-import { internalMutation, type MutationCtx } from "../_generated/server";
-import { enqueueServiceCard } from "../messenger/notices";
-import { alertCard } from "./cards";
-import { publicAlert } from "./views";
+import { internal } from "../../_generated/api";
+import { internalMutation, type MutationCtx } from "../../_generated/server";
+import { enqueueServiceCard } from "../../messenger/notices";
+import { alertCard } from "../cards";
+import { publicAlert } from "../views";
 
 /** The hourly card of what was measured. */
 
@@ -20,7 +20,7 @@ export async function tellMeasured(ctx: MutationCtx, hour: number): Promise<void
   for (const { _id } of rows) await ctx.db.patch("whaleAlerts", _id, { cardHour: hour });
   const alerts = rows.filter(({ withdrawnAt }) => withdrawnAt === undefined);
   if (alerts.length === 0) return;
-  const handle: string = await createFunctionHandle(internal.whales.telling.delivered);
+  const handle: string = await createFunctionHandle(internal.whales.chain.telling.delivered);
   await enqueueServiceCard(ctx, {
     kind: "whale alerts",
     paragraphs: alertCard({ hours: 1, at: Date.now(), alerts: alerts.map(publicAlert) }),

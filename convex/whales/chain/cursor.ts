@@ -1,13 +1,13 @@
 import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
-import { isSet } from "../lib/env";
-import { log } from "../lib/log";
-import { DAY, MINUTE } from "../lib/time";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { isSet } from "../../lib/env";
+import { log } from "../../lib/log";
+import { DAY, MINUTE } from "../../lib/time";
+import { measuredFields, vBlockPlace } from "../tables";
 import { storeMeasured, withdrawAfter } from "./measured";
-import { measuredFields, vBlockPlace } from "./tables";
 
 /**
  * How far the chain has been read. Whoever moves the cursor says from where: when it is not there any more, another run
@@ -43,7 +43,7 @@ export const begin = internalMutation({
     const lease = { claim, leaseUntil: now + LEASE_MS };
     if (row === null) await ctx.db.insert("whaleCursors", { ...lease, trail: [], span: FIRST_SPAN });
     else await ctx.db.patch("whaleCursors", row._id, lease);
-    await ctx.scheduler.runAfter(0, internal.whales.measuring.follow, { claim });
+    await ctx.scheduler.runAfter(0, internal.whales.chain.measuring.follow, { claim });
     return null;
   },
 });

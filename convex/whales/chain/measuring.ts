@@ -1,16 +1,16 @@
 import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import { AppError, failureOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
-import { UPSTREAM } from "../providers/chain";
-import { readBlocks, readHeight, readPlace } from "../providers/chainBlocks";
-import { CONTRACTS } from "./coins";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { AppError, failureOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { UPSTREAM } from "../../providers/chain";
+import { readBlocks, readHeight, readPlace } from "../../providers/chainBlocks";
+import { CONTRACTS } from "../coins";
+import type { vBlockPlace } from "../tables";
+import { feedPrices, type Prices } from "../valuing";
 import { PARTIES } from "./labels";
 import { alertsIn } from "./reading";
-import type { vBlockPlace } from "./tables";
-import { feedPrices, type Prices } from "./valuing";
 
 /**
  * Follows Base, block by block, and makes alerts of the large movements of labelled exchanges, and of what is minted and
@@ -40,7 +40,7 @@ export const follow = providerAction({
       if (failure === null) throw error;
       log.warn("whales.unmeasured", { reason: failure.message });
     } finally {
-      await ctx.runMutation(internal.whales.cursor.release, { claim });
+      await ctx.runMutation(internal.whales.chain.cursor.release, { claim });
     }
     return null;
   },
@@ -52,7 +52,7 @@ async function readOn(ctx: ActionCtx, claim: number): Promise<void> {
   let board: Promise<Prices> | null = null;
   const prices = () => (board ??= feedPrices());
   for (let steps = 0; steps < MOST_STEPS && blocksLeft > 0; steps++) {
-    const cursor: Cursor = await ctx.runQuery(internal.whales.cursor.current, {});
+    const cursor: Cursor = await ctx.runQuery(internal.whales.chain.cursor.current, {});
     const { at, span } = cursor;
     if (at === null) return begin(ctx, last);
     if (at.number >= last) {
@@ -64,7 +64,8 @@ async function readOn(ctx: ActionCtx, claim: number): Promise<void> {
     if (reading.kind === "too much") {
       const refused = to - at.number;
       if (refused === 1) throw new AppError("upstream", `${UPSTREAM} does not answer for a single block`);
-      if (!(await ctx.runMutation(internal.whales.cursor.narrow, { from: placeOf(at), refused }))) return;
+      if (!(await ctx.runMutation(internal.whales.chain.cursor.narrow, { from: placeOf(at), refused })))
+        return;
       continue;
     }
     if (reading.blocks[0]?.parentHash !== at.hash) {
@@ -74,7 +75,8 @@ async function readOn(ctx: ActionCtx, claim: number): Promise<void> {
     const movements = await alertsIn(reading.blocks, reading.logs, prices);
     const blocks = reading.blocks.map(({ number, hash, time }) => ({ number, hash, time }));
     const from = placeOf(at);
-    if (!(await ctx.runMutation(internal.whales.cursor.advance, { claim, from, blocks, movements }))) return;
+    if (!(await ctx.runMutation(internal.whales.chain.cursor.advance, { claim, from, blocks, movements })))
+      return;
     blocksLeft -= blocks.length;
   }
 }
@@ -82,7 +84,7 @@ async function readOn(ctx: ActionCtx, claim: number): Promise<void> {
 /** What was before the first run is not looked at. */
 async function begin(ctx: ActionCtx, last: number): Promise<void> {
   const at = await readPlace(Math.max(0, last));
-  if (at !== null) await ctx.runMutation(internal.whales.cursor.start, { at });
+  if (at !== null) await ctx.runMutation(internal.whales.chain.cursor.start, { at });
 }
 
 /** Whether the chain has another block at a place by now; a node that has none there is behind. */
@@ -108,7 +110,7 @@ async function goBack(ctx: ActionCtx, from: Place, trail: readonly Place[]): Pro
   if (first === 0) log.error("whales.trail lost", { block: kept.number });
   const to = await readPlace(kept.number);
   if (to === null) throw new AppError("upstream", `${UPSTREAM} is behind what it has answered before`);
-  while (!(await ctx.runMutation(internal.whales.cursor.rewind, { from: placeOf(from), to }))) {
+  while (!(await ctx.runMutation(internal.whales.chain.cursor.rewind, { from: placeOf(from), to }))) {
     // Each call has withdrawn as many alerts as a transaction may.
   }
 }
