@@ -1,4 +1,6 @@
+import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
@@ -125,6 +127,7 @@ async function openTrade(
   if (sum === null) return refuse("The amount is smaller or finer than the token can be divided");
   const counted = await takeShare(ctx, userId, sum.value, now);
   if (counted.kind === "refused") return refuse(counted.reason);
+  const onSettled: string = await createFunctionHandle(internal.social.mentions.settle);
   const transactionId = await openTransaction(ctx, {
     userId,
     walletId: wallet.walletId,
@@ -132,7 +135,7 @@ async function openTrade(
     source: "x",
     idempotencyKey: `x:${row.tweetId}`,
     value: sum.value,
-    mentioned: { mentionId: row._id, action: command.action },
+    mentioned: { mentionId: row._id, action: command.action, onSettled },
   });
   await ctx.db.patch("mentions", row._id, {
     tradeId: await tradeFor(ctx, transactionId, row._id),

@@ -80,6 +80,8 @@ export const walletTables = {
     transactionId: v.optional(v.id("transactions")),
     /** The social mention that asked for it. */
     mentionId: v.optional(v.id("mentions")),
+    /** Handle of the mutation that is told, with the mention's id, when it has ended. */
+    onSettled: v.optional(v.string()),
     fromToken: v.optional(vSymbol),
     toToken: v.optional(vSymbol),
     toAddress: v.optional(v.string()),

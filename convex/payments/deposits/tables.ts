@@ -38,8 +38,8 @@ export const vSeenIn = v.object({ blockNumber: v.number(), blockHash: v.string()
 export const depositTables = {
   /**
    * Every transaction a webhook has named, true or not: what the chain is to be asked about. Written by
-   * `payments/deposits` before anything else is done, so that nothing is lost. Dies a
-   * month after it was first named, when the chain has said all.
+   * `payments/deposits` before anything else is done, so that nothing is lost. Dies a month after it was first named,
+   * when the chain has said all.
    */
   depositHints: defineTable({
     /** Lower case. */

@@ -75,8 +75,8 @@ export type Strength = Infer<typeof vStrength>;
 
 export const paidTables = {
   /**
-   * One per payment for a report: who redeemed it for what, and how far that got. Written by `payments/claims` and
-   * `payments/settlements`. Kept for ever: a claim that died would open its payment to replay.
+   * One per payment for a report: who redeemed it for what, and how far that got. Written by `payments/reports`.
+   * Kept for ever: a claim that died would open its payment to replay.
    */
   paymentClaims: defineTable({
     /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer found in the chain. */
@@ -126,7 +126,7 @@ export const paidTables = {
 
   /**
    * Signed payments that were mined and have failed: the relayer paid for them and nobody else. Written by
-   * `payments/failures`; deleted after a week.
+   * `payments/relayer`; deleted after a week.
    */
   relayerFailures: defineTable({
     at: v.number(),

@@ -14,7 +14,7 @@ import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/sealing";
 import type { Fees } from "../../providers/chainFees";
 import type { Transaction } from "../../providers/chainPreparation";
-import { serviceAccountOf, type ServiceRole } from "../transactions/serviceAccounts";
+import { serviceAccountOf, type ServiceRole } from "../model";
 import { keySeal } from "./keys";
 
 /**

@@ -1,7 +1,7 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/ids";
-import { walletById } from "../model";
+import { walletById, serviceWalletId, type ServiceRole } from "../model";
 import { insertSigned, type SignedBytes } from "./model";
 import type { TransactionRequest } from "./tables";
 
@@ -10,21 +10,6 @@ import type { TransactionRequest } from "./tables";
  * they send is signed by whoever has it to send, not by one driver after another: payments belong to many people, and one
  * that waits for its answer is not to hold up the others.
  */
-
-/** The accounts that are the service's own. */
-const SERVICE_ROLES = ["relayer", "anchor"] as const;
-export type ServiceRole = (typeof SERVICE_ROLES)[number];
-
-/** @param address Checksummed; each key that was ever configured is an account of its own. */
-export function serviceWalletId(role: ServiceRole, address: string): string {
-  return `${role}_${address}`;
-}
-
-/** The role and address of a service account; `null` for a wallet of a user's. */
-export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
-  const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
-  return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
-}
 
 /**
  * Stores signed bytes of a service account and takes their nonce, in the caller's transaction: a crash before it takes

@@ -10,11 +10,11 @@ import type { Preparation, Transaction } from "../../providers/chainPreparation"
 import { standing, broadcast } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { signTransaction, type Signed } from "../custody/signing";
+import { serviceWalletId, type ServiceRole } from "../model";
 import type { Term } from "./driver";
 import { byId, bytesOf } from "./model";
 import type { Job, Plan } from "./plan";
 import { mendGap } from "./replacement";
-import { serviceWalletId, type ServiceRole } from "./serviceAccounts";
 import { nonceAfter } from "./states";
 
 /** Signing with an account's next nonce, and handing stored bytes to the chain: what every transaction goes through. */
