@@ -1,9 +1,10 @@
 import { defineTable } from "convex/server";
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deduct, depositor, standingOf } from "../credits/model";
 import { creditsFor } from "../credits/rates";
+import { setting } from "../lib/env";
 import type { Strength } from "./reports/tables";
 import { PRICE } from "./terms";
 
@@ -42,6 +43,11 @@ export const transferTables = {
     depositKey: v.optional(v.string()),
   }).index("by_transfer", ["txHash", "position"]),
 };
+
+/** Whether a mined transaction is as deep in the chain as this service wants it. */
+export function isConfirmed({ confirmations }: { confirmations: number }): boolean {
+  return confirmations >= Number(setting("CONFIRMATIONS"));
+}
 
 /** The key under which a transfer is known everywhere: `0x…:3`. */
 export function transferKey({ txHash, position }: Place): string {

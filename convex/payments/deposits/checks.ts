@@ -1,4 +1,4 @@
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
@@ -8,24 +8,23 @@ import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { MINUTE, NEVER } from "../../lib/time";
-import { type Sighting, sightTransfers } from "../../providers/chainTransfers";
+import { sightTransfers, type Sighting } from "../../providers/chainTransfers";
 import { asAddress, asHex } from "../../wallets/addresses";
-import { depositAt } from "../transfers";
+import { depositAt, isConfirmed } from "../transfers";
 import {
   beginCheck,
-  type Check,
   CHECK_LEASE_MS,
   depositsOf,
   endCheck,
-  type Finding,
-  isConfirmed,
-  type Mined,
   revertDeposit,
   settleDeposit,
   startChecks,
   vCheck,
   vFinding,
   waitOn,
+  type Check,
+  type Finding,
+  type Mined,
 } from "./model";
 import { vSeenIn } from "./tables";
 

@@ -1,9 +1,9 @@
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { optional } from "../../lib/env";
 import { charge, vCaller } from "../../lib/limits";
 import { formatUnits } from "../../lib/money";
-import { beginCheck, type Check, CHECK_LEASE_MS, depositsOf, hintOf, startChecks, wantsCheck } from "./model";
+import { beginCheck, CHECK_LEASE_MS, depositsOf, hintOf, startChecks, wantsCheck, type Check } from "./model";
 
 /** What webhooks name, and what they are told of it. */
 

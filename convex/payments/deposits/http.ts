@@ -9,7 +9,7 @@ import { EXAMPLE_TX } from "../../lib/examples";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../../lib/http";
 import { createPauses } from "../../lib/time";
 import type { DepositAnswer } from "./hints";
-import { type DepositHint, depositPayload } from "./payloads";
+import { depositPayload, type DepositHint } from "./payloads";
 import { isSigned } from "./signatures";
 
 /** Between two looks at the rows. */

@@ -1,16 +1,23 @@
-import { type Infer, v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { creditDeposit, isWritten, reverseDeposit } from "../../credits/model";
 import { creditsFor } from "../../credits/rates";
-import { optional, setting } from "../../lib/env";
+import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
 import { userIdByAddress } from "../../wallets/model";
 import { claimByKey } from "../reports/model";
 import { PRICE } from "../terms";
-import { depositKey, releaseDeposit, reportKey, spendTransfer, spentTransfer } from "../transfers";
+import {
+  depositKey,
+  releaseDeposit,
+  reportKey,
+  spendTransfer,
+  spentTransfer,
+  isConfirmed,
+} from "../transfers";
 import { vMovedTransfer, vSeenIn } from "./tables";
 
 /**
@@ -129,11 +136,6 @@ export async function startChecks(
     const together = checks.slice(start, start + CHECKED_TOGETHER);
     await ctx.scheduler.runAfter(delayMs, internal.payments.deposits.checks.check, { checks: together });
   }
-}
-
-/** Whether a mined transaction is as deep in the chain as this service wants it. */
-export function isConfirmed({ confirmations }: Mined): boolean {
-  return confirmations >= Number(setting("CONFIRMATIONS"));
 }
 
 /** Ends a check whose deposits are in line with the chain: settled, or to be looked at again. */

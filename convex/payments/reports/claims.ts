@@ -154,10 +154,11 @@ export const claimAuthorization = internalMutation({
 /** The payment, once it is made. */
 const receipt = v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null());
 const vStanding = v.union(
-  v.object({ state: v.literal("working"), receipt }),
-  v.object({ state: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt }),
-  v.object({ state: v.literal("delivered"), report: vPaidReport, receipt }),
-  vRefusal.extend({ state: v.literal("refused") }),
+  v.object({ kind: v.literal("working"), receipt }),
+  /** The caller's money is safe: the same proof is to be sent again. */
+  v.object({ kind: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt }),
+  v.object({ kind: v.literal("delivered"), report: vPaidReport, receipt }),
+  vRefusal,
 );
 export type Standing = Infer<typeof vStanding>;
 
@@ -167,26 +168,23 @@ export const standing = internalQuery({
   returns: vStanding,
   handler: async (ctx, { claimId, attempt, bodyHash }): Promise<Standing> => {
     const row = await claimById(ctx, claimId);
-    if (row.order.bodyHash !== bodyHash) return { state: "refused", ...ALREADY_USED };
-    // Forgotten while its caller waited.
-    if (row.state === "delivered" && row.report === undefined) return { state: "refused", ...ALREADY_USED };
-    const paid = row.state !== "settling" && row.state !== "refused" && row.txHash !== undefined;
-    const receipt = paid && row.txHash !== undefined ? { txHash: row.txHash, payer: row.payer } : null;
-    if (row.state === "delivered" && row.report !== undefined) {
+    if (row.order.bodyHash !== bodyHash) return ALREADY_USED;
+    const isPaid = row.state !== "settling" && row.state !== "refused";
+    const receipt = isPaid && row.txHash !== undefined ? { txHash: row.txHash, payer: row.payer } : null;
+    if (row.state === "delivered") {
+      // Forgotten while its caller waited.
+      if (row.report === undefined) return ALREADY_USED;
       const { result, sources } = row.report;
-      return {
-        state: "delivered",
-        report: sources === undefined ? { result } : { result, sources },
-        receipt,
-      };
+      const report = sources === undefined ? { result } : { result, sources };
+      return { kind: "delivered", report, receipt };
     }
     if (row.state === "refused" && row.refusal !== undefined && isReason(row.refusal.reason)) {
-      return { state: "refused", ...refusal(row.refusal.reason, row.refusal.error) };
+      return refusal(row.refusal.reason, row.refusal.error);
     }
     const { trouble } = row;
     if (trouble !== undefined && trouble.attempt >= attempt && trouble.attempt === row.attempt) {
-      return { state: "failed", code: trouble.code, message: trouble.message, receipt };
+      return { kind: "failed", code: trouble.code, message: trouble.message, receipt };
     }
-    return { state: "working", receipt };
+    return { kind: "working", receipt };
   },
 });

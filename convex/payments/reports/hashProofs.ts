@@ -1,11 +1,12 @@
 import { keccak256, stringToBytes } from "viem";
 import { USDC } from "../../lib/base";
 import { deadlines } from "../../lib/deadlines";
-import { required, setting } from "../../lib/env";
+import { required } from "../../lib/env";
 import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
 import { readPayment, signedBy, type MinedPayment, type UsdcTransfer } from "../../providers/usdc";
 import { asAddress, asHex } from "../../wallets/addresses";
 import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "../terms";
+import { isConfirmed } from "../transfers";
 import type { Candidate } from "./model";
 import { proofText } from "./proofs";
 import type { Order, Proof } from "./tables";
@@ -61,9 +62,7 @@ export async function candidatesOf(
       `This transaction has not moved ${PRICE_SHOWN} USDC or more to this service's address`,
     );
   }
-  if (payment.confirmations < Number(setting("CONFIRMATIONS"))) {
-    return UNCONFIRMED;
-  }
+  if (!isConfirmed(payment)) return UNCONFIRMED;
   const signer = await signerOf(proof, order, payTo, transfers);
   if (signer === "stranger") {
     return refusal(

@@ -1,8 +1,7 @@
-import type { Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
-import { required, setting } from "../../lib/env";
+import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { counted } from "../../lib/providerCalls";
 import { createPauses, SECOND, sleep } from "../../lib/time";
@@ -12,13 +11,14 @@ import { findAuthorizationUse, readPayment } from "../../providers/usdc";
 import { asHex } from "../../wallets/addresses";
 import { serviceAddress } from "../../wallets/custody/signing";
 import { refusal, UNPAID_USE, type Refusal } from "../terms";
+import { isConfirmed } from "../transfers";
 import { refusalOfTerms, signedAuthorization, transfersFor, tryAuthorization } from "./authorizations";
 import { settlesAuthorizations } from "./challenge";
 import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
 import type { ClaimTicket } from "./model";
 import { shownProof } from "./proofs";
-import type { Authorization, Order, Proof, vPaidReport, vTroubleCode } from "./tables";
+import type { Authorization, Order, Proof } from "./tables";
 
 /** Redeeming a proof for a report: check it, claim it, wait for what it has bought. */
 
@@ -27,13 +27,7 @@ const ROW_PAUSE_MS = 150;
 const BUSY_PAUSE_MS = SECOND;
 const BUSY_RETRY_MS = 5 * SECOND;
 
-type Receipt = { txHash: string; payer: string } | null;
-
-type Redeemed =
-  | { kind: "delivered"; report: Infer<typeof vPaidReport>; receipt: Receipt }
-  /** The caller's money is safe: the same proof is to be sent again. */
-  | { kind: "failed"; code: Infer<typeof vTroubleCode>; message: string; receipt: Receipt }
-  | Refusal;
+type Redeemed = Exclude<Standing, { kind: "working" }>;
 
 /**
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
@@ -122,7 +116,7 @@ async function claimUsed(
   }
   const transfers = transfersFor(payment.transfers, authorization, txHash);
   if (transfers.length === 0) return UNPAID_USE;
-  if (payment.confirmations < Number(setting("CONFIRMATIONS"))) return UNCONFIRMED;
+  if (!isConfirmed(payment)) return UNCONFIRMED;
   const proven = await ctx.runQuery(internal.payments.reports.claims.wasAccepted, { authorization, order });
   if (payment.ageSeconds > (proven ? PROVEN_AGE_SECONDS : UNPROVEN_AGE_SECONDS)) return TOO_OLD;
   const candidates = transfers.map((transfer) => ({ transfer, proven }));
@@ -143,18 +137,9 @@ async function waitFor(
       attempt,
       bodyHash,
     });
-    switch (now.state) {
-      case "delivered":
-        return { kind: "delivered", report: now.report, receipt: now.receipt };
-      case "refused":
-        return refusal(now.reason, now.error);
-      case "failed":
-        return { kind: "failed", code: now.code, message: now.message, receipt: now.receipt };
-      case "working":
-        if (deadline.aborted)
-          return { kind: "failed", code: "upstream", message: LATE, receipt: now.receipt };
-        await pause();
-    }
+    if (now.kind !== "working") return now;
+    if (deadline.aborted) return { kind: "failed", code: "upstream", message: LATE, receipt: now.receipt };
+    await pause();
   }
 }
 

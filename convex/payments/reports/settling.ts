@@ -4,7 +4,6 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
-import { setting } from "../../lib/env";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
@@ -22,6 +21,7 @@ import { follow } from "../../wallets/transactions/outcome";
 import { handOut, signForService } from "../../wallets/transactions/signing";
 import { isOpen, isReverted } from "../../wallets/transactions/states";
 import { NETWORK, refusal, UNPAID_USE, type Refusal } from "../terms";
+import { isConfirmed } from "../transfers";
 import { signedAuthorization, transfersFor, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
 import { vClaimWork, type ClaimWork } from "./model";
@@ -213,7 +213,7 @@ async function accept(
   const payment = await readPayment(asHex(txHash));
   // A node that is behind, or a block that was replaced in between: the next look tells.
   if (payment.kind === "missing" || !payment.succeeded) return "again";
-  if (payment.confirmations < Number(setting("CONFIRMATIONS"))) return "again";
+  if (!isConfirmed(payment)) return "again";
   const candidates = transfersFor(payment.transfers, authorization, txHash);
   if (candidates.length === 0) {
     const refused = refusal("no_matching_transfer", "The authorization was used without paying this service");
