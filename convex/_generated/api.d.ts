@@ -361,11 +361,11 @@ import type * as whales_chain_measured from "../whales/chain/measured.js";
 import type * as whales_chain_measuring from "../whales/chain/measuring.js";
 import type * as whales_chain_movements from "../whales/chain/movements.js";
 import type * as whales_chain_reading from "../whales/chain/reading.js";
-import type * as whales_chain_telling from "../whales/chain/telling.js";
 import type * as whales_coins from "../whales/coins.js";
 import type * as whales_http from "../whales/http.js";
 import type * as whales_model from "../whales/model.js";
 import type * as whales_tables from "../whales/tables.js";
+import type * as whales_telling from "../whales/telling.js";
 import type * as whales_valuing from "../whales/valuing.js";
 import type * as whales_views from "../whales/views.js";
 
@@ -729,11 +729,11 @@ declare const fullApi: ApiFromModules<{
   "whales/chain/measuring": typeof whales_chain_measuring;
   "whales/chain/movements": typeof whales_chain_movements;
   "whales/chain/reading": typeof whales_chain_reading;
-  "whales/chain/telling": typeof whales_chain_telling;
   "whales/coins": typeof whales_coins;
   "whales/http": typeof whales_http;
   "whales/model": typeof whales_model;
   "whales/tables": typeof whales_tables;
+  "whales/telling": typeof whales_telling;
   "whales/valuing": typeof whales_valuing;
   "whales/views": typeof whales_views;
 }>;

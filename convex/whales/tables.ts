@@ -114,8 +114,8 @@ export const whaleTables = {
 
   /**
    * Whale alerts: what the agent tells, and what was measured on Base, which has a `movement`. Written by `whales/agent`
-   * (the agent's: stored, merged, delivered, verified) and `whales/chain` (measured: stored, corrected, withdrawn,
-   * delivered). Kept.
+   * (the agent's: stored, merged, verified), `whales/chain` (measured: stored, corrected, withdrawn) and `whales/telling`
+   * (delivered). Kept.
    */
   whaleAlerts: defineTable({
     ...reportedFields,

@@ -1,17 +1,14 @@
-import { createFunctionHandle } from "convex/server";
-import { providerAction } from "../../lib/providerCalls";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation } from "../../_generated/server";
 import { purseOf } from "../../lib/budget";
 import { failureOf, messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
 import { MINUTE, SECOND } from "../../lib/time";
-import { enqueueServiceCard } from "../../messenger/notices";
 import { sendPrompt, readJob, cancelJob } from "../../providers/agentApi";
-import { alertCard } from "../cards";
 import { reportedFields } from "../tables";
-import { publicAlert } from "../views";
+import { tell } from "../telling";
 import { scheduleDueChecks } from "./checks";
 import { LEASE_MS, schedulePoll, end, claimed, storeAlerts } from "./model";
 import { PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
@@ -178,14 +175,7 @@ export const finish = internalMutation({
     const counts = { stored: stored.length, merged, dropped };
     await end(ctx, watchId, { state: "done", counts, ...(note === null ? {} : { note }) });
     if (dropped > 0) log.warn("whales.dropped", { watchId, dropped });
-    if (stored.length > 0) {
-      const handle: string = await createFunctionHandle(internal.whales.agent.watches.delivered);
-      await enqueueServiceCard(ctx, {
-        kind: "whale alerts",
-        paragraphs: alertCard({ hours: WINDOW_HOURS, at: now, alerts: stored.map(publicAlert) }),
-        onSettled: { handle, subject: watchId },
-      });
-    }
+    await tell(ctx, stored, { hours: WINDOW_HOURS, subject: watchId });
     await scheduleDueChecks(ctx, now);
     return null;
   },

@@ -6,10 +6,9 @@ import { recordCronRun } from "../../lib/cronRuns";
 import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, iso } from "../../lib/time";
-import { tellMeasured } from "../chain/telling";
+import { tellMeasured } from "../telling";
 import { scheduleDueChecks } from "./checks";
 import { LEASE_MS, end, schedulePoll } from "./model";
-import { MAX_ALERTS } from "./prompts";
 
 /**
  * The hourly look for whales. A row claims the hour, an action sends the one prompt the hour ever gets, scheduled polls
@@ -56,22 +55,6 @@ export const begin = internalMutation({
       return null;
     }
     await ctx.scheduler.runAfter(0, internal.whales.agent.jobs.prompt, { watchId });
-    return null;
-  },
-});
-
-/** The outbox's word about a watch's card. */
-export const delivered = internalMutation({
-  args: { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
-  returns: v.null(),
-  handler: async (ctx, { subject, sent }) => {
-    const watchId = ctx.db.normalizeId("whaleWatches", subject);
-    if (watchId === null) return null;
-    const alerts = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_watchId", (q) => q.eq("watchId", watchId))
-      .take(MAX_ALERTS);
-    for (const { _id } of alerts) await ctx.db.patch("whaleAlerts", _id, { messengerSent: sent });
     return null;
   },
 });
