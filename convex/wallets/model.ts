@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
+import type { Doc, Id } from "../_generated/dataModel";
+import type { QueryCtx, MutationCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
@@ -27,11 +27,16 @@ export async function walletOf(
 export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
   const stored = checksummed(address);
   if (stored === null) return null;
-  const wallet = await ctx.db
-    .query("wallets")
-    .withIndex("by_address", (q) => q.eq("address", stored))
-    .unique();
+  const wallet = await walletAt(ctx, stored);
   return wallet === null || wallet.userId === NOBODY ? linkedUser(ctx, stored) : wallet.userId;
+}
+
+/** The wallet or service account with an address, checksummed; `null` when there is none. */
+export async function walletAt(ctx: QueryCtx, address: string): Promise<Doc<"wallets"> | null> {
+  return ctx.db
+    .query("wallets")
+    .withIndex("by_address", (q) => q.eq("address", address))
+    .unique();
 }
 
 export async function walletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
@@ -60,4 +65,12 @@ export function serviceWalletId(role: ServiceRole, address: string): string {
 export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
   const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
   return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
+}
+
+/** Keeps a new account. */
+export async function insertWallet(
+  ctx: MutationCtx,
+  account: Pick<Doc<"wallets">, "walletId" | "userId" | "kind" | "address">,
+): Promise<Id<"wallets">> {
+  return ctx.db.insert("wallets", { ...account, createdAt: Date.now(), driver: 0, driverUntil: 0 });
 }

@@ -8,7 +8,7 @@ import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
 import { userIdByAddress } from "../../wallets/model";
-import { claimByKey } from "../reports/model";
+import { claimByKey, authorizationKey } from "../reports/model";
 import { PRICE } from "../terms";
 import {
   depositKey,
@@ -254,7 +254,7 @@ async function owesReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolean>
   if (await isWritten(ctx, reportKey(row))) return false;
   if ((await spentTransfer(ctx, row))?.claimKey !== undefined) return true;
   if (row.authorization === undefined) return false;
-  const claim = await claimByKey(ctx, `auth:${row.from}:${row.authorization}`);
+  const claim = await claimByKey(ctx, authorizationKey({ from: row.from, nonce: row.authorization }));
   return claim !== null && claim.state !== "refused";
 }
 

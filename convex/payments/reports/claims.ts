@@ -15,6 +15,7 @@ import {
   vCandidate,
   vRefusal,
   vTicket,
+  authorizationKey,
   type ClaimTicket,
 } from "./model";
 import { authorizationText, shownProof } from "./proofs";
@@ -34,10 +35,6 @@ import {
 const MAX_UNDER_WAY = 10;
 
 const vClaimed = v.union(vTicket, vRefusal);
-
-function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
-  return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
-}
 
 /**
  * Joins what this proof has claimed for this order before, whatever the chain says by now. What the chain shows of a

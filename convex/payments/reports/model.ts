@@ -46,6 +46,11 @@ export type ClaimWork = { claimId: Id<"paymentClaims">; attempt: number };
 export const vTicket = v.object({ kind: v.literal("claim"), ...vClaimWork });
 export type ClaimTicket = Infer<typeof vTicket>;
 
+/** The key of a signed payment's claim. */
+export function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
+  return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
+}
+
 export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
   return ctx.db
     .query("paymentClaims")

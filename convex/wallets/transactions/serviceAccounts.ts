@@ -1,7 +1,7 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/ids";
-import { walletById, serviceWalletId, type ServiceRole } from "../model";
+import { walletById, serviceWalletId, insertWallet, type ServiceRole } from "../model";
 import { insertSigned, type SignedBytes } from "./model";
 import type { TransactionRequest } from "./tables";
 
@@ -70,14 +70,6 @@ async function accountOf(ctx: MutationCtx, role: ServiceRole, address: string): 
   const walletId = serviceWalletId(role, address);
   const present = await walletById(ctx, walletId);
   if (present !== null) return present;
-  const id = await ctx.db.insert("wallets", {
-    walletId,
-    userId: NOBODY,
-    kind: role,
-    address,
-    createdAt: Date.now(),
-    driver: 0,
-    driverUntil: 0,
-  });
+  const id = await insertWallet(ctx, { walletId, userId: NOBODY, kind: role, address });
   return (await ctx.db.get("wallets", id)) ?? accountOf(ctx, role, address);
 }
