@@ -13,7 +13,7 @@ import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { pseudonymOf } from "../users/model";
 import { portfolioOf } from "../wallets/holdings";
-import { ensureWallet } from "../wallets/wallets";
+import { ensureWallet } from "../wallets/model";
 import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
 import { connectAccount } from "./linking";
 import type { Sender, Work } from "./tables";

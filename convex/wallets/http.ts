@@ -8,8 +8,7 @@ import { guessableWarning } from "../lib/ids";
 import { userId } from "../lib/input";
 import { charge, chargeOverall } from "../lib/limits";
 import { iso } from "../lib/time";
-import { NO_WALLET, type WalletKind } from "./model";
-import { ensureWallet } from "./wallets";
+import { NO_WALLET, ensureWallet, type WalletKind } from "./model";
 
 const NETWORK = "base";
 

@@ -1,6 +1,7 @@
 import type { Infer } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import type { QueryCtx, MutationCtx } from "../_generated/server";
+import type { QueryCtx, MutationCtx, ActionCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
@@ -73,4 +74,23 @@ export async function insertWallet(
   account: Pick<Doc<"wallets">, "walletId" | "userId" | "kind" | "address">,
 ): Promise<Id<"wallets">> {
   return ctx.db.insert("wallets", { ...account, createdAt: Date.now(), driver: 0, driverUntil: 0 });
+}
+
+/** `existing`: whether it was there before. */
+type OwnWallet = { walletId: string; address: string; existing: boolean };
+
+/**
+ * The user's wallet of a kind; made when there is none, and however many calls come at once, one key is kept. For actions.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY where one has to be made.
+ */
+export async function ensureWallet(
+  ctx: ActionCtx,
+  owned: { userId: string; kind: WalletKind },
+  beforeMaking: () => Promise<void> = () => Promise.resolve(),
+): Promise<OwnWallet> {
+  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
+  if (present !== null) return { ...present, existing: true };
+  await beforeMaking();
+  const { createWallet } = await import("./custody/signing");
+  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
 }
