@@ -20,7 +20,10 @@ import {
 import { proofText } from "./proofs";
 import type { Order, Strength } from "./tables";
 
-/** Looking at claims and giving them to somebody to work on. Plain functions for the mutations of claims. */
+/**
+ * Claims of payments: who claims a mined transfer, by how good a proof, and giving claims to somebody to work on. Plain
+ * functions for mutations.
+ */
 
 /** A delivered report is given again for the same proof and order this long. */
 export const REPLAY_MS = HOUR;
@@ -141,8 +144,6 @@ export function sameOrder(row: Doc<"paymentClaims">, order: Order): boolean {
 export function isReason(text: string): text is Reason {
   return REASONS.some((reason) => reason === text);
 }
-
-/** Claiming a mined transfer: how good a proof is, and whose it makes the claim. Plain functions for mutations. */
 
 export const vCandidate = v.object({
   transfer: vTransfer,

@@ -6,7 +6,7 @@ import type { Quote } from "../../providers/swap";
 import type { TypedData } from "../custody/signing";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 
-/** A quote is somebody else's word: what it must say before anything is signed. Pure. */
+/** A quote is somebody else's word: what it must say before anything is signed, and the permit that is signed for it. Pure. */
 
 type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
 
@@ -107,9 +107,10 @@ export function checkPrice(
   return true;
 }
 
-/** Permit2's SignatureTransfer: one transfer, of at most one amount of one token, by one spender, until a deadline. Pure. */
-
-/** Source: Permit2's own `PermitHash.sol`. A provider's types are never signed: they could say anything. */
+/**
+ * Permit2's SignatureTransfer: one transfer, of at most one amount of one token, by one spender, until a deadline. Source:
+ * Permit2's own `PermitHash.sol`. A provider's types are never signed: they could say anything.
+ */
 const TYPES = {
   PermitTransferFrom: [
     { name: "permitted", type: "TokenPermissions" },
