@@ -28,7 +28,7 @@ export default tseslint.config(
     // requests at once would wait for one another. Work on the schedule, of which few run at once, may.
     files: ["convex/**/*.ts"],
     ignores: [
-      "convex/wallets/driver.ts",
+      "convex/wallets/transactions/driver.ts",
       "convex/signals/{issuing,outcomes}.ts",
       "convex/bot/work.ts",
       "convex/lib/lanes.ts",

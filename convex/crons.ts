@@ -7,13 +7,28 @@ crons.interval("collect data for research shifts", { minutes: 5 }, internal.rese
 crons.interval("write due research reports", { minutes: 5 }, internal.research.syntheses.claimDue, {});
 crons.interval("resume interrupted deliveries", { minutes: 5 }, internal.messenger.outbox.sweep, {});
 crons.interval("sample live prices", { minutes: 5 }, internal.prices.samples.takeDue, {});
-crons.interval("settle open transactions", { minutes: 1 }, internal.wallets.transactions.followUpDue, {});
-crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposits.checkDue, {});
-crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.matchDue, {});
+crons.interval(
+  "settle open transactions",
+  { minutes: 1 },
+  internal.wallets.transactions.outcome.followUpDue,
+  {},
+);
+crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposits.checks.checkDue, {});
+crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.owners.matchDue, {});
 crons.interval("give up lost agent runs", { minutes: 5 }, internal.chat.runs.sweep, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
-crons.interval("forget old paid reports", { minutes: 5 }, internal.payments.claims.forgetReports, {});
-crons.interval("resume interrupted paid reports", { minutes: 1 }, internal.payments.claims.resumeLost, {});
+crons.interval(
+  "forget old paid reports",
+  { minutes: 5 },
+  internal.payments.reports.progress.forgetReports,
+  {},
+);
+crons.interval(
+  "resume interrupted paid reports",
+  { minutes: 1 },
+  internal.payments.reports.progress.resumeLost,
+  {},
+);
 crons.interval("resume interrupted bot answers", { minutes: 1 }, internal.bot.jobs.sweep, {});
 crons.interval("resume interrupted mentions", { minutes: 1 }, internal.social.mentions.resumeLost, {});
 // The contract names the minute.
@@ -29,9 +44,9 @@ crons.weekly(
   {},
 );
 crons.interval("resume interrupted weekly recaps", { minutes: 5 }, internal.signals.weeks.resumeLost, {});
-crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.watches.begin, {});
-crons.interval("measure whales on Base", { minutes: 1 }, internal.whales.cursor.begin, {});
-crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.watches.resume, {});
+crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});
+crons.interval("measure whales on Base", { minutes: 1 }, internal.whales.chain.cursor.begin, {});
+crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.agent.watches.resume, {});
 crons.interval("free lost places", { minutes: 1 }, internal.lib.lanes.sweep, {});
 crons.interval("watch the budget", { minutes: 5 }, internal.ops.budget.watch, {});
 crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});

@@ -10,14 +10,14 @@ import { messengerEndpoints } from "./messenger/http";
 import { opsEndpoints } from "./ops/http";
 import { referenceEndpoints } from "./ops/referenceHttp";
 import { pageEndpoints } from "./pages/http";
-import { depositEndpoints } from "./payments/depositHttp";
-import { paidReportEndpoints } from "./payments/http";
+import { depositEndpoints } from "./payments/deposits/http";
+import { paidReportEndpoints } from "./payments/reports/http";
 import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
-import { transactionEndpoints } from "./wallets/transactionHttp";
+import { transactionEndpoints } from "./wallets/transactions/http";
 import { whaleEndpoints } from "./whales/http";
 
 /** By domain; the names are the tags of the API document. */

@@ -6,9 +6,9 @@ import { evidenceTables } from "./evidence/tables";
 import { libTables } from "./lib/tables";
 import { marketTables } from "./market/tables";
 import { messengerTables } from "./messenger/tables";
-import { depositTables } from "./payments/depositTables";
-import { paidTables } from "./payments/paidTables";
-import { transferTables } from "./payments/transferTables";
+import { depositTables } from "./payments/deposits/tables";
+import { paidTables } from "./payments/reports/tables";
+import { transferTables } from "./payments/transfers";
 import { priceTables } from "./prices/tables";
 import { researchTables } from "./research/tables";
 import { runTables } from "./runs/tables";
@@ -17,6 +17,7 @@ import { signalTables } from "./signals/tables";
 import { userTables } from "./users/tables";
 import { custodyTables } from "./wallets/custody/tables";
 import { walletTables } from "./wallets/tables";
+import { transactionTables } from "./wallets/transactions/tables";
 import { whaleTables } from "./whales/tables";
 
 export default defineSchema({
@@ -30,6 +31,7 @@ export default defineSchema({
   ...messengerTables,
   ...botTables,
   ...walletTables,
+  ...transactionTables,
   ...transferTables,
   ...paidTables,
   ...depositTables,

@@ -5,10 +5,10 @@ import { FEED_DECIMALS, FEEDS, livePrice } from "../convex/prices/feeds";
 import type { Rounds } from "../convex/providers/chain";
 import type { Outcome } from "../convex/providers/chainReceipts";
 import { COINS, isCoin } from "../convex/whales/coins";
-import { measuredIn } from "../convex/whales/reading";
+import { measuredIn } from "../convex/whales/chain/reading";
+import { publicAlertShape } from "../convex/whales/views";
 import type { Measured } from "../convex/whales/tables";
 import type { Prices } from "../convex/whales/valuing";
-import { publicAlertShape } from "../convex/whales/views";
 
 /** What `npm run verify-whales` checks. Pure. */
 

@@ -3,16 +3,17 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { eraseReservations } from "../credits/reservations";
-import { MINUTE } from "../lib/time";
 import { charge } from "../lib/limits";
+import { MINUTE } from "../lib/time";
 import { eraseMessages } from "../messenger/model";
+import { anonymiseDeposits } from "../payments/deposits/model";
+import { anonymiseClaims } from "../payments/reports/model";
 import { eraseAlerts } from "../prices/alertRows";
 import { eraseResearch, hasActiveShift } from "../research/model";
 import { eraseRuns, hasRuns } from "../runs/model";
-import { anonymisePayments } from "../payments/erasure";
 import { eraseSocial } from "../social/model";
 import { eraseAddresses, requireUser } from "../users/model";
-import { eraseTransferDays } from "../wallets/transferLimits";
+import { eraseTransferDays } from "../wallets/policies";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
@@ -42,7 +43,8 @@ const STEPS: ((ctx: MutationCtx, userId: string, limit: number) => Promise<numbe
   eraseSocial,
   eraseReservations,
   eraseTransferDays,
-  anonymisePayments,
+  anonymiseDeposits,
+  anonymiseClaims,
 ];
 
 /** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */

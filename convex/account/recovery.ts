@@ -8,7 +8,7 @@ import { dateTime, HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { configOf, enqueueCard, linkedChat } from "../messenger/model";
 import { ownerOf, requireUser, userOfToken } from "../users/model";
-import { userIdByAddress } from "../wallets/owners";
+import { userIdByAddress } from "../wallets/model";
 import { isInUse } from "./claims";
 
 /**

@@ -13,12 +13,11 @@ import { latestCard } from "../signals/cards";
 import { signalToken } from "../signals/inputs";
 import { chainHeadOf, latestSignals } from "../signals/model";
 import { TOKENS } from "../signals/rules";
+import { pseudonymOf } from "../users/model";
 import { walletOf } from "../wallets/model";
 import { alertCard } from "../whales/cards";
-import { hours } from "../whales/inputs";
 import { alertsSince, hasLooked } from "../whales/model";
-import { publicAlert } from "../whales/views";
-import { pseudonymOf } from "../users/model";
+import { hours, publicAlert } from "../whales/views";
 import {
   alertLine,
   alertsCard,

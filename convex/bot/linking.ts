@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { charge, chargeOverall } from "../lib/limits";
 import type { Account } from "../messenger/links";
-import { ensureWallet } from "../wallets/ensuring";
+import { ensureWallet } from "../wallets/model";
 
 /**
  * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a

@@ -58,7 +58,7 @@ export async function portfolioOf(ctx: ActionCtx, userId: string): Promise<strin
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
   if (wallet === null) return null;
   try {
-    const accounts = await import("../wallets/accounts");
+    const accounts = await import("../wallets/holdings");
     const read = accounts.portfolioOf(ctx, wallet.address);
     const { balances, totalValueUsd, pricedAt } = await Promise.race([read, late()]);
     const held = balances.filter(({ raw }) => raw !== "0");

@@ -1,4 +1,5 @@
 import type { ActionCtx } from "../_generated/server";
+import { USDC } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money";
@@ -211,7 +212,6 @@ async function collectNews(ctx: ActionCtx, subject: string): Promise<Fact[]> {
 
 async function collectBase(): Promise<Fact[]> {
   const { readChainState } = await import("../providers/chainState");
-  const { USDC } = await import("../providers/usdc");
   const state = await readChainState(USDC, deadlines.publicData);
   const by = {
     subject: "Base",

@@ -4,6 +4,9 @@ export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
+/** Later than any moment. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+
 /** The beginning of the minute of `ms`: queries that are asked for a whole minute's answers are answered from the cache. */
 export function wholeMinute(ms: number): number {
   return Math.floor(ms / MINUTE) * MINUTE;

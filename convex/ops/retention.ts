@@ -1,10 +1,9 @@
 import type { NamedTableInfo, OrderedQuery } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
 import type { DatabaseReader, MutationCtx, QueryCtx } from "../_generated/server";
-import { dayOf } from "../lib/budget";
-import { DAY } from "../lib/time";
-import { NEVER } from "../payments/depositPhases";
 import { hasLedger } from "../credits/model";
+import { dayOf } from "../lib/budget";
+import { DAY, NEVER } from "../lib/time";
 import { eraseShift } from "../research/model";
 import { ownerOf } from "../users/model";
 

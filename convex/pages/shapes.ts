@@ -2,12 +2,12 @@ import * as z from "zod";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { pricePoint, type PricePoint } from "../prices/shown";
 import { reportShape, reportExample, snapshotShape } from "../research/http";
-import { chainHead } from "../signals/eventChain";
-import { equityPoint } from "../signals/equity";
-import { signalExample, statsExample } from "../signals/examples";
 import { anchorShape } from "../signals/anchorText";
-import { signalStats } from "../signals/statisticsShapes";
+import { equityPoint } from "../signals/equity";
+import { chainHead } from "../signals/eventChain";
+import { signalExample, statsExample } from "../signals/examples";
 import { publicSignal } from "../signals/shapes";
+import { signalStats } from "../signals/statisticsShapes";
 import { measuredExample } from "../whales/http";
 import { publicAlertShape } from "../whales/views";
 

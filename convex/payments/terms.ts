@@ -1,4 +1,4 @@
-import type { Address } from "viem";
+import { CHAIN_ID } from "../lib/base";
 
 /** What a paid report costs and how it is paid. */
 
@@ -7,12 +7,9 @@ export const PAID_PATH = "/agent/research/paid";
 export const PRICE = 1_000_000n;
 export const PRICE_SHOWN = "1.00";
 export const DESCRIPTION = "One market research report";
-export const CHAIN_ID = 8453;
 /** The chain's name in x402 version 1 and in `paymentDetails`, and in version 2. */
 export const NETWORK = "base";
 export const NETWORK_V2 = `eip155:${CHAIN_ID}`;
-/** Checksummed: clients compare it with their own tables letter by letter. */
-export const USDC: Address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 
 /** Why a proof was refused: for programs, beside the sentence for people. The x402 names are understood by its clients. */
 export const REASONS = [

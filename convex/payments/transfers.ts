@@ -1,16 +1,56 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-
-/** Spending transfers exactly once. Plain functions: the callers' mutations are the transactions that decide. */
+import { deduct, depositor, standingOf } from "../credits/model";
+import { creditsFor } from "../credits/rates";
+import { setting } from "../lib/env";
+import type { Strength } from "./reports/tables";
+import { PRICE } from "./terms";
 
 /**
- * `position` counts the logs of the transaction from 0, over all its logs: unlike a log's index, which counts the whole
- * block's, it stays when a reorganisation puts the transaction into another block.
+ * Spending transfers exactly once, shared by paid reports and deposits. Plain functions: the callers' mutations are the
+ * transactions that decide.
  */
-export type Transfer = { txHash: string; position: number; from: string; amount: string };
+
+export const vTransfer = v.object({
+  /** Lower case. */
+  txHash: v.string(),
+  /**
+   * Of its log among all the transaction's, from 0: unlike a log's index, which counts the whole block's, it stays when a
+   * reorganisation puts the transaction into another block.
+   */
+  position: v.number(),
+  /** Lower case. */
+  from: v.string(),
+  /** Digits, USDC's smallest unit. */
+  amount: v.string(),
+});
+export type Transfer = Infer<typeof vTransfer>;
+type Place = Pick<Transfer, "txHash" | "position">;
+
+export const transferTables = {
+  /**
+   * Every USDC transfer to the platform wallet that bought something: the one place where a transfer is spent, so that
+   * one transfer never buys both a report and credits. Written by `payments/transfers` alone. Kept for ever: a row that
+   * died would open the transfer to replay.
+   */
+  spentTransfers: defineTable({
+    ...vTransfer.fields,
+    /** The paid claim that took the price of one report out of it. */
+    claimKey: v.optional(v.string()),
+    /** The deposit that credited it, or what a report left of it. */
+    depositKey: v.optional(v.string()),
+  }).index("by_transfer", ["txHash", "position"]),
+};
+
+/** Whether a mined transaction is as deep in the chain as this service wants it. */
+export function isConfirmed({ confirmations }: { confirmations: number }): boolean {
+  return confirmations >= Number(setting("CONFIRMATIONS"));
+}
 
 /** The key under which a transfer is known everywhere: `0x…:3`. */
-export function transferKey({ txHash, position }: Pick<Transfer, "txHash" | "position">): string {
+export function transferKey({ txHash, position }: Place): string {
   return `${txHash.toLowerCase()}:${position}`;
 }
 
@@ -19,20 +59,20 @@ export function transferKey({ txHash, position }: Pick<Transfer, "txHash" | "pos
  * reorganisation takes a new one.
  * @param crediting Counts from 1.
  */
-export function depositKey(transfer: Pick<Transfer, "txHash" | "position">, crediting: number): string {
+export function depositKey(transfer: Place, crediting: number): string {
   const key = `deposit:${transferKey(transfer)}`;
   return crediting === 1 ? key : `${key}:${crediting}`;
 }
 
 /** The ledger's key of a report that was paid out of a deposit's credits. */
-export function reportKey(transfer: Pick<Transfer, "txHash" | "position">): string {
+export function reportKey(transfer: Place): string {
   return `report:${transferKey(transfer)}`;
 }
 
 /** What a transfer has bought so far; `null` when nothing. */
 export async function spentTransfer(
   ctx: QueryCtx,
-  { txHash, position }: Pick<Transfer, "txHash" | "position">,
+  { txHash, position }: Place,
 ): Promise<Doc<"spentTransfers"> | null> {
   return ctx.db
     .query("spentTransfers")
@@ -59,12 +99,44 @@ export async function spendTransfer(
 }
 
 /** Takes a deposit's mark off a transfer that the chain has dropped: mined again, it can be credited again. */
-export async function releaseDeposit(
-  ctx: MutationCtx,
-  transfer: Pick<Transfer, "txHash" | "position">,
-): Promise<void> {
+export async function releaseDeposit(ctx: MutationCtx, transfer: Place): Promise<void> {
   const row = await spentTransfer(ctx, transfer);
   if (row === null) return;
   if (row.claimKey === undefined) await ctx.db.delete("spentTransfers", row._id);
   else await ctx.db.patch("spentTransfers", row._id, { depositKey: undefined });
+}
+
+/** The deposit of a transfer, or `null`. */
+export async function depositAt(ctx: QueryCtx, { txHash, position }: Place): Promise<Doc<"deposits"> | null> {
+  return ctx.db
+    .query("deposits")
+    .withIndex("by_transfer", (q) => q.eq("txHash", txHash).eq("position", position))
+    .unique();
+}
+
+/**
+ * Buys a report with a transfer that was credited as a deposit before: its price goes back from the credits, in the
+ * transaction that claims it.
+ * @returns `false` when the credits are another user's (unless the payer has signed), or are spent.
+ */
+export async function payFromCredits(
+  ctx: MutationCtx,
+  transfer: Place,
+  userId: string | undefined,
+  strength: Strength,
+): Promise<boolean> {
+  const deposit = await depositAt(ctx, transfer);
+  if (deposit?.state !== "credited") return false;
+  // The ledger says whose it was, also of a deposit whose row has been made anonymous.
+  const owner = await depositor(ctx, depositKey(deposit, deposit.creditings));
+  if (owner === null || (strength < 2 && owner !== userId)) return false;
+  // A signed payment is known before it is mined: the deposit left the report's price out from the start.
+  if (deposit.lessReport === true) return true;
+  const amount = creditsFor(PRICE);
+  const { balance } = await standingOf(ctx, owner);
+  if (amount > 0 && balance < amount) return false;
+  if (amount > 0) {
+    await deduct(ctx, { userId: owner, amount, key: reportKey(transfer), source: "report" });
+  }
+  return true;
 }

@@ -41,3 +41,28 @@ export function sequencerIsUp(status: { answer: bigint; startedAt: bigint } | nu
   if (status === null || status.answer !== 0n || status.startedAt <= 0n) return false;
   return Math.floor(nowMs / 1000) - Number(status.startedAt) > SEQUENCER_GRACE_SECONDS;
 }
+
+/** What to read for the live prices of some feeds. */
+export function feedAddresses(feeds: readonly FeedName[]) {
+  return [SEQUENCER_FEED, ...feeds.map((feed) => FEEDS[feed].address)] as const;
+}
+
+type Status = Round & { startedAt: bigint };
+
+/**
+ * Live prices in USD with 8 decimals, from rounds in the order of `feedAddresses`. A feed that is stale has none, and while
+ * the sequencer is not to be trusted none has.
+ */
+export function livePrices<Feed extends FeedName>(
+  feeds: readonly Feed[],
+  [sequencer, ...rounds]: readonly (Status | null)[],
+  nowMs: number,
+): ReadonlyMap<Feed, bigint> {
+  if (!sequencerIsUp(sequencer ?? null, nowMs)) return new Map();
+  return new Map(
+    feeds.flatMap((feed, i) => {
+      const price = livePrice(feed, rounds[i] ?? null, nowMs);
+      return price === null ? [] : [[feed, price] as const];
+    }),
+  );
+}

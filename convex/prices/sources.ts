@@ -2,39 +2,46 @@ import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { formatUnits } from "../lib/money";
 import { readRounds } from "../providers/chain";
-import { askTicker, TICKERS, type Quotes, type Ticker } from "../providers/tickers";
-import { FEED_DECIMALS, FEEDS, livePrice, SEQUENCER_FEED, sequencerIsUp } from "./feeds";
+import { askTicker, TICKERS, type Quote, type Quotes, type Ticker } from "../providers/tickers";
+import { FEED_DECIMALS, feedAddresses, livePrice, sequencerIsUp, type FeedName } from "./feeds";
 import type { PricedToken } from "./tables";
 
 /** The sources of live prices, most trusted first. */
-
-const FED = ["BTC", "ETH"] as const;
 
 /**
  * What the chain's price feeds say, in one call: the prices that are live.
  * @throws AppError `upstream` when the chain cannot be asked, its sequencer is not up, or no feed is live.
  */
 export async function askFeeds(timeoutMs: number): Promise<Quotes> {
-  const [sequencer, ...rounds] = await readRounds(
-    [SEQUENCER_FEED, ...FED.map((symbol) => FEEDS[symbol].address)],
-    timeoutMs,
-  );
+  const quotes = await readFeeds(["BTC", "ETH"], timeoutMs);
+  if (Object.keys(quotes).length === 0) throw new AppError("upstream", "The price feeds are stale");
+  return quotes;
+}
+
+/**
+ * The live prices of some feeds, in one call.
+ * @throws AppError `upstream` when the chain cannot be asked, or its sequencer is not up.
+ */
+export async function readFeeds<Feed extends FeedName>(
+  feeds: readonly Feed[],
+  timeoutMs: number,
+): Promise<Partial<Record<Feed, Quote>>> {
+  const [sequencer, ...rounds] = await readRounds(feedAddresses(feeds), timeoutMs);
   const now = Date.now();
   if (!sequencerIsUp(sequencer ?? null, now)) {
     throw new AppError("upstream", "The price feeds do not count: the chain's sequencer is not up");
   }
-  const quotes: Quotes = {};
-  for (const [index, symbol] of FED.entries()) {
+  const quotes: Partial<Record<Feed, Quote>> = {};
+  for (const [index, feed] of feeds.entries()) {
     const round = rounds[index] ?? null;
-    const price = livePrice(symbol, round, now);
+    const price = livePrice(feed, round, now);
     if (round === null || price === null) continue;
-    quotes[symbol] = {
+    quotes[feed] = {
       usd: Number(formatUnits(price, FEED_DECIMALS)),
       change24h: null,
       observedAt: Number(round.updatedAt) * 1_000,
     };
   }
-  if (Object.keys(quotes).length === 0) throw new AppError("upstream", "The price feeds are stale");
   return quotes;
 }
 

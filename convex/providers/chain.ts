@@ -13,6 +13,7 @@ import {
   type HttpTransport,
 } from "viem";
 import { getBalance, multicall, readContract } from "viem/actions";
+import { CHAIN_ID } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -21,8 +22,6 @@ import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure 
 
 /** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches what is asked together. */
 export const UPSTREAM = "The chain RPC";
-
-export const CHAIN_ID = 8453;
 
 export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 

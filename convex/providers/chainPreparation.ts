@@ -1,7 +1,8 @@
 import { decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
 import { call, estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
+import { CHAIN_ID } from "../lib/base";
 import { AppError } from "../lib/errors";
-import { CHAIN_ID, chainClient, guarded, revertReason, UPSTREAM, type ChainClient } from "./chain";
+import { chainClient, guarded, revertReason, UPSTREAM, type ChainClient } from "./chain";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./chainFees";
 
 /** What a transaction needs from the chain before it can be signed. */

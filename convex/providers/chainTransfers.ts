@@ -1,9 +1,9 @@
 import { hexToBigInt, toEventSelector, type Address, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
+import { USDC } from "../lib/base";
 import { chainClient, guarded, requireChain, type ChainClient } from "./chain";
 import { hash, hexData, quantity, toQuantity } from "./chainShapes";
-import { USDC } from "./usdc";
 
 /** What the chain says about transactions that are said to have moved USDC. */
 

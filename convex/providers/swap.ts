@@ -1,11 +1,11 @@
-import * as z from "zod";
 import type { Address, Hex } from "viem";
+import * as z from "zod";
+import { CHAIN_ID } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { cut } from "../lib/text";
 import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
-import { CHAIN_ID } from "./chain";
 
 /** The swap provider: 0x Swap API v2, Permit2 quotes (docs.0x.org). */
 const UPSTREAM = "The swap provider";

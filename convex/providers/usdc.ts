@@ -21,13 +21,12 @@ import {
   readContract,
   verifyMessage,
 } from "viem/actions";
+import { USDC } from "../lib/base";
 import { sha256Hex } from "../lib/crypto";
 import { chainClient, guarded, requireChain, type ChainClient } from "./chain";
 import { orNull } from "./chainTransactions";
 
 /** USDC on Base as its payee sees it: transfers in mined transactions, and EIP-3009 authorizations. */
-
-export const USDC: Address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 
 const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 

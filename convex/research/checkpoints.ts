@@ -1,13 +1,10 @@
-import { HOUR, MINUTE } from "../lib/time";
+import { HOUR, MINUTE, NEVER } from "../lib/time";
 import type { ReportKind } from "./tables";
 
 /** The timing of a shift, in one place. All pure, all in epoch ms. */
 
 export const SHIFT_MS = 8 * HOUR;
 export const COLLECTION_INTERVAL_MS = 30 * MINUTE;
-
-/** Later than any moment: a due time that never comes. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
 
 type Checkpoint = { kind: ReportKind; afterMs: number };
 

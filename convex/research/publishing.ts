@@ -3,10 +3,11 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { NEVER } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
 import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
-import { NEVER, nextCheckpoint } from "./checkpoints";
+import { nextCheckpoint } from "./checkpoints";
 import { shiftTopic } from "./model";
 import { vResult, type ReportKind, type Result } from "./tables";
 

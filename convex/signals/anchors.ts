@@ -8,13 +8,11 @@ import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { prepareTransaction } from "../providers/chainPreparation";
-import { serviceAddress } from "../wallets/custody/serviceKeys";
-import { vSignedBytes } from "../wallets/nonces";
-import { gasLimit } from "../wallets/plans";
-import { project, serviceWalletId } from "../wallets/rows";
-import { addressesOf, lastSentBy, sentBy, storeSigned } from "../wallets/serviceAccounts";
-import { signNext } from "../wallets/signNext";
-import { handOut } from "../wallets/steps";
+import { serviceAddress } from "../wallets/custody/signing";
+import { vSignedBytes } from "../wallets/transactions/model";
+import { gasLimit } from "../wallets/transactions/plan";
+import { addressesOf, lastSentBy, sentBy, storeSigned } from "../wallets/transactions/serviceAccounts";
+import { handOut, signForService } from "../wallets/transactions/signing";
 import { anchorData } from "./anchorText";
 import { dayOf } from "./calendar";
 import type { ChainHead } from "./eventChain";
@@ -57,9 +55,7 @@ export const send = providerAction({
       if (preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
         throw new AppError("internal", `The anchor ${address} cannot pay the network fee`);
       }
-      const walletId = serviceWalletId("anchor", address);
-      const unlikely = "The chain RPC tells of transactions that the anchor has not made: nothing was sent";
-      const signed = await signNext(ctx, { walletId, address, preparation, gas, call, unlikely });
+      const signed = await signForService(ctx, "anchor", { address, preparation, gas, call });
       const transactionId = await ctx.runMutation(internal.signals.anchors.store, { address, head, signed });
       if (transactionId !== null) await handOut(ctx, { _id: transactionId, address, ...signed });
     } catch (error) {
@@ -144,7 +140,7 @@ function anchorOf(row: Doc<"transactions">) {
   const { nonce, request, createdAt, state } = row;
   if (nonce === undefined) return [];
   const head = request.kind === "anchor" ? { sequence: request.sequence, hash: request.hash } : null;
-  const { txHash, replacement } = project(row);
+  const { txHash, replacement } = row;
   const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
   return [
     {

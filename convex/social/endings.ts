@@ -1,13 +1,11 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
+import { NEVER } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
 import { recordUnreadable } from "../wallets/trades";
 import { mentionCard } from "./cards";
 import { giveBack } from "./limits";
 import type { MentionStatus } from "./tables";
-
-/** Later than any moment. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
 
 export type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string };
 

@@ -1,15 +1,19 @@
+import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { NEVER } from "../lib/time";
 import { walletOf } from "../wallets/model";
-import { openTransaction } from "../wallets/opening";
-import { vSymbol, type TransactionRequest } from "../wallets/tables";
+import { vSymbol } from "../wallets/tables";
 import { tradeOf } from "../wallets/trades";
+import { openTransaction } from "../wallets/transactions/model";
+import type { TransactionRequest } from "../wallets/transactions/tables";
 import type { Command } from "./commands";
-import { endMention, endUnreadable, NEVER } from "./endings";
+import { endMention, endUnreadable } from "./endings";
 import { judge } from "./guards";
 import { takeShare } from "./limits";
 import { authorById, recipientOf } from "./model";
@@ -123,6 +127,7 @@ async function openTrade(
   if (sum === null) return refuse("The amount is smaller or finer than the token can be divided");
   const counted = await takeShare(ctx, userId, sum.value, now);
   if (counted.kind === "refused") return refuse(counted.reason);
+  const onSettled: string = await createFunctionHandle(internal.social.mentions.settle);
   const transactionId = await openTransaction(ctx, {
     userId,
     walletId: wallet.walletId,
@@ -130,7 +135,7 @@ async function openTrade(
     source: "x",
     idempotencyKey: `x:${row.tweetId}`,
     value: sum.value,
-    mentioned: { mentionId: row._id, action: command.action },
+    mentioned: { mentionId: row._id, action: command.action, onSettled },
   });
   await ctx.db.patch("mentions", row._id, {
     tradeId: await tradeFor(ctx, transactionId, row._id),

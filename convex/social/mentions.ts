@@ -6,10 +6,10 @@ import { recordCronRun } from "../lib/cronRuns";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
-import { MINUTE, SECOND } from "../lib/time";
+import { MINUTE, SECOND, NEVER } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
 import { linkedCard, movedCard } from "./cards";
-import { endMention, NEVER } from "./endings";
+import { endMention } from "./endings";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
 

@@ -4,6 +4,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, mutation, type QueryCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
+import { CHAIN_ID } from "../lib/base";
 import { siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits";
@@ -13,8 +14,6 @@ import { addressesOf, linkOf, MAX_ADDRESSES, pseudonymOf, requireUser } from "./
 /** Proving that an address is the user's: a challenge, signed with the address's key (`users/linking`), once. */
 
 const CHALLENGE_MS = 10 * MINUTE;
-/** The chain whose deposits it is about. */
-const CHAIN_ID = 8453;
 
 type Challenge = Pick<Doc<"addressNonces">, "userId" | "nonce" | "expiresAt">;
 
@@ -99,7 +98,7 @@ export const link = internalMutation({
     if (before === null) await ctx.db.insert("linkedAddresses", link);
     else await ctx.db.replace("linkedAddresses", before._id, link);
     // What came from it before is the user's too.
-    await ctx.scheduler.runAfter(0, internal.payments.deposits.creditAddress, { address });
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.creditAddress, { address });
     return { address };
   },
 });

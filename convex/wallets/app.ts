@@ -30,7 +30,7 @@ export const view = action({
   handler: async (ctx, { showDust = false }): Promise<Infer<typeof vWalletView>[]> => {
     const userId: string = await ctx.runQuery(internal.users.access.mine, {});
     await charge(ctx, "chain", { userId, address: null });
-    const { portfolioOf } = await import("./accounts");
+    const { portfolioOf } = await import("./holdings");
     const views = (["custody", "basic"] as const).map(async (kind) => {
       const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
       if (wallet === null) return [];

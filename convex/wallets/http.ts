@@ -8,8 +8,7 @@ import { guessableWarning } from "../lib/ids";
 import { userId } from "../lib/input";
 import { charge, chargeOverall } from "../lib/limits";
 import { iso } from "../lib/time";
-import { NO_WALLET, type WalletKind } from "./model";
-import { ensureWallet } from "./ensuring";
+import { NO_WALLET, ensureWallet, type WalletKind } from "./model";
 
 const NETWORK = "base";
 
@@ -68,7 +67,7 @@ const balance: MountedEndpoint = endpoint({
     const wallet = (await find("basic")) ?? (await find("custody"));
     if (wallet === null) throw new AppError("not_found", NO_WALLET);
     const { address } = wallet;
-    const { balanceOf } = await import("./accounts");
+    const { balanceOf } = await import("./holdings");
     return { address, ...(await balanceOf(ctx, address)), network: NETWORK, ...warned(userId) };
   },
 });
@@ -149,7 +148,7 @@ const portfolio: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, { caller }) => {
     const { address } = await own(ctx, userId, "custody", caller);
-    const { portfolioOf } = await import("./accounts");
+    const { portfolioOf } = await import("./holdings");
     const { balances, totalValueUsd, pricedAt } = await portfolioOf(ctx, address);
     return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(userId) };
   },

@@ -1,6 +1,11 @@
 import type { Infer } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
+import { internal } from "../_generated/api";
+import type { Doc, Id } from "../_generated/dataModel";
+import type { QueryCtx, MutationCtx, ActionCtx } from "../_generated/server";
+import { checksummed } from "../lib/addresses";
+import { AppError } from "../lib/errors";
+import { NOBODY } from "../lib/ids";
+import { linkedUser } from "../users/model";
 import type { vWalletKind } from "./tables";
 
 export type WalletKind = Infer<typeof vWalletKind>;
@@ -17,4 +22,75 @@ export async function walletOf(
     .query("wallets")
     .withIndex("by_userId_and_kind", (q) => q.eq("userId", userId).eq("kind", kind))
     .unique();
+}
+
+/** Whose address it is, by the service's wallets first and by the addresses users have linked; `null` when nobody's. */
+export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
+  const stored = checksummed(address);
+  if (stored === null) return null;
+  const wallet = await walletAt(ctx, stored);
+  return wallet === null || wallet.userId === NOBODY ? linkedUser(ctx, stored) : wallet.userId;
+}
+
+/** The wallet or service account with an address, checksummed; `null` when there is none. */
+export async function walletAt(ctx: QueryCtx, address: string): Promise<Doc<"wallets"> | null> {
+  return ctx.db
+    .query("wallets")
+    .withIndex("by_address", (q) => q.eq("address", address))
+    .unique();
+}
+
+export async function walletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
+  return ctx.db
+    .query("wallets")
+    .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
+    .unique();
+}
+
+export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {
+  const wallet = await walletById(ctx, walletId);
+  if (wallet === null) throw new AppError("internal", "The wallet is gone");
+  return wallet;
+}
+
+/** The accounts that are the service's own. */
+const SERVICE_ROLES = ["relayer", "anchor"] as const;
+export type ServiceRole = (typeof SERVICE_ROLES)[number];
+
+/** @param address Checksummed; each key that was ever configured is an account of its own. */
+export function serviceWalletId(role: ServiceRole, address: string): string {
+  return `${role}_${address}`;
+}
+
+/** The role and address of a service account; `null` for a wallet of a user's. */
+export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
+  const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
+  return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
+}
+
+/** Keeps a new account. */
+export async function insertWallet(
+  ctx: MutationCtx,
+  account: Pick<Doc<"wallets">, "walletId" | "userId" | "kind" | "address">,
+): Promise<Id<"wallets">> {
+  return ctx.db.insert("wallets", { ...account, createdAt: Date.now(), driver: 0, driverUntil: 0 });
+}
+
+/** `existing`: whether it was there before. */
+type OwnWallet = { walletId: string; address: string; existing: boolean };
+
+/**
+ * The user's wallet of a kind; made when there is none, and however many calls come at once, one key is kept. For actions.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY where one has to be made.
+ */
+export async function ensureWallet(
+  ctx: ActionCtx,
+  owned: { userId: string; kind: WalletKind },
+  beforeMaking: () => Promise<void> = () => Promise.resolve(),
+): Promise<OwnWallet> {
+  const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
+  if (present !== null) return { ...present, existing: true };
+  await beforeMaking();
+  const { createWallet } = await import("./custody/signing");
+  return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
 }

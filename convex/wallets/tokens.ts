@@ -1,4 +1,5 @@
 import type { Address } from "viem";
+import { USDC } from "../lib/base";
 
 /**
  * The tokens that can be held, sent and swapped, on Base (chain id 8453). Addresses and decimals: the tokens' own
@@ -18,7 +19,7 @@ type Token = {
 
 export const TOKENS: Record<Symbol, Token> = {
   ETH: { address: null, decimals: 18, feed: "ETH" },
-  USDC: { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", decimals: 6, feed: "USDC" },
+  USDC: { address: USDC, decimals: 6, feed: "USDC" },
   USDT: { address: "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2", decimals: 6, feed: "USDT" },
   DAI: { address: "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb", decimals: 18, feed: "DAI" },
   WETH: { address: "0x4200000000000000000000000000000000000006", decimals: 18, feed: "ETH" },

@@ -1,7 +1,7 @@
-import { internal } from "../_generated/api";
+import type { FunctionHandle } from "convex/server";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import type { TransactionRequest } from "./tables";
+import type { TransactionRequest } from "./transactions/tables";
 
 /** Swaps and sends as trades: one row each, beside the transaction that carries it out. */
 
@@ -9,6 +9,8 @@ import type { TransactionRequest } from "./tables";
 export type Mentioned = {
   mentionId: Id<"mentions">;
   action: Exclude<Doc<"trades">["action"], "unknown">;
+  /** Handle of a mutation that is called with the mention's id when the trade has ended. */
+  onSettled: string;
 };
 
 export async function openTrade(
@@ -32,7 +34,7 @@ export async function openTrade(
     amount,
     status: "pending" as const,
     createdAt: now,
-    ...(mentioned === undefined ? {} : { mentionId: mentioned.mentionId }),
+    ...(mentioned === undefined ? {} : { mentionId: mentioned.mentionId, onSettled: mentioned.onSettled }),
   };
   const action = mentioned?.action ?? request.kind;
   if (request.kind === "send") {
@@ -85,8 +87,8 @@ export async function settleTrade(
     ...(row.txHash === undefined ? {} : { txHash: row.txHash }),
     ...(error === undefined ? {} : { error }),
   });
-  const { mentionId } = trade;
-  if (mentionId !== undefined) {
-    await ctx.scheduler.runAfter(0, internal.social.mentions.settle, { mentionId });
-  }
+  const { mentionId, onSettled } = trade;
+  if (mentionId === undefined || onSettled === undefined) return;
+  const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;
+  await ctx.scheduler.runAfter(0, handle, { mentionId });
 }

@@ -2,10 +2,10 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
-import { keepKey } from "./custody/model";
-import { OPEN_STATES } from "./machine";
-import { walletOf } from "./model";
+import { keepKey } from "./custody/keys";
+import { walletOf, walletAt, insertWallet } from "./model";
 import { vSymbol, vWalletKind } from "./tables";
+import { OPEN_STATES } from "./transactions/states";
 
 const vWallet = v.object({ walletId: v.string(), address: v.string() });
 /** `existing`: whether it was there before. */
@@ -27,13 +27,7 @@ export const byAddress = internalQuery({
   returns: vWallet,
   handler: async (ctx, { address }) => {
     const known = checksummed(address);
-    const wallet =
-      known === null
-        ? null
-        : await ctx.db
-            .query("wallets")
-            .withIndex("by_address", (q) => q.eq("address", known))
-            .unique();
+    const wallet = known === null ? null : await walletAt(ctx, known);
     if (wallet === null) throw new AppError("invalid_request", "No wallet has this address");
     return { walletId: wallet.walletId, address: wallet.address };
   },
@@ -52,8 +46,7 @@ export const adopt = internalMutation({
   handler: async (ctx, { userId, kind, walletId, address, sealedKey }) => {
     const present = await walletOf(ctx, userId, kind);
     if (present !== null) return { walletId: present.walletId, address: present.address, existing: true };
-    const wallet = { walletId, userId, kind, address, createdAt: Date.now(), driver: 0, driverUntil: 0 };
-    await ctx.db.insert("wallets", wallet);
+    await insertWallet(ctx, { walletId, userId, kind, address });
     await keepKey(ctx, { walletId, userId, sealedKey });
     return { walletId, address, existing: false };
   },

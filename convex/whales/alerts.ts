@@ -29,3 +29,37 @@ export const send = internalMutation({
     });
   },
 });
+
+/** More measured alerts than one block has. */
+const OF_ONE_BLOCK = 500;
+
+/**
+ * A page of the measured alerts, by their blocks, the latest first.
+ * @param before Alerts in blocks below this one; every block where it is left out. Of one block all are on one page.
+ * @returns `next`: what `before` is for the next page; `null` behind the last.
+ */
+export const page = internalQuery({
+  args: { before: v.optional(v.number()), limit: v.number() },
+  returns: v.object({ alerts: v.array(vPublicAlert), next: v.union(v.number(), v.null()) }),
+  handler: async (ctx, { before, limit }) => {
+    const rows = await ctx.db
+      .query("whaleAlerts")
+      .withIndex("by_withdrawnAt_and_blockNumber", (q) => {
+        const measured = q.eq("withdrawnAt", undefined).gte("blockNumber", 0);
+        return before === undefined ? measured : measured.lt("blockNumber", before);
+      })
+      .order("desc")
+      .take(limit);
+    const last = rows.length < limit ? undefined : rows.at(-1)?.blockNumber;
+    if (last === undefined) return { alerts: rows.map(publicAlert), next: null };
+    const ofLast = await ctx.db
+      .query("whaleAlerts")
+      .withIndex("by_withdrawnAt_and_blockNumber", (q) =>
+        q.eq("withdrawnAt", undefined).eq("blockNumber", last),
+      )
+      .order("desc")
+      .take(OF_ONE_BLOCK);
+    const whole = [...rows.filter(({ blockNumber }) => blockNumber !== last), ...ofLast];
+    return { alerts: whole.map(publicAlert), next: last };
+  },
+});

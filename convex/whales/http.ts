@@ -6,8 +6,7 @@ import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
-import { hours } from "./inputs";
-import { publicAlertShape } from "./views";
+import { hours, publicAlertShape } from "./views";
 
 type AlertExample = z.output<typeof publicAlertShape>;
 
@@ -127,7 +126,7 @@ const measured: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { before, limit }) => {
     const args = { limit, ...(before === undefined ? {} : { before }) };
-    const { alerts, next } = await ctx.runQuery(internal.whales.measured.page, args);
+    const { alerts, next } = await ctx.runQuery(internal.whales.alerts.page, args);
     return { count: alerts.length, alerts, next };
   },
 });

@@ -1,22 +1,16 @@
 import { defineTable } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
 
-const vAlertType = v.union(
-  v.literal("cex_inflow"),
-  v.literal("cex_outflow"),
-  v.literal("large_transfer"),
-  v.literal("smart_money"),
-);
-
-export const vDirection = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
+export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
+export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
 
 /** What is told of one movement, by whomever. */
 export const reportedFields = {
   token: v.string(),
-  alertType: vAlertType,
+  alertType: v.union(...ALERT_TYPES.map((type) => v.literal(type))),
   /** USD. */
   amount: v.number(),
-  direction: vDirection,
+  direction: v.union(...DIRECTIONS.map((direction) => v.literal(direction))),
   description: v.string(),
   /** 64 hex digits in lower case, with `0x` where the chain writes it; or a base58 signature. */
   txHash: v.optional(v.string()),
@@ -34,7 +28,7 @@ const vEnd = v.object({
 });
 
 /** What the service itself has read of a movement on Base. */
-export const vMovement = v.object({
+const vMovement = v.object({
   from: vEnd,
   to: vEnd,
   /** In the coin's smallest unit. */
@@ -51,7 +45,6 @@ export const vMovement = v.object({
     observedAt: v.number(),
   }),
 });
-export type MovementRecord = Infer<typeof vMovement>;
 
 /** One that the service has measured, as it is stored. */
 export const measuredFields = {
@@ -78,16 +71,13 @@ export type PublicAlert = Infer<typeof vPublicAlert>;
 
 export const vBlockPlace = v.object({ number: v.number(), hash: v.string() });
 
-/** A moment that never comes. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
-
 export type Reported = ObjectType<typeof reportedFields>;
-export type AlertType = Infer<typeof vAlertType>;
-export type Direction = Infer<typeof vDirection>;
+export type AlertType = (typeof ALERT_TYPES)[number];
+export type Direction = (typeof DIRECTIONS)[number];
 
 export const whaleTables = {
   /**
-   * One look for whales per hour: its prompt, its job, what came of them. Written by `whales/watches`; kept as the
+   * One look for whales per hour: its prompt, its job, what came of them. Written by `whales/agent`; kept as the
    * record of what was asked and why an hour has no alerts.
    */
   whaleWatches: defineTable({
@@ -123,9 +113,9 @@ export const whaleTables = {
     .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
 
   /**
-   * Whale alerts: what the agent tells, and what was measured on Base, which has a `movement`. Written by `whales/model`
-   * (the agent's: stored, merged), `whales/measured` (stored, corrected, withdrawn), `whales/watches` and `whales/telling`
-   * (delivered) and `whales/checks` (verified). Kept.
+   * Whale alerts: what the agent tells, and what was measured on Base, which has a `movement`. Written by `whales/agent`
+   * (the agent's: stored, merged, verified), `whales/chain` (measured: stored, corrected, withdrawn) and `whales/telling`
+   * (delivered). Kept.
    */
   whaleAlerts: defineTable({
     ...reportedFields,
@@ -155,7 +145,7 @@ export const whaleTables = {
     .index("by_checkAt", ["checkAt"]),
 
   /**
-   * How far Base has been read for whales: one row. Written by `whales/cursor`; kept, so that no block is left out after
+   * How far Base has been read for whales: one row. Written by `whales/chain/cursor`; kept, so that no block is left out after
    * an outage and none is told twice.
    */
   whaleCursors: defineTable({

@@ -1,15 +1,7 @@
-import { AppError } from "../lib/errors";
-import { formatUnits } from "../lib/money";
-import {
-  FEED_DECIMALS,
-  FEEDS,
-  livePrice,
-  SEQUENCER_FEED,
-  sequencerIsUp,
-  type FeedName,
-} from "../prices/feeds";
-import { readRounds } from "../providers/chain";
 import { deadlines } from "../lib/deadlines";
+import { AppError } from "../lib/errors";
+import type { FeedName } from "../prices/feeds";
+import { readFeeds } from "../prices/sources";
 import { COINS, type CoinSymbol } from "./coins";
 
 /** What coins are worth, by the price feeds on Base. */
@@ -25,22 +17,11 @@ const NAMES = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly 
  * valued now is valued later.
  */
 export async function feedPrices(): Promise<Prices> {
-  const [sequencer, ...rounds] = await readRounds(
-    [SEQUENCER_FEED, ...NAMES.map((name) => FEEDS[name].address)],
-    deadlines.price,
-  );
-  const now = Date.now();
-  if (!sequencerIsUp(sequencer ?? null, now)) {
-    throw new AppError("upstream", "The price feeds do not count: the chain's sequencer is not up");
-  }
+  const quotes = await readFeeds(NAMES, deadlines.price);
   const priceOf = (name: FeedName): Price => {
-    const round = rounds[NAMES.indexOf(name)] ?? null;
-    const price = livePrice(name, round, now);
-    if (round === null || price === null) {
-      throw new AppError("upstream", `The price feed for ${name} tells no live price`);
-    }
-    const usd = Number(formatUnits(price, FEED_DECIMALS));
-    return { usd, source: "chainlink", observedAt: Number(round.updatedAt) * 1_000 };
+    const quote = quotes[name];
+    if (quote === undefined) throw new AppError("upstream", `The price feed for ${name} tells no live price`);
+    return { usd: quote.usd, source: "chainlink", observedAt: quote.observedAt };
   };
   return {
     ETH: priceOf("ETH"),

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Doc } from "../_generated/dataModel";
-import type { PublicAlert } from "./tables";
+import { absentWhenEmpty, wholeNumber } from "../lib/input";
+import { ALERT_TYPES, DIRECTIONS, type PublicAlert } from "./tables";
 
 /** Alerts as callers see them. */
 
@@ -28,9 +29,9 @@ const movement = z.object({
 
 export const publicAlertShape = z.object({
   token: z.string(),
-  alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
+  alertType: z.enum(ALERT_TYPES),
   amount: z.number().positive().describe("USD"),
-  direction: z.enum(["bullish", "bearish", "neutral"]),
+  direction: z.enum(DIRECTIONS),
   description: z.string(),
   source: z
     .enum(["measured", "agent-reported"])
@@ -69,3 +70,11 @@ export function publicAlert(alert: Doc<"whaleAlerts">): PublicAlert {
 export function sourceOf({ movement: read }: Pick<Doc<"whaleAlerts">, "movement">): PublicAlert["source"] {
   return read === undefined ? "agent-reported" : "measured";
 }
+
+const MAX_HOURS = 168;
+const DEFAULT_HOURS = 6;
+
+/** The window of whale alerts. */
+export const hours = absentWhenEmpty(wholeNumber(1, MAX_HOURS))
+  .transform((hours) => hours ?? DEFAULT_HOURS)
+  .describe(`How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`);

@@ -29,7 +29,7 @@ const ticks = [
   "signals/issuing:resumeLost",
   "signals/outcomes:track",
   "signals/weeks:openDue",
-  "whales/watches:resume",
+  "whales/agent/watches:resume",
 ];
 
 export async function run(progress: Progress): Promise<Table> {

@@ -1,5 +1,5 @@
 import type { Address } from "viem";
-import { LABELS } from "../../convex/whales/labels";
+import { LABELS } from "../../convex/whales/chain/labels";
 import type { Coin, Move } from "../stack/chain/moves";
 import { random } from "../stack/standins/random";
 

@@ -93,7 +93,7 @@ async function createBench(chain: Chain, moves: Moves, follow: (now: () => numbe
     /** The cron's visit and what follows from it. */
     look: async () => {
       await chain.feeds.tick();
-      await world.clock.during(world.t.mutation(internal.whales.cursor.begin, {}));
+      await world.clock.during(world.t.mutation(internal.whales.chain.cursor.begin, {}));
       await minute();
     },
     /** The process dies at its n-th call of a run, and another goes on with what was committed. */
@@ -103,7 +103,7 @@ async function createBench(chain: Chain, moves: Moves, follow: (now: () => numbe
       const lost = new Promise<Response>((_resolve, reject) => (lose = reject));
       lost.catch(() => undefined);
       const dead = new Promise<void>((died) => (death = { at: cost.requests + n, died, lost }));
-      await world.clock.during(world.t.mutation(internal.whales.cursor.begin, {}));
+      await world.clock.during(world.t.mutation(internal.whales.chain.cursor.begin, {}));
       const passing = minute();
       await dead;
       const rows = dumpRows(world.host.core);

@@ -1,8 +1,8 @@
 import { encodeFunctionData, erc20Abi, parseAbiItem } from "viem";
 import { getBlockNumber, getLogs, simulateBlocks } from "viem/actions";
+import { USDC } from "../../convex/lib/base";
 import type { ChainClient } from "../../convex/providers/chain";
 import { PERMIT2 } from "../../convex/wallets/tokens";
-import { USDC } from "../../convex/providers/usdc";
 import { good, warning, type Finding } from "./finding";
 
 /** Methods of the chain's RPC that some endpoints leave out or limit. */

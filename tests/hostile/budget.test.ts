@@ -52,7 +52,7 @@ describe("a day's budget", () => {
     });
     expect((await ask(app)).status).toBe(200);
     expect((await ask(app, { as: "alice" })).status).toBe(200);
-    await app.t.mutation(internal.whales.watches.begin, {});
+    await app.t.mutation(internal.whales.agent.watches.begin, {});
     await app.settle();
     const { llm, agentApi } = (await budgetOf(app)).providers;
     // The market that both were told of is the service's own.

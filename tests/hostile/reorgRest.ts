@@ -1,6 +1,6 @@
 import { internal } from "../../convex/_generated/api";
 import type { Doc } from "../../convex/_generated/dataModel";
-import { hashesOf, project } from "../../convex/wallets/rows";
+import { hashesOf } from "../../convex/wallets/transactions/model";
 import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
@@ -33,8 +33,8 @@ export async function cronsComeBy(app: WalletApp): Promise<void> {
       await ctx.db.patch("paymentClaims", _id, { leaseUntil: leaseUntil - PASS_MS, ...since });
     }
   });
-  await app.t.mutation(internal.wallets.transactions.followUpDue, {});
-  await app.t.mutation(internal.payments.claims.resumeLost, {});
+  await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
+  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
   passedBy(app);
 }
 
@@ -75,7 +75,7 @@ async function countOf(chain: Chain, address: string): Promise<number> {
 }
 
 async function receiptOf(chain: Chain, row: Doc<"transactions">): Promise<unknown> {
-  for (const hash of hashesOf(project(row))) {
+  for (const hash of hashesOf(row)) {
     const receipt = await chain.rpc("eth_getTransactionReceipt", [hash]);
     if (receipt !== null) return receipt;
   }

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { Id } from "../../convex/_generated/dataModel";
 import { sha256Hex } from "../../convex/lib/crypto";
-import { NEVER } from "../../convex/payments/depositPhases";
-import { closeApp, createApp, type App } from "../support/app";
+import { NEVER } from "../../convex/lib/time";
+import { type App, closeApp, createApp } from "../support/app";
 
 /** The rows of payments and deposits, with the chain's word given by hand: reorganisations, thieves and made-up hashes. */
 
@@ -41,7 +41,7 @@ async function see(app: App, transfers: readonly Seen[], block = "a", txHash = H
   let next: number | null = 0;
   while (next !== null) {
     const piece: { hintId: Id<"depositHints">; turn: number; next: number } = { hintId, turn, next };
-    next = await app.t.mutation(internal.payments.deposits.reconcile, {
+    next = await app.t.mutation(internal.payments.deposits.checks.reconcile, {
       ...piece,
       finding: {
         kind: "mined",
@@ -63,7 +63,7 @@ const at = (position: number, amount: bigint, logIndex = position): Seen => ({
 
 function claim(app: App, by: ReturnType<typeof order>, amount = 1n, proven = false) {
   const transfer = { txHash: HASH, position: 3, from: FROM, amount: (amount * 1_000_000n).toString() };
-  return app.t.mutation(internal.payments.claims.claimTransfer, {
+  return app.t.mutation(internal.payments.reports.claims.claimTransfer, {
     candidates: [{ transfer, proven }],
     order: by,
     shown: proven ? SIGNED : UNSIGNED,
@@ -125,7 +125,7 @@ describe("a claim", () => {
     await claim(app, order(undefined, "BTC"), 1n, true);
     await deliver(app);
     const rejoin = (signature?: string) =>
-      app.t.mutation(internal.payments.claims.rejoin, {
+      app.t.mutation(internal.payments.reports.claims.rejoin, {
         proof: { kind: "hash", txHash: HASH, ...(signature === undefined ? {} : { signature }) },
         order: order(undefined, "BTC"),
       });
@@ -203,7 +203,7 @@ describe("made-up hashes on an unsigned webhook", () => {
     const fresh = { txHash: HASH, state: "waiting" as const, turn: 1, checks: 9, openedAt };
     const hintId = await app.t.run((ctx) => ctx.db.insert("depositHints", { ...fresh, nextCheckAt: 0 }));
     const finding = { kind: "absent" as const };
-    await app.t.mutation(internal.payments.deposits.reconcile, { hintId, turn: 1, finding });
+    await app.t.mutation(internal.payments.deposits.checks.reconcile, { hintId, turn: 1, finding });
     expect(await app.row("depositHints", hintId)).toMatchObject({ state });
   });
 });

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { depositPayload, MAX_HINTS } from "../../convex/payments/depositPayloads";
-import { NEVER, nextMatch, nextRecheck, waitDelay } from "../../convex/payments/depositPhases";
-import { isSigned } from "../../convex/payments/depositSignatures";
+import { NEVER } from "../../convex/lib/time";
+import { nextMatch, nextRecheck, waitDelay } from "../../convex/payments/deposits/model";
+import { depositPayload, MAX_HINTS } from "../../convex/payments/deposits/payloads";
+import { isSigned } from "../../convex/payments/deposits/signatures";
 
 const HASH = `0x${"ab".repeat(32)}`;
 const OTHER = `0x${"cd".repeat(32)}`;

@@ -66,8 +66,8 @@ export async function cronsRun(app: WalletApp) {
       if (state === "unmatched") await ctx.db.patch("deposits", _id, { nextMatchAt: 0 });
     }
   });
-  await app.t.mutation(internal.payments.deposits.checkDue, {});
-  await app.t.mutation(internal.payments.deposits.matchDue, {});
+  await app.t.mutation(internal.payments.deposits.checks.checkDue, {});
+  await app.t.mutation(internal.payments.deposits.owners.matchDue, {});
   await app.settle();
 }
 

@@ -106,7 +106,7 @@ describe("time and trouble", () => {
       const row = await ctx.db.query("depositHints").first();
       if (row !== null) await ctx.db.patch("depositHints", row._id, { nextCheckAt: 0 });
     });
-    await app.t.mutation(internal.payments.deposits.checkDue, {});
+    await app.t.mutation(internal.payments.deposits.checks.checkDue, {});
     await until(async () => (await balanceOf(app)) === 100);
   });
 });
@@ -179,7 +179,7 @@ describe("a reorganisation", () => {
     const [hint] = await app.rows("depositHints");
     if (deposit === undefined || hint === undefined) throw new Error("Nothing was credited");
     const reconcile = (transfers: { position: number; amount: string }[]) =>
-      app.t.mutation(internal.payments.deposits.reconcile, {
+      app.t.mutation(internal.payments.deposits.checks.reconcile, {
         hintId: hint._id,
         turn: hint.turn,
         finding: {

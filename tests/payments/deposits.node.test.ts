@@ -128,8 +128,8 @@ describe("POST /indexer/deposit", () => {
     expect(await app.rows("creditTransactions")).toEqual([]);
 
     await link(app, wallet.address);
-    await app.t.mutation(internal.payments.deposits.creditAddress, { address: wallet.address });
-    await app.t.mutation(internal.payments.deposits.creditAddress, { address: wallet.address });
+    await app.t.mutation(internal.payments.deposits.owners.creditAddress, { address: wallet.address });
+    await app.t.mutation(internal.payments.deposits.owners.creditAddress, { address: wallet.address });
     expect(await balanceOf(app)).toBe(300);
     expect((await notify(app, { txHash })).body).toEqual(credited(txHash, logIndex, "3", 300));
     expect(await app.rows("creditTransactions")).toHaveLength(1);

@@ -56,7 +56,7 @@ async function timePasses(app: WalletApp): Promise<void> {
       if (row.state === "settling") await ctx.db.patch("paymentClaims", row._id, { leaseUntil: 1 });
     }
   });
-  await app.t.mutation(internal.payments.claims.resumeLost, {});
+  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
   await until(async () => {
     const [row] = await app.rows("paymentClaims");
     return row?.state === "delivered" || row?.state === "refused";

@@ -99,7 +99,7 @@ async function leasesEnd(app: WalletApp, ofDead: Leases): Promise<void> {
         await ctx.db.patch("refreshes", _id, { leaseUntil: 1 });
     }
   });
-  await app.t.mutation(internal.payments.claims.resumeLost, {});
+  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
 }
 
 /** The answer to a purchase; the cron comes by while it is waited for. */

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { anonymisePayments } from "../../convex/payments/erasure";
-import { proofText } from "../../convex/payments/proofText";
+import { anonymiseDeposits } from "../../convex/payments/deposits/model";
+import { anonymiseClaims } from "../../convex/payments/reports/model";
+import { proofText } from "../../convex/payments/reports/proofs";
 import type { Chain } from "../../scripts/stack/chain";
 import { startTestChain as startChainAt, until } from "../chain/support";
 import { startTestChain, type WalletApp } from "../support/walletApp";
@@ -66,7 +67,10 @@ describe("a transfer that reaches the deposit webhook", () => {
     const app = createPaidApp(chain);
     const hash = await sent(app, "alice", 3n * ONE);
     await webhook(app, hash);
-    await app.t.run((ctx) => anonymisePayments(ctx, "alice", 10));
+    await app.t.run(async (ctx) => {
+      await anonymiseDeposits(ctx, "alice", 10);
+      await anonymiseClaims(ctx, "alice", 10);
+    });
     expect((await app.rows("deposits"))[0]?.userId).toBeUndefined();
     expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
     expect(await balanceOf(app, "alice")).toBe(200);
@@ -200,7 +204,7 @@ test("a writing that was cut off is begun again by its payer", async () => {
   if (row === undefined) throw new Error("No claim");
   const { order } = row;
   await app.t.run((ctx) => ctx.db.replace("paymentClaims", row._id, { ...claim, order }));
-  await app.t.mutation(internal.payments.claims.resumeLost, {});
+  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
   expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid", trouble: { code: "upstream" } }]);
   expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
 });

@@ -3,7 +3,7 @@ import type { PrivateKeyAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
-import { proofText } from "../../convex/payments/proofText";
+import { proofText } from "../../convex/payments/reports/proofs";
 import type { Chain } from "../../scripts/stack/chain";
 import { faucetAbi } from "../../scripts/stack/chain/abis";
 import { TOKENS } from "../../scripts/stack/chain/addresses";

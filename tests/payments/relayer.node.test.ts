@@ -78,7 +78,7 @@ describe("a block that is dropped behind a delivered report", () => {
     const { row } = (await settlementOf(app)) ?? fail();
     expect(row.nextCheckAt).toBe((row.endedAt ?? 0) + 60_000);
     await app.t.run((ctx) => ctx.db.patch("transactions", row._id, { nextCheckAt: 1 }));
-    await app.t.mutation(internal.wallets.transactions.followUpDue, {});
+    await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
     chain.miner.resume();
     await until(() => isMined(first));
   });

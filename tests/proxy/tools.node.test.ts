@@ -87,7 +87,7 @@ describe("signals and whales", () => {
   });
 
   test("get_whale_alerts tells what was found", async () => {
-    await stack.application.runMutation("whales/watches:begin", {});
+    await stack.application.runMutation("whales/agent/watches:begin", {});
     await expect
       .poll(async () => (await good("get_whale_alerts")).text, { timeout: 100_000, interval: 1_000 })
       .toMatch(/^\d+ whale/);

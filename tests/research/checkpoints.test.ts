@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { NEVER } from "../../convex/lib/time";
 import {
   dueAfterMs,
   dueReport,
   FIRST_CHECKPOINT,
-  NEVER,
   nextCheckpoint,
   nextCollection,
   SHIFT_MS,

@@ -298,7 +298,7 @@ describe("dying at any call to the outside", () => {
         }
       });
       await app.t.mutation(internal.social.mentions.resumeLost, {});
-      await app.t.mutation(internal.wallets.transactions.followUpDue, {});
+      await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
     };
     await cronsComeBy(crons, () => ended(app));
   }

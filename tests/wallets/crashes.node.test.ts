@@ -33,7 +33,7 @@ function timePasses(app: WalletApp): Promise<void> {
         if (row.endedAt === undefined) await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
       }
     });
-    await app.t.mutation(internal.wallets.transactions.followUpDue, {});
+    await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
   };
   return cronsComeBy(crons, async () =>
     (await app.rows("transactions")).every(({ endedAt }) => endedAt !== undefined),

@@ -46,7 +46,7 @@ async function cronComesBy(app: WalletApp): Promise<void> {
 
 /** The cron runs, and all that it starts comes to an end. */
 async function followUp(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.wallets.transactions.followUpDue, {});
+  await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
   await until(async () => {
     const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
     return jobs.every(({ state }) => state.kind !== "pending" && state.kind !== "inProgress");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Quote } from "../../convex/providers/swap";
-import { checkPrice, checkQuote } from "../../convex/wallets/quoteChecks";
+import { checkPrice, checkQuote } from "../../convex/wallets/transactions/quote";
 import { NATIVE_SENTINEL, PERMIT2, TOKENS } from "../../convex/wallets/tokens";
 
 const NOW = 1_800_000_000_000;

@@ -236,7 +236,7 @@ describe("moving funds over HTTP", () => {
     await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
     const open = (as: Pick<App["t"], "mutation">, source: "web" | "telegram") =>
-      as.mutation(internal.wallets.transactions.open, {
+      as.mutation(internal.wallets.transactions.orders.open, {
         userId: "alice-id",
         walletId: wallet?.walletId ?? "",
         request: { kind: "send", ...send },

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
-import { NEVER } from "../../convex/payments/depositPhases";
+import { NEVER } from "../../convex/lib/time";
 import { closeApp, createApp } from "../support/app";
 import { browserOf } from "./support";
 

@@ -1,7 +1,8 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { api, internal } from "../../convex/_generated/api";
+import { api } from "../../convex/_generated/api";
 import { pseudonym } from "../../convex/lib/crypto";
+import { userIdByAddress } from "../../convex/wallets/model";
 import { closeApp, createApp, type App } from "../support/app";
 import { browserOf } from "./support";
 
@@ -34,7 +35,7 @@ describe("linking an address", () => {
       expect(message).toContain(part);
     }
     expect(message).toContain(`Expires: ${new Date(expiresAt).toISOString()}`);
-    const owner = (address: string) => app.t.query(internal.wallets.owners.byAddress, { address });
+    const owner = (address: string) => app.t.run((ctx) => userIdByAddress(ctx, address));
     expect(await owner(wallet.address)).toBeNull();
     const signature = await wallet.signMessage({ message });
     expect(await alice.link(signature)).toEqual({ address: wallet.address.toLowerCase() });
@@ -91,6 +92,6 @@ describe("linking an address", () => {
     const app = createApp();
     const { body } = await app.post("/mcp/defi/connect", { userId: "carol" });
     const address = String(body.address).toLowerCase();
-    expect(await app.t.query(internal.wallets.owners.byAddress, { address })).toBe("carol");
+    expect(await app.t.run((ctx) => userIdByAddress(ctx, address))).toBe("carol");
   });
 });

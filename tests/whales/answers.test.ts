@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/prompts";
-import { NEVER } from "../../convex/whales/tables";
+import { NEVER } from "../../convex/lib/time";
+import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/agent/prompts";
 import { closeApp, START, type App } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow, whaleApp } from "./support";
 

@@ -26,7 +26,7 @@ const SETTLING = 3;
 
 /** The cron's visit, and the run it starts, to its end. */
 async function look(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.whales.cursor.begin, {});
+  await app.t.mutation(internal.whales.chain.cursor.begin, {});
   await app.settle();
 }
 
@@ -224,11 +224,11 @@ describe("a second look", () => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
     await Promise.all([
-      app.t.mutation(internal.whales.cursor.begin, {}),
-      app.t.mutation(internal.whales.cursor.begin, {}),
+      app.t.mutation(internal.whales.chain.cursor.begin, {}),
+      app.t.mutation(internal.whales.chain.cursor.begin, {}),
       // A run that was lost and one that took its place.
-      app.t.action(internal.whales.measuring.follow, { claim: 1 }),
-      app.t.action(internal.whales.measuring.follow, { claim: 2 }),
+      app.t.action(internal.whales.chain.measuring.follow, { claim: 1 }),
+      app.t.action(internal.whales.chain.measuring.follow, { claim: 2 }),
     ]);
     await app.settle();
     await look(app);
@@ -370,9 +370,9 @@ describe("an hour's card", () => {
       { coin: "USDC", from: OKX, to: freshAddress(), amount: USDC(3) },
     ]);
     await lookAtAll(app);
-    await app.t.mutation(internal.whales.watches.begin, {});
+    await app.t.mutation(internal.whales.agent.watches.begin, {});
     await until(async () => (await listed(app)).every(({ messengerSent }) => messengerSent === true));
-    await app.t.mutation(internal.whales.watches.begin, {});
+    await app.t.mutation(internal.whales.agent.watches.begin, {});
     await app.settle();
     expect(await app.rows("messages")).toHaveLength(1);
     const cards = app.standins.sent("messenger").filter(({ method }) => method === "sendMessage");

@@ -1,10 +1,10 @@
 import { afterEach, expect, test, vi } from "vitest";
-import type * as prompts from "../../convex/whales/prompts";
+import type * as prompts from "../../convex/whales/agent/prompts";
 import { closeApp } from "../support/app";
 import { agentSays, alert, BEGIN, HOUR, polls, whaleApp } from "./support";
 
 /** An answer that was read as something the platform does not store: what no reading should yield, and no test can order. */
-vi.mock("../../convex/whales/prompts", async (load) => ({
+vi.mock("../../convex/whales/agent/prompts", async (load) => ({
   ...(await load<typeof prompts>()),
   readAnswer: () => ({ alerts: [{ ...alert(), amount: "4.2 million" }], dropped: 0, note: null }),
 }));

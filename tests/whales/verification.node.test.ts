@@ -53,7 +53,7 @@ test("a transaction is verified when it moved what the alert tells, when it tell
     { txHash, amount: 2_150_000 },
     { txHash, occurredAt: Date.now() - HOUR / 2 },
   ]);
-  await app.t.action(internal.whales.checks.run, {});
+  await app.t.action(internal.whales.agent.checks.run, {});
   const rows = await app.rows("whaleAlerts");
   expect(rows.map(({ verified, checkAt }) => [verified, checkAt])).toEqual([
     [true, FAR],
@@ -75,7 +75,7 @@ test.each<[string, (txHash: string) => Told]>([
 ])("a transaction that tells of %s is not verified, and not looked for again", async (_name, told) => {
   const app = createWalletApp(chain);
   await storeAlerts(app, [told(await moved())]);
-  await app.t.action(internal.whales.checks.run, {});
+  await app.t.action(internal.whales.agent.checks.run, {});
   expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
 });
 
@@ -89,7 +89,7 @@ test("ether counts as the transaction carries it; one that failed moved nothing"
     { coin: "USDC", from, to: freshAddress(), amount: 10n ** 40n },
   ]);
   await storeAlerts(app, [{ txHash: carried, token: "ETH", amount: price * 1_000 }, { txHash: failed }]);
-  await app.t.action(internal.whales.checks.run, {});
+  await app.t.action(internal.whales.agent.checks.run, {});
   expect((await app.rows("whaleAlerts")).map(({ verified }) => verified)).toEqual([true, false]);
 });
 
@@ -97,14 +97,14 @@ test("a chain that is away leaves it unverified; later checks find it, and there
   const hash = await moved();
   const app = createWalletApp(chain, { env: { CHAIN_RPC_URL: "http://127.0.0.1:9" } });
   await storeAlerts(app, [{ txHash: hash }, { txHash: ABSENT }]);
-  await app.t.action(internal.whales.checks.run, {});
+  await app.t.action(internal.whales.agent.checks.run, {});
   expect(await app.rows("whaleAlerts")).toMatchObject([
     { verified: false, checks: 1 },
     { verified: false, checks: 1 },
   ]);
   vi.stubEnv("CHAIN_RPC_URL", chain.url);
   // Nothing is due yet.
-  await app.t.action(internal.whales.checks.run, {});
+  await app.t.action(internal.whales.agent.checks.run, {});
   expect((await app.rows("whaleAlerts")).map(({ checks }) => checks)).toEqual([1, 1]);
   for (let check = 2; check <= 6; check++) {
     await app.t.run(async (ctx) => {
@@ -113,7 +113,7 @@ test("a chain that is away leaves it unverified; later checks find it, and there
         if (checkAt < FAR) await ctx.db.patch("whaleAlerts", _id, { checkAt: 0 });
       }
     });
-    await app.t.action(internal.whales.checks.run, {});
+    await app.t.action(internal.whales.agent.checks.run, {});
   }
   expect(await app.rows("whaleAlerts")).toMatchObject([
     { verified: true, checks: 2, checkAt: FAR },

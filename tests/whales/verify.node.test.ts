@@ -63,7 +63,7 @@ afterAll(async () => {
 });
 
 async function look(): Promise<void> {
-  await app.t.mutation(internal.whales.cursor.begin, {});
+  await app.t.mutation(internal.whales.chain.cursor.begin, {});
   await app.settle();
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { NEVER } from "../../convex/whales/tables";
+import { NEVER } from "../../convex/lib/time";
 import { closeApp, START } from "../support/app";
 import {
   agentSays,
@@ -45,7 +45,9 @@ describe("an hour's watch", () => {
     if (watch === undefined) throw new Error("No watch began");
     // The platform may run a scheduled action's function again by hand; the prompt is taken once.
     await Promise.all(
-      [1, 2, 3].map(() => app.during(app.t.action(internal.whales.watches.prompt, { watchId: watch._id }))),
+      [1, 2, 3].map(() =>
+        app.during(app.t.action(internal.whales.agent.jobs.prompt, { watchId: watch._id })),
+      ),
     );
     await app.pass(10 * MINUTE);
     await app.t.mutation(BEGIN, {});
@@ -291,25 +293,25 @@ describe("a restart", () => {
     const watchId = await app.t.run((ctx) =>
       ctx.db.insert("whaleWatches", { ...lost, state: "polling", polls: 4, jobId, acceptedAt: START }),
     );
-    const take = (number: number) => app.t.mutation(internal.whales.watches.takePoll, { watchId, number });
+    const take = (number: number) => app.t.mutation(internal.whales.agent.jobs.takePoll, { watchId, number });
     expect(await take(3)).toBeNull();
     expect(await take(4)).toMatchObject({ claim: 5 });
     expect(await take(4)).toBeNull();
     const late = { watchId, alerts: [], dropped: 0, note: null };
-    await app.t.mutation(internal.whales.watches.finish, { ...late, claim: 4 });
-    await app.t.mutation(internal.whales.watches.fail, { watchId, claim: 4, note: "late" });
+    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, claim: 4 });
+    await app.t.mutation(internal.whales.agent.jobs.fail, { watchId, claim: 4, note: "late" });
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "polling" });
-    await app.t.mutation(internal.whales.watches.finish, { ...late, claim: 5 });
+    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, claim: 5 });
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "done" });
   });
 
   test("an action that was only slow is taken up again with its job", async () => {
     const app = whaleApp();
     const watchId = await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "prompting" }));
-    await app.t.mutation(internal.whales.watches.resume, {});
+    await app.t.mutation(internal.whales.agent.watches.resume, {});
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "failed" });
     const jobId = "job_late";
-    await app.t.mutation(internal.whales.watches.accepted, { watchId, jobId });
+    await app.t.mutation(internal.whales.agent.jobs.accepted, { watchId, jobId });
     const row = await app.row("whaleWatches", watchId);
     expect(row).toMatchObject({ state: "polling", jobId });
     expect(row).not.toHaveProperty("note");

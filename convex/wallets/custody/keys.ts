@@ -1,11 +1,38 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalAction, internalMutation, internalQuery } from "../../_generated/server";
-import { OPERATOR, recordAudit } from "../../lib/audit";
+import type { Doc } from "../../_generated/dataModel";
+import {
+  internalAction,
+  internalMutation,
+  internalQuery,
+  type MutationCtx,
+  type QueryCtx,
+} from "../../_generated/server";
+import { recordAudit, OPERATOR } from "../../lib/audit";
 import { AppError, messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { currentKeyId, keyIdOf, reseal } from "../../lib/sealing";
-import { keySeal } from "./seals";
+import { keyIdOf, currentKeyId, reseal, type SealContext } from "../../lib/sealing";
+
+/** The sealed keys of users' wallets: kept, read by `custody/signing`, and sealed anew under another master key. */
+
+/** A key's envelope opens for the wallet it was made for alone. */
+export function keySeal(walletId: string): SealContext {
+  return { purpose: "wallet private key", owner: walletId };
+}
+
+/** Keeps a new wallet's sealed key. */
+export async function keepKey(
+  ctx: MutationCtx,
+  { walletId, userId, sealedKey }: { walletId: string; userId: string; sealedKey: string },
+): Promise<void> {
+  await ctx.db.insert("walletKeys", { walletId, userId, sealedKey, keyId: keyIdOf(sealedKey) });
+  await recordAudit(ctx, {
+    actor: userId,
+    action: "key created",
+    subject: walletId,
+    detail: keyIdOf(sealedKey),
+  });
+}
 
 /** Keys per transaction of a rotation. */
 const BATCH = 50;
@@ -15,10 +42,7 @@ export const sealed = internalQuery({
   args: { walletId: v.string() },
   returns: v.string(),
   handler: async (ctx, { walletId }) => {
-    const row = await ctx.db
-      .query("walletKeys")
-      .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
-      .unique();
+    const row = await keyOf(ctx, walletId);
     if (row === null) throw new AppError("internal", "This wallet has no key");
     return row.sealedKey;
   },
@@ -78,10 +102,7 @@ export const replace = internalMutation({
   handler: async (ctx, { resealed }) => {
     let replaced = 0;
     for (const { walletId, from, to } of resealed) {
-      const row = await ctx.db
-        .query("walletKeys")
-        .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
-        .unique();
+      const row = await keyOf(ctx, walletId);
       if (row === null || row.sealedKey !== from) continue;
       await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
       await recordAudit(ctx, {
@@ -95,3 +116,10 @@ export const replace = internalMutation({
     return replaced;
   },
 });
+
+async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
+  return ctx.db
+    .query("walletKeys")
+    .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
+    .unique();
+}

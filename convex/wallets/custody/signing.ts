@@ -1,24 +1,21 @@
-import {
-  isHex,
-  type Address,
-  type Hex,
-  type TransactionSerializableEIP1559,
-  type TypedDataDomain,
-} from "viem";
+import { isHex, keccak256, type Address, type Hex, type TypedDataDomain } from "viem";
 import {
   generatePrivateKey,
   privateKeyToAccount,
-  type PrivateKeyAccount,
   signTransaction as signTransactionWith,
   signTypedData as signTypedDataWith,
+  type PrivateKeyAccount,
 } from "viem/accounts";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
+import { CHAIN_ID } from "../../lib/base";
+import { optional, required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/sealing";
-import { serviceAccountOf } from "../rows";
-import { keySeal } from "./seals";
-import { serviceAccount, serviceAddress } from "./serviceKeys";
+import type { Fees } from "../../providers/chainFees";
+import type { Transaction } from "../../providers/chainPreparation";
+import { serviceAccountOf, type ServiceRole } from "../model";
+import { keySeal } from "./keys";
 
 /**
  * The custody provider: wallet id in, signature out. The only place where a key is ever in clear, for the moment of one
@@ -39,15 +36,24 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
   return { walletId, address, sealedKey: await seal(key, keySeal(walletId)) };
 }
 
-/** Signs a transaction; returns its serialised bytes. */
+export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };
+
+/** Bytes that take a nonce, and the hash under which they are mined. */
+export type Signed = { nonce: number; rawTransaction: Hex; txHash: Hex };
+
+/** Signs a transaction. */
 export async function signTransaction(
   ctx: ActionCtx,
   walletId: string,
-  transaction: TransactionSerializableEIP1559,
-): Promise<Hex> {
+  { nonce, gas, fees, call }: Unsigned,
+): Promise<Signed> {
+  const transaction = { type: "eip1559" as const, chainId: CHAIN_ID, nonce, gas, ...fees, ...call };
   const own = ownAccount(walletId);
-  if (own !== null) return own.signTransaction(transaction);
-  return signTransactionWith({ privateKey: await openKey(ctx, walletId), transaction });
+  const rawTransaction =
+    own === null
+      ? await signTransactionWith({ privateKey: await openKey(ctx, walletId), transaction })
+      : await own.signTransaction(transaction);
+  return { nonce, rawTransaction, txHash: keccak256(rawTransaction) };
 }
 
 export type TypedData = {
@@ -78,4 +84,30 @@ async function openKey(ctx: ActionCtx, walletId: string): Promise<Hex> {
   const key = await open(sealedKey, keySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;
+}
+
+/**
+ * Of the service's own accounts, which hold gas and nothing else. The relayer carries out signed payments: it can redirect
+ * nothing, since who pays whom how much is signed by the payer. The anchor puts the signal record's head on the chain. This
+ * is the only place where their keys are read.
+ */
+const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY" } as const satisfies Record<
+  ServiceRole,
+  string
+>;
+
+/** @throws AppError `not_configured` without a usable key; its value is in no message. */
+function serviceAccount(role: ServiceRole): PrivateKeyAccount {
+  const key = required(KEYS[role]);
+  try {
+    if (isHex(key)) return privateKeyToAccount(key);
+  } catch {
+    // Zero, or above the curve's order: the thrown message may quote the key.
+  }
+  throw new AppError("not_configured", `${KEYS[role]} is not configured correctly`);
+}
+
+/** The address that pays the gas, checksummed; `null` without a key. */
+export function serviceAddress(role: ServiceRole): Address | null {
+  return optional(KEYS[role]) === undefined ? null : serviceAccount(role).address;
 }

@@ -1,0 +1,5 @@
+/** The chain that everything is on: Base. */
+export const CHAIN_ID = 8453;
+
+/** USDC's contract on it, checksummed: clients compare it with their own tables letter by letter. */
+export const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";

@@ -1,0 +1,227 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { required } from "../../lib/env";
+import { messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { MINUTE, NEVER } from "../../lib/time";
+import { sightTransfers, type Sighting } from "../../providers/chainTransfers";
+import { asAddress, asHex } from "../../wallets/addresses";
+import { depositAt, isConfirmed } from "../transfers";
+import {
+  beginCheck,
+  CHECK_LEASE_MS,
+  depositsOf,
+  endCheck,
+  revertDeposit,
+  settleDeposit,
+  startChecks,
+  vCheck,
+  vFinding,
+  waitOn,
+  type Check,
+  type Finding,
+  type Mined,
+} from "./model";
+import { vSeenIn } from "./tables";
+
+/** Checks of the transactions that webhooks have named: the chain is asked, and the deposits are brought into line with it. */
+
+const DUE_BATCH = 50;
+/** So many transfers of one transaction are looked at or taken back in one step. */
+const MOVED_TOGETHER = 50;
+
+const vSought = v.object({ ...vCheck.fields, txHash: v.string(), seenIn: v.optional(vSeenIn) });
+
+/**
+ * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
+ * asked again later; nothing here is lost with this action.
+ */
+export const check = providerAction({
+  args: { checks: v.array(vCheck) },
+  returns: v.null(),
+  handler: async (ctx, { checks }) => {
+    const sought = await ctx.runQuery(internal.payments.deposits.checks.sought, { checks });
+    if (sought.length === 0) return null;
+    const later: Check[] = [];
+    try {
+      const { head, sightings } = await sightTransfers(
+        sought.map(({ txHash, seenIn }) => ({
+          txHash: asHex(txHash),
+          ...(seenIn === undefined ? {} : { seenIn }),
+        })),
+        asAddress(required("PLATFORM_WALLET_ADDRESS")),
+      );
+      for (const [i, { hintId, turn }] of sought.entries()) {
+        const finding = findingOf(sightings[i], head);
+        if (finding === null) {
+          later.push({ hintId, turn });
+          continue;
+        }
+        try {
+          let next: number | null = 0;
+          while (next !== null) {
+            const piece: Piece = { hintId, turn, finding, next };
+            next = await ctx.runMutation(internal.payments.deposits.checks.reconcile, piece);
+          }
+        } catch (error) {
+          log.error("deposits.unexpected", { hintId, error: messageOf(error) });
+          later.push({ hintId, turn });
+        }
+      }
+    } catch (error) {
+      log.warn("deposits.chain unknown", { count: sought.length, error: messageOf(error) });
+      later.push(...sought.map(({ hintId, turn }) => ({ hintId, turn })));
+    }
+    if (later.length > 0)
+      await ctx.runMutation(internal.payments.deposits.checks.postpone, { checks: later });
+    return null;
+  },
+});
+
+type Piece = Check & { finding: Finding; next: number };
+
+function findingOf(sighting: Sighting | undefined, head: number) {
+  if (sighting === undefined || sighting.kind === "unknown") return null;
+  if (sighting.kind === "absent") return sighting;
+  return {
+    ...sighting,
+    // The block it is in is the first. A node that is behind may not know of it yet.
+    confirmations: Math.max(head - sighting.blockNumber, 0) + 1,
+    transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
+  };
+}
+
+/** What is left to look for, of the checks given: those that were not overtaken, and where they were seen last. */
+export const sought = internalQuery({
+  args: { checks: v.array(vCheck) },
+  returns: v.array(vSought),
+  handler: async (ctx, { checks }): Promise<Infer<typeof vSought>[]> => {
+    const all = await Promise.all(
+      checks.map(async ({ hintId, turn }) => {
+        const hint = await current(ctx, { hintId, turn });
+        if (hint === null) return [];
+        const seen = (await depositsOf(ctx, hint.txHash)).find(({ state }) => state !== "reversed");
+        if (seen === undefined) return [{ hintId, turn, txHash: hint.txHash }];
+        const { blockNumber, blockHash } = seen;
+        return [{ hintId, turn, txHash: hint.txHash, seenIn: { blockNumber, blockHash } }];
+      }),
+    );
+    return all.flat();
+  },
+});
+
+/**
+ * Brings a transaction's deposits into line with the chain, a piece at a time: takes back what is no longer in it, keeps
+ * what is new, credits what is confirmed. Repeating it changes nothing.
+ * @param next Where the piece before has left off; absent for the first one.
+ * @returns Where this one has left off: call it again with that, until it is `null`.
+ */
+export const reconcile = internalMutation({
+  args: { ...vCheck.fields, finding: vFinding, next: v.optional(v.number()) },
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx, { finding, next = 0, ...check }) => {
+    const hint = await current(ctx, check);
+    if (hint === null) return null;
+    const transfers = finding.kind === "mined" ? finding.transfers : [];
+    // First of all what is gone: nothing is ever credited twice, even for a moment.
+    if (next === 0 && !(await takeBack(ctx, hint.txHash, transfers))) return 0;
+    if (finding.kind === "mined") {
+      const end = next + MOVED_TOGETHER;
+      for (const transfer of transfers.slice(next, end)) {
+        const row = await keep(ctx, hint.txHash, transfer, finding);
+        if (row.state === "pending" && isConfirmed(finding)) await settleDeposit(ctx, row);
+      }
+      if (end < transfers.length) return end;
+    }
+    await endCheck(ctx, hint, finding);
+    return null;
+  },
+});
+
+/** Takes back some of the deposits that the chain no longer has. @returns Whether that were all. */
+async function takeBack(ctx: MutationCtx, txHash: string, transfers: Mined["transfers"]): Promise<boolean> {
+  const inChain = new Map(transfers.map((transfer) => [transfer.position, transfer]));
+  const gone = (await depositsOf(ctx, txHash)).filter((row) => {
+    const transfer = inChain.get(row.position);
+    return row.state !== "reversed" && (transfer?.from !== row.from || transfer.amount !== row.amount);
+  });
+  for (const row of gone.slice(0, MOVED_TOGETHER)) await revertDeposit(ctx, row);
+  return gone.length <= MOVED_TOGETHER;
+}
+
+/** The chain could not be asked, or did not say: another look later. */
+export const postpone = internalMutation({
+  args: { checks: v.array(vCheck) },
+  returns: v.null(),
+  handler: async (ctx, { checks }) => {
+    for (const check of checks) {
+      const hint = await current(ctx, check);
+      if (hint?.state === "settled") {
+        await ctx.db.patch("depositHints", hint._id, { nextCheckAt: Date.now() + MINUTE });
+      } else if (hint !== null) await waitOn(ctx, hint);
+    }
+    return null;
+  },
+});
+
+/** Starts every check that is due, and again those that died. */
+export const checkDue = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "check named deposits");
+    const now = Date.now();
+    const due = await ctx.db
+      .query("depositHints")
+      .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
+      .take(DUE_BATCH);
+    const checks: Check[] = [];
+    for (const row of due) checks.push(await beginCheck(ctx, row, { nextCheckAt: now + CHECK_LEASE_MS }));
+    await startChecks(ctx, checks, 0);
+    if (due.length === DUE_BATCH)
+      await ctx.scheduler.runAfter(0, internal.payments.deposits.checks.checkDue, {});
+    return null;
+  },
+});
+
+/** What a check is about; `null` when it was overtaken. */
+async function current(ctx: QueryCtx, { hintId, turn }: Check): Promise<Doc<"depositHints"> | null> {
+  const hint = await ctx.db.get("depositHints", hintId);
+  return hint?.turn === turn ? hint : null;
+}
+
+/** The deposit of a transfer, as it is in its block now. */
+async function keep(
+  ctx: MutationCtx,
+  txHash: string,
+  transfer: Mined["transfers"][number],
+  { blockNumber, blockHash }: Mined,
+): Promise<Doc<"deposits">> {
+  const before = await depositAt(ctx, { txHash, position: transfer.position });
+  if (before !== null && before.state !== "reversed") {
+    if (before.blockHash !== blockHash) {
+      const { logIndex } = transfer;
+      await ctx.db.patch("deposits", before._id, { blockNumber, blockHash, logIndex });
+    }
+    return before;
+  }
+  const fresh = {
+    txHash,
+    ...transfer,
+    blockNumber,
+    blockHash,
+    state: "pending" as const,
+    creditings: before?.creditings ?? 0,
+    seenAt: Date.now(),
+    nextMatchAt: NEVER,
+  };
+  if (before !== null) await ctx.db.replace("deposits", before._id, fresh);
+  const id = before?._id ?? (await ctx.db.insert("deposits", fresh));
+  const row = await ctx.db.get("deposits", id);
+  if (row === null) throw new Error("The deposit was just written");
+  return row;
+}

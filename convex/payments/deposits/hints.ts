@@ -1,0 +1,108 @@
+import { v, type Infer } from "convex/values";
+import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { optional } from "../../lib/env";
+import { charge, vCaller } from "../../lib/limits";
+import { formatUnits } from "../../lib/money";
+import { beginCheck, CHECK_LEASE_MS, depositsOf, hintOf, startChecks, wantsCheck, type Check } from "./model";
+
+/** What webhooks name, and what they are told of it. */
+
+/**
+ * Keeps what a webhook names, and starts a check of all that is not settled yet. A settled one is asked about again when
+ * the chain is said to have dropped it, or when it has brought nothing.
+ * @throws AppError `rate_limited` when a caller who need not sign names too much that was never named before: each costs
+ * a row and questions to the chain.
+ */
+export const receive = internalMutation({
+  args: { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
+  returns: v.null(),
+  handler: async (ctx, { hints, caller }) => {
+    const now = Date.now();
+    const checks: Check[] = [];
+    let unheardOf = 0;
+    for (const { txHash, removed } of hints) {
+      const row = await hintOf(ctx, txHash);
+      const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
+      if (row === null) {
+        unheardOf++;
+        const fresh = { ...checking, txHash, turn: 1, checks: 0, openedAt: now };
+        checks.push({ hintId: await ctx.db.insert("depositHints", fresh), turn: 1 });
+      } else if (await wantsCheck(ctx, row, removed, now)) {
+        const reopened = row.state === "settled" ? { openedAt: now, checks: 0, reason: undefined } : {};
+        checks.push(await beginCheck(ctx, row, { ...checking, ...reopened }));
+      }
+    }
+    if (unheardOf > 0 && optional("DEPOSIT_WEBHOOK_SECRET") === undefined) {
+      await charge(ctx, "newDeposit", caller, unheardOf);
+    }
+    await startChecks(ctx, checks, 0);
+    return null;
+  },
+});
+
+const vAnswer = v.object({
+  /** Some of it is being asked at this moment. */
+  unsettled: v.boolean(),
+  /** `amountUsdc` is an exact decimal of the transfer, `credits` whole credits. */
+  credited: v.array(
+    v.object({ txHash: v.string(), logIndex: v.number(), amountUsdc: v.string(), credits: v.number() }),
+  ),
+  pending: v.array(v.object({ txHash: v.string() })),
+  ignored: v.array(v.object({ txHash: v.string(), reason: v.string() })),
+});
+export type DepositAnswer = Infer<typeof vAnswer>;
+
+/**
+ * How the named transactions stand, with all their transfers: the same answer for who names them first and for who
+ * repeats it.
+ */
+export const stand = internalQuery({
+  args: { hints: v.array(v.object({ txHash: v.string(), logIndex: v.optional(v.number()) })) },
+  returns: vAnswer,
+  handler: async (ctx, { hints }): Promise<DepositAnswer> => {
+    const answer: DepositAnswer = { unsettled: false, credited: [], pending: [], ignored: [] };
+    for (const txHash of new Set(hints.map((hint) => hint.txHash))) {
+      const named = hints.flatMap((hint) =>
+        hint.txHash === txHash && hint.logIndex !== undefined ? [hint.logIndex] : [],
+      );
+      await add(ctx, answer, txHash, named);
+    }
+    return answer;
+  },
+});
+
+async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: readonly number[]) {
+  const hint = await hintOf(ctx, txHash);
+  if (hint?.state !== "settled") {
+    answer.unsettled ||= hint?.state === "checking";
+    answer.pending.push({ txHash });
+    return;
+  }
+  if (hint.reason !== undefined) {
+    answer.ignored.push({ txHash, reason: hint.reason });
+    return;
+  }
+  const rows = await depositsOf(ctx, txHash);
+  for (const { logIndex, state, amount, credits = 0, reason = "" } of rows) {
+    switch (state) {
+      case "credited":
+        answer.credited.push({ txHash, logIndex, amountUsdc: formatUnits(BigInt(amount), 6), credits });
+        break;
+      case "ignored":
+        answer.ignored.push({ txHash, reason });
+        break;
+      case "unmatched":
+        answer.ignored.push({
+          txHash,
+          reason: "unmatched: it is credited once its sending address is linked",
+        });
+        break;
+      case "pending":
+      case "reversed":
+    }
+  }
+  for (const logIndex of named) {
+    if (rows.some((row) => row.logIndex === logIndex && row.state !== "reversed")) continue;
+    answer.ignored.push({ txHash, reason: `log ${logIndex} is no USDC transfer to the platform wallet` });
+  }
+}

@@ -1,0 +1,113 @@
+import * as z from "zod";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { waitingAs } from "../../lib/crowd";
+import { deadlines } from "../../lib/deadlines";
+import { optional } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { EXAMPLE_TX } from "../../lib/examples";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../../lib/http";
+import { createPauses } from "../../lib/time";
+import type { DepositAnswer } from "./hints";
+import { depositPayload, type DepositHint } from "./payloads";
+import { isSigned } from "./signatures";
+
+/** Between two looks at the rows. */
+const ROW_PAUSE_MS = 50;
+
+const SIGNATURES = {
+  "X-Webhook-Signature": "HMAC-SHA256 of the raw body under the webhook secret, in hex.",
+  "X-Alchemy-Signature": "Alchemy's: HMAC-SHA256 of the raw body, in hex.",
+  "X-QN-Signature":
+    "QuickNode's: HMAC-SHA256 of `X-QN-Nonce`, `X-QN-Timestamp` (epoch seconds) and the raw body, in hex.",
+  "X-QN-Nonce": "Part of what QuickNode signs.",
+  "X-QN-Timestamp": "Epoch seconds, at most 5 minutes away from now; part of what QuickNode signs.",
+  "X-Hook0-Signature":
+    "Coinbase CDP's: `t=<epoch seconds>,v0=<hex>`, where v0 is the HMAC-SHA256 of the timestamp, a dot and the raw body.",
+};
+
+const deposit: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/indexer/deposit",
+  summary:
+    "Webhook of a chain indexer: every named transaction is read from the chain, and its USDC transfers to the platform wallet are credited to their senders, each once.",
+  description:
+    "The payload is only a hint: amounts, senders and receivers are read from the chain alone. Taken in the forms of Alchemy (Address Activity), Coinbase CDP, QuickNode Streams and a plain one, with up to 100 transfers. Waits 3 seconds at most; what is `pending` then is settled behind. Calling it again with the same payload credits nothing twice.",
+  needs: ["PLATFORM_WALLET_ADDRESS"],
+  limit: "deposit",
+  errors: { unauthorized: "A webhook secret is configured, and the signature is missing, old or wrong." },
+  headers: SIGNATURES,
+  example: {
+    input: { txHash: EXAMPLE_TX, logIndex: 12 },
+    output: {
+      success: true,
+      credited: [{ txHash: EXAMPLE_TX, logIndex: 12, amountUsdc: "25.5", credits: 2_550 }],
+      pending: [],
+      ignored: [],
+    },
+  },
+  guard: requireSignature,
+  input: depositPayload,
+  returns: z.object({
+    success: z.boolean(),
+    credited: z.array(
+      z.object({
+        txHash: z.string(),
+        logIndex: z.int(),
+        amountUsdc: z.string().describe("Exact decimal of the transfer, in USDC"),
+        credits: z.int(),
+      }),
+    ),
+    pending: z.array(z.object({ txHash: z.string() })).describe("Not settled yet; goes on behind"),
+    ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
+  }),
+  handler: async (ctx, hints, { caller }) => {
+    await ctx.runMutation(internal.payments.deposits.hints.receive, { hints: byTransaction(hints), caller });
+    const { credited, pending, ignored } = await waitingAs(
+      ctx,
+      caller,
+      () => awaitAnswer(ctx, hints, deadlines.deposit),
+      () => awaitAnswer(ctx, hints, 0),
+    );
+    return { success: true, credited, pending, ignored };
+  },
+});
+
+/** @throws AppError `unauthorized` when a secret is configured and the request is not signed with it. */
+function requireSignature({ header }: RequestHead, body: string): void {
+  const secret = optional("DEPOSIT_WEBHOOK_SECRET");
+  if (secret === undefined || isSigned(header, body, secret, Date.now())) return;
+  throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
+}
+
+/** Waits as long as a provider may be kept waiting; what is not settled by then is settled behind. */
+async function awaitAnswer(
+  ctx: ActionCtx,
+  hints: readonly DepositHint[],
+  patienceMs: number,
+): Promise<DepositAnswer> {
+  const deadline = AbortSignal.timeout(patienceMs);
+  const named = hints.map(({ txHash, logIndex }) => ({
+    txHash,
+    ...(logIndex === undefined ? {} : { logIndex }),
+  }));
+  const look = () => ctx.runQuery(internal.payments.deposits.hints.stand, { hints: named });
+  const pause = createPauses(ROW_PAUSE_MS);
+  let answer = await look();
+  while (answer.unsettled && patienceMs > 0 && !deadline.aborted) {
+    await pause();
+    answer = await look();
+  }
+  return answer;
+}
+
+/** One hint per transaction: the chain is asked for whole transactions. */
+function byTransaction(hints: readonly DepositHint[]): { txHash: string; removed: boolean }[] {
+  const removals = new Map<string, boolean>();
+  for (const { txHash, removed } of hints) {
+    removals.set(txHash, removed || removals.get(txHash) === true);
+  }
+  return Array.from(removals, ([txHash, removed]) => ({ txHash, removed }));
+}
+
+export const depositEndpoints: MountedEndpoint[] = [deposit];

@@ -1,0 +1,273 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { creditDeposit, isWritten, reverseDeposit } from "../../credits/model";
+import { creditsFor } from "../../credits/rates";
+import { optional } from "../../lib/env";
+import { log } from "../../lib/log";
+import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
+import { userIdByAddress } from "../../wallets/model";
+import { claimByKey, authorizationKey } from "../reports/model";
+import { PRICE } from "../terms";
+import {
+  depositKey,
+  releaseDeposit,
+  reportKey,
+  spendTransfer,
+  spentTransfer,
+  isConfirmed,
+} from "../transfers";
+import { vMovedTransfer, vSeenIn } from "./tables";
+
+/**
+ * What webhooks have named, what the chain says of it, and whom a confirmed transfer credits. Each function is one step of
+ * its caller's transaction. A named transaction is looked at as follows:
+ *
+ *     checking ──► settled ──(re-check: gone)──► waiting
+ *      │    ▲         ▲                             │
+ *      ▼    └─────────┼───(named again, or due)─────┤
+ *     waiting ────────┴─────────────────────────────┘
+ *
+ * A settled one with deposits is re-read twice, since the newest blocks can still be replaced.
+ */
+
+/** More transfers than a transaction can hold. */
+const ALL_TRANSFERS = 2_000;
+
+/** So many deposits of one address are credited at a time. */
+export const CREDIT_BATCH = 50;
+
+/** One round trip to the chain asks for so many transactions. */
+const CHECKED_TOGETHER = 25;
+
+/** A check that was silent for this long has died. */
+export const CHECK_LEASE_MS = MINUTE;
+
+/** A transaction that the chain does not know for this long never was one. Naming it again asks again. */
+const GIVE_UP_AFTER_MS = DAY;
+
+/** The same for one that anybody may have made up: no webhook is signed, and the chain has never shown it. */
+const GIVE_UP_UNSIGNED_AFTER_MS = 15 * MINUTE;
+
+/** Until the next look at one that is not settled: 2 s, 4 s, … 1 h. */
+export function waitDelay(checks: number): number {
+  return Math.min(2 * SECOND * 2 ** Math.min(checks, 12), HOUR);
+}
+
+/** When a settled one is read again: a minute and five minutes after it was settled. */
+export function nextRecheck(now: number, checks: number): number {
+  if (checks === 0) return now + MINUTE;
+  return checks === 1 ? now + 4 * MINUTE : NEVER;
+}
+
+/** When an unmatched deposit looks for its user again: every five minutes, then ever more seldom, down to daily. */
+export function nextMatch(now: number, seenAt: number): number {
+  return now + Math.min(Math.max(now - seenAt, 5 * MINUTE), DAY);
+}
+
+/** A check that was started; only the latest of a hint counts. */
+export const vCheck = v.object({ hintId: v.id("depositHints"), turn: v.number() });
+export type Check = Infer<typeof vCheck>;
+
+/** What the chain says of a transaction. */
+export const vFinding = v.union(
+  v.object({ kind: v.literal("absent") }),
+  v.object({
+    kind: v.literal("mined"),
+    succeeded: v.boolean(),
+    ...vSeenIn.fields,
+    confirmations: v.number(),
+    transfers: v.array(vMovedTransfer),
+  }),
+);
+export type Finding = Infer<typeof vFinding>;
+export type Mined = Extract<Finding, { kind: "mined" }>;
+
+/** All deposits of a transaction, in the order of its log. */
+export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"deposits">[]> {
+  return ctx.db
+    .query("deposits")
+    .withIndex("by_transfer", (q) => q.eq("txHash", txHash))
+    .take(ALL_TRANSFERS);
+}
+
+/** What is known of a transaction that a webhook named, or `null`. */
+export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"depositHints"> | null> {
+  return ctx.db
+    .query("depositHints")
+    .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
+    .unique();
+}
+
+/**
+ * Whether the chain is to be asked about a transaction that is named again.
+ * @param removed It is said that the chain has dropped it.
+ */
+export async function wantsCheck(
+  ctx: QueryCtx,
+  row: Doc<"depositHints">,
+  removed: boolean,
+  now: number,
+): Promise<boolean> {
+  // A check that is under way tells everybody who asks.
+  if (row.state === "checking" && row.nextCheckAt > now) return false;
+  if (row.state !== "settled" || removed) return true;
+  return (await depositsOf(ctx, row.txHash)).every(({ state }) => state === "reversed");
+}
+
+/** Overtakes whatever check of a hint is under way, for `startChecks`. */
+export async function beginCheck(
+  ctx: MutationCtx,
+  { _id, turn }: Doc<"depositHints">,
+  changes: Partial<Omit<Doc<"depositHints">, "reason">> & { reason?: string | undefined },
+): Promise<Check> {
+  await ctx.db.patch("depositHints", _id, { ...changes, turn: turn + 1 });
+  return { hintId: _id, turn: turn + 1 };
+}
+
+/** Has the chain asked, after a while, in as few round trips as it allows. */
+export async function startChecks(
+  ctx: MutationCtx,
+  checks: readonly Check[],
+  delayMs: number,
+): Promise<void> {
+  for (let start = 0; start < checks.length; start += CHECKED_TOGETHER) {
+    const together = checks.slice(start, start + CHECKED_TOGETHER);
+    await ctx.scheduler.runAfter(delayMs, internal.payments.deposits.checks.check, { checks: together });
+  }
+}
+
+/** Ends a check whose deposits are in line with the chain: settled, or to be looked at again. */
+export async function endCheck(ctx: MutationCtx, hint: Doc<"depositHints">, finding: Finding): Promise<void> {
+  if (finding.kind === "absent") {
+    const waited = Date.now() - hint.openedAt;
+    if (hint.state === "settled" || waited < (await patienceFor(ctx, hint))) return waitOn(ctx, hint);
+    return settleHint(ctx, hint, "the chain does not know this transaction");
+  }
+  if (!finding.succeeded) return settleHint(ctx, hint, "the transaction failed");
+  if (finding.transfers.length === 0) {
+    return settleHint(ctx, hint, "it holds no USDC transfer to the platform wallet");
+  }
+  if (!isConfirmed(finding)) return waitOn(ctx, hint);
+  await settleHint(ctx, hint, undefined);
+}
+
+/** How long the chain is asked for a transaction that it does not know, in ms. */
+async function patienceFor(ctx: QueryCtx, { txHash }: Doc<"depositHints">): Promise<number> {
+  const trusted = optional("DEPOSIT_WEBHOOK_SECRET") !== undefined;
+  return trusted || (await depositsOf(ctx, txHash)).length > 0 ? GIVE_UP_AFTER_MS : GIVE_UP_UNSIGNED_AFTER_MS;
+}
+
+async function settleHint(
+  ctx: MutationCtx,
+  hint: Doc<"depositHints">,
+  reason: string | undefined,
+): Promise<void> {
+  const checks = hint.state === "settled" ? hint.checks + 1 : 0;
+  const nextCheckAt = reason === undefined ? nextRecheck(Date.now(), checks) : NEVER;
+  await ctx.db.patch("depositHints", hint._id, { state: "settled", reason, checks, nextCheckAt });
+}
+
+/** Looks again later; soon by itself, else by the cron, which also takes over when that gets lost. */
+export async function waitOn(ctx: MutationCtx, hint: Doc<"depositHints">): Promise<void> {
+  const now = Date.now();
+  const [checks, openedAt] = hint.state === "settled" ? [0, now] : [hint.checks, hint.openedAt];
+  const delay = waitDelay(checks);
+  const waiting = { state: "waiting" as const, reason: undefined, checks: checks + 1, openedAt };
+  if (delay >= MINUTE) {
+    await ctx.db.patch("depositHints", hint._id, { ...waiting, nextCheckAt: now + delay });
+    return;
+  }
+  const check = await beginCheck(ctx, hint, { ...waiting, nextCheckAt: now + delay + CHECK_LEASE_MS });
+  await startChecks(ctx, [check], delay);
+}
+
+/**
+ * Credits a confirmed deposit to whom its sending address belongs; keeps it as unmatched when that is nobody, and
+ * ignores it when a report has used it up or it is worth less than a credit.
+ */
+export async function settleDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
+  if (creditsFor(BigInt(row.amount)) === 0) return ignore(ctx, row, "it is worth less than one credit");
+  const userId = await userIdByAddress(ctx, row.from);
+  if (userId !== null) return credit(ctx, row, userId);
+  const now = Date.now();
+  await ctx.db.patch("deposits", row._id, { state: "unmatched", nextMatchAt: nextMatch(now, row.seenAt) });
+}
+
+/**
+ * Credits what came from an address before anybody was known by it.
+ * @param address In any case.
+ * @returns How many deposits were taken up; `CREDIT_BATCH` when there may be more.
+ */
+export async function creditUnmatched(ctx: MutationCtx, address: string, userId: string): Promise<number> {
+  const rows = await ctx.db
+    .query("deposits")
+    .withIndex("by_from_and_state", (q) => q.eq("from", address.toLowerCase()).eq("state", "unmatched"))
+    .take(CREDIT_BATCH);
+  for (const row of rows) await credit(ctx, row, userId);
+  return rows.length;
+}
+
+/** Takes a deposit back that the chain has dropped, with the credits it brought. */
+export async function revertDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
+  if (row.state === "credited") {
+    await reverseDeposit(ctx, { key: depositKey(row, row.creditings) });
+    await releaseDeposit(ctx, row);
+    log.warn("deposits.reversed", { depositId: row._id });
+  }
+  await ctx.db.patch("deposits", row._id, { state: "reversed", reason: undefined, nextMatchAt: NEVER });
+}
+
+async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): Promise<void> {
+  const lessReport = await owesReport(ctx, row);
+  const amount = BigInt(row.amount) - (lessReport ? PRICE : 0n);
+  const credits = amount > 0n ? creditsFor(amount) : 0;
+  if (credits === 0) {
+    return ignore(ctx, row, amount > 0n ? "it is worth less than one credit" : "it was spent on a report");
+  }
+  const creditings = row.creditings + 1;
+  const key = depositKey(row, creditings);
+  await spendTransfer(ctx, row, { depositKey: key });
+  await creditDeposit(ctx, { userId, amount: credits, key, source: "usdc" });
+  const state = "credited" as const;
+  await ctx.db.patch("deposits", row._id, {
+    state,
+    userId,
+    credits,
+    lessReport,
+    creditings,
+    nextMatchAt: NEVER,
+  });
+}
+
+async function ignore(ctx: MutationCtx, row: Doc<"deposits">, reason: string): Promise<void> {
+  await ctx.db.patch("deposits", row._id, { state: "ignored", reason, nextMatchAt: NEVER });
+}
+
+/**
+ * Whether a report still takes its price out of a transfer: one that was paid out of the credits, before the chain
+ * dropped the transfer and mined it again, does not. A signed payment is known by its nonce from before it is handed to
+ * the chain, so that this holds also when its transfer is seen here first.
+ */
+async function owesReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolean> {
+  if (await isWritten(ctx, reportKey(row))) return false;
+  if ((await spentTransfer(ctx, row))?.claimKey !== undefined) return true;
+  if (row.authorization === undefined) return false;
+  const claim = await claimByKey(ctx, authorizationKey({ from: row.from, nonce: row.authorization }));
+  return claim !== null && claim.state !== "refused";
+}
+
+/**
+ * Takes a user's name off their deposits, some at a time. The rows stay, because a transfer without its row could be
+ * credited again; the ledger knows whom it was credited to.
+ * @returns How many rows were changed.
+ */
+export async function anonymiseDeposits(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const deposits = await ctx.db
+    .query("deposits")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(limit);
+  for (const { _id } of deposits) await ctx.db.patch("deposits", _id, { userId: undefined });
+  return deposits.length;
+}

@@ -1,0 +1,40 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import { internalMutation } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { userIdByAddress } from "../../wallets/model";
+import { CREDIT_BATCH, creditUnmatched, settleDeposit } from "./model";
+
+/** Whose unmatched deposits are. */
+
+/** Looks for the users of unmatched deposits. */
+export const matchDue = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "match deposits to users");
+    const due = await ctx.db
+      .query("deposits")
+      .withIndex("by_nextMatchAt", (q) => q.lte("nextMatchAt", Date.now()))
+      .take(CREDIT_BATCH);
+    for (const row of due) await settleDeposit(ctx, row);
+    if (due.length === CREDIT_BATCH) {
+      await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.matchDue, {});
+    }
+    return null;
+  },
+});
+
+/** Credits what came from an address before it was linked. To be scheduled by whoever links it. */
+export const creditAddress = internalMutation({
+  args: { address: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { address }) => {
+    const userId = await userIdByAddress(ctx, address);
+    if (userId === null) return null;
+    if ((await creditUnmatched(ctx, address, userId)) === CREDIT_BATCH) {
+      await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.creditAddress, { address });
+    }
+    return null;
+  },
+});

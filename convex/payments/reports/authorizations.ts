@@ -1,0 +1,204 @@
+import type { Address } from "viem";
+import { deadlines } from "../../lib/deadlines";
+import { required } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { microUsdOf } from "../../lib/money";
+import { FEED_DECIMALS, feedAddresses, livePrices } from "../../prices/feeds";
+import { readRounds, UPSTREAM } from "../../providers/chain";
+import { prepareTransaction, type Preparation } from "../../providers/chainPreparation";
+import { simulate } from "../../providers/simulation";
+import {
+  authorizationCall,
+  readAuthorization,
+  UNDEPLOYED_SUFFIX,
+  type SignedAuthorization,
+} from "../../providers/usdc";
+import { asAddress, asHex } from "../../wallets/addresses";
+import { gasLimit } from "../../wallets/transactions/plan";
+import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "../terms";
+import type { Transfer } from "../transfers";
+import type { Authorization } from "./tables";
+
+/** Whether a signed payment can be carried out now. For actions. */
+
+/** A settlement takes a moment to be mined, in seconds. */
+const REMAINING_SECONDS = 6n;
+/** What a contract wallet may spend of the relayer's gas on checking its own signature. */
+const MAX_GAS = 300_000n;
+/** The network may take so much of a payment, in percent. */
+const SHARE_PERCENT = 75n;
+/** Without a live price of ether: so much, in wei. */
+const UNPRICED_COST = 5n * 10n ** 14n;
+
+/** What can be told from the authorization alone; `null` when that is in order. */
+export function refusalOfTerms(
+  { to, value, validAfter, validBefore, signature }: Authorization,
+  payTo: string,
+  nowSeconds: bigint,
+): Refusal | null {
+  if (to.toLowerCase() !== payTo.toLowerCase()) {
+    return refusal(
+      "invalid_exact_evm_payload_recipient_mismatch",
+      "The authorization pays another address than this service's",
+    );
+  }
+  if (BigInt(value) < PRICE) {
+    return refusal(
+      "invalid_exact_evm_payload_authorization_value",
+      `The authorization is for less than ${PRICE_SHOWN} USDC`,
+    );
+  }
+  if (BigInt(validAfter) > nowSeconds) {
+    return refusal(
+      "invalid_exact_evm_payload_authorization_valid_after",
+      "The authorization is not valid yet",
+    );
+  }
+  if (BigInt(validBefore) < nowSeconds + REMAINING_SECONDS) {
+    return refusal("invalid_exact_evm_payload_authorization_valid_before", "The authorization has expired");
+  }
+  if (signature.endsWith(UNDEPLOYED_SUFFIX)) {
+    return refusal(MISSIGNED, "Signatures of wallets that are not deployed are not accepted");
+  }
+  return null;
+}
+
+export function signedAuthorization(authorization: Authorization): SignedAuthorization {
+  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
+  return {
+    from: asAddress(from),
+    to: asAddress(to),
+    value: BigInt(value),
+    validAfter: BigInt(validAfter),
+    validBefore: BigInt(validBefore),
+    nonce: asHex(nonce),
+    signature: asHex(signature),
+  };
+}
+
+export type Feasible =
+  | { kind: "feasible"; preparation: Preparation; gas: bigint; balance: bigint; codeHash: string | null }
+  /** Its nonce is used or cancelled: by whom and for what has to be looked up. */
+  | { kind: "used" }
+  | Refusal;
+
+/**
+ * Asks the chain whether the payment would go through: the simulation covers the signature, the nonce, the window, the
+ * balance, a pause and a blacklist together.
+ * @param relayer Who pays the gas; `null` when a facilitator does.
+ * @throws AppError `upstream`; `internal` when the relayer cannot pay the gas.
+ */
+export async function tryAuthorization(
+  authorization: Authorization,
+  relayer: Address | null,
+): Promise<Feasible> {
+  const signed = signedAuthorization(authorization);
+  const [{ used, balance, codeHash }, preparation] = await Promise.all([
+    readAuthorization(signed.from, signed.nonce),
+    prepareTransaction(relayer ?? signed.to, authorizationCall(signed), null),
+  ]);
+  if (used) return { kind: "used" };
+  if (preparation.gas.kind === "reverts") {
+    return refusalOfRevert(preparation.gas.reason, balance < signed.value);
+  }
+  const gas = gasLimit(preparation.gas.gas);
+  if (gas > MAX_GAS) {
+    return refusal(MISSIGNED, "The payer's wallet takes too much gas to check");
+  }
+  if (relayer !== null && preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
+    log.error("payments.relayer out of gas", { relayer });
+    throw new AppError("internal", "The payment relayer cannot pay the network fee: nothing was moved");
+  }
+  if (relayer !== null) {
+    const refused = await refusalAtPrice(relayer, signed, preparation, gas);
+    if (refused !== null) return refused;
+  }
+  return { kind: "feasible", preparation, gas, balance, codeHash };
+}
+
+/**
+ * Holds the settlement against what it is to bring, and tries it once more exactly as it will be mined: a payer's contract
+ * could tell an estimate by its gas price of zero, and fail where the relayer pays.
+ * @throws AppError `upstream`
+ */
+async function refusalAtPrice(
+  relayer: Address,
+  signed: SignedAuthorization,
+  preparation: Preparation,
+  gas: bigint,
+): Promise<Refusal | null> {
+  const { fees, market } = preparation;
+  const offer = { gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
+  const [worthwhile, tried] = await Promise.all([
+    isWorthwhile(preparation),
+    simulate(relayer, authorizationCall(signed), offer, []),
+  ]);
+  if (!worthwhile) {
+    throw new AppError(
+      "upstream",
+      "The network fee is too high at the moment to carry out a signed payment: nothing was moved",
+    );
+  }
+  if (tried.kind === "done") return null;
+  if (USED.test(tried.reason)) throw new AppError("upstream", ON_ITS_WAY);
+  // Its money may have left since the estimate. What USDC says of the signature is the wallet's own doing.
+  const plain = REVERTS.find(([pattern, reason]) => reason !== MISSIGNED && pattern.test(tried.reason));
+  if (plain !== undefined) return refusal(plain[1], plain[2]);
+  return refusal(
+    MISSIGNED,
+    "The payer's wallet accepts this payment only where it costs nothing: nothing was moved",
+  );
+}
+
+const MISSIGNED = "invalid_exact_evm_payload_signature";
+const USED = /used or canceled/i;
+const ON_ITS_WAY = "The payment is on its way into the chain: send the same proof again";
+
+/** USDC's own words, which public nodes pass on. */
+const REVERTS: readonly [RegExp, Reason, string][] = [
+  [/exceeds balance/i, "insufficient_funds", "The payer holds less USDC than the authorization is for"],
+  [/expired/i, "invalid_exact_evm_payload_authorization_valid_before", "The authorization has expired"],
+  [
+    /not yet valid/i,
+    "invalid_exact_evm_payload_authorization_valid_after",
+    "The authorization is not valid yet",
+  ],
+  [/signature|recover/i, MISSIGNED, "The authorization was not signed by its payer"],
+];
+
+function refusalOfRevert(text: string, short: boolean): Refusal {
+  if (USED.test(text)) throw new AppError("upstream", ON_ITS_WAY);
+  for (const [pattern, reason, error] of REVERTS) {
+    if (pattern.test(text)) return refusal(reason, error);
+  }
+  // A node's refusal that is none of the call's says nothing about the payment.
+  if (!/revert/i.test(text)) throw new AppError("upstream", `${UPSTREAM} refused a request`);
+  if (short) return refusal("insufficient_funds", "The payer holds less USDC than the authorization is for");
+  return refusal("transaction_failed", "USDC's contract refuses this authorization");
+}
+
+/**
+ * Whether what the network asks for now leaves enough of a payment.
+ * @throws AppError `upstream` when the chain cannot be asked.
+ */
+async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolean> {
+  if (gas.kind === "reverts") return false;
+  const cost = gas.gas * (market.baseFee + market.tip) + l1Fee;
+  const rounds = await readRounds(feedAddresses(["ETH"]), deadlines.price);
+  const price = livePrices(["ETH"], rounds, Date.now()).get("ETH");
+  if (price === undefined) return cost <= UNPRICED_COST;
+  return microUsdOf(cost, 18, price, FEED_DECIMALS) * 100n <= PRICE * SHARE_PERCENT;
+}
+
+/** The transfers of a transaction that may be an authorization's. */
+export function transfersFor(
+  transfers: readonly { position: number; from: string; to: string; value: bigint }[],
+  { from, value }: Authorization,
+  txHash: string,
+): Transfer[] {
+  const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
+  return transfers
+    .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
+    .map(({ position }) => ({ txHash, position, from, amount: value }));
+}

@@ -1,0 +1,166 @@
+import * as z from "zod";
+import { checksummed } from "../../lib/addresses";
+import { CHAIN_ID, USDC } from "../../lib/base";
+import { optional, required, siteUrl } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { EXAMPLE_ADDRESS } from "../../lib/examples";
+import {
+  DESCRIPTION,
+  NETWORK,
+  NETWORK_V2,
+  PAID_PATH,
+  PRICE,
+  PRICE_SHOWN,
+  REASONS,
+  type Reason,
+} from "../terms";
+
+/** What a caller is told about paying: the 402, and the receipt headers of x402. */
+
+/** How long a signed authorization should be valid, in seconds. */
+const TIMEOUT_SECONDS = 300;
+const RETRY_AFTER_MS = 3_000;
+/** Time alone can make these proofs good. */
+const WAITABLE: readonly Reason[] = ["payment_not_found", "payment_not_confirmed"];
+
+/** The paid endpoint's own address, as payers and facilitators see it. */
+export function paidResource(): string {
+  return siteUrl() + PAID_PATH;
+}
+
+/** Whether the service can carry out signed payments. Without it only transaction hashes are taken. */
+export function settlesAuthorizations(): boolean {
+  return optional("X402_RELAYER_PRIVATE_KEY") !== undefined || optional("X402_FACILITATOR_URL") !== undefined;
+}
+
+/**
+ * The 402 that plain callers and x402 clients of both versions understand: `paymentDetails` and version 1 in the body,
+ * version 2 in the header. Constant but for `error`: clients echo the requirements.
+ */
+export function paymentRequired(refused?: { reason: Reason; error: string }): AppError {
+  const [resource, payTo] = [paidResource(), payee()];
+  const signable = settlesAuthorizations();
+  const reason = refused?.reason;
+  const second = {
+    x402Version: 2,
+    error: reason ?? "Payment required",
+    resource: { url: resource, ...DESCRIBED },
+    accepts: [{ scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) }],
+  };
+  return new AppError("payment_required", refused?.error ?? UNPAID, {
+    body: { ...(reason === undefined ? {} : { reason }), ...termsOf(resource, payTo, signable) },
+    headers: {
+      "Cache-Control": "no-store",
+      ...(signable ? { "PAYMENT-REQUIRED": encode(second) } : {}),
+      ...(reason === undefined ? {} : receipt({ success: false, errorReason: reason, transaction: "" })),
+    },
+    ...(reason !== undefined && WAITABLE.includes(reason) ? { retryAfterMs: RETRY_AFTER_MS } : {}),
+  });
+}
+
+const UNPAID = `Payment required: ${PRICE_SHOWN} USDC on Base`;
+const DESCRIBED = { description: DESCRIPTION, mimeType: "application/json" };
+
+/** What has to be paid, and to whom: the 402's body beside `error` and `reason`. */
+function termsOf(resource: string, payTo: string, signable: boolean) {
+  return {
+    paymentDetails: {
+      network: NETWORK,
+      asset: "USDC",
+      address: payTo,
+      amount: PRICE_SHOWN,
+      description: DESCRIPTION,
+      chainId: CHAIN_ID,
+      assetAddress: USDC,
+    },
+    ...(signable ? { x402Version: 1, accepts: [requirementOne(resource, payTo)] } : {}),
+  };
+}
+
+/** What has to be paid, as x402 version 1 says it. */
+export function requirementOne(resource: string, payTo = payee()) {
+  const maxAmountRequired = PRICE.toString();
+  return {
+    scheme: "exact",
+    network: NETWORK,
+    maxAmountRequired,
+    resource,
+    ...DESCRIBED,
+    ...commonTerms(payTo),
+  };
+}
+
+function commonTerms(payTo: string) {
+  return {
+    asset: USDC,
+    payTo,
+    maxTimeoutSeconds: TIMEOUT_SECONDS,
+    extra: { name: "USD Coin", version: "2" },
+  };
+}
+
+/** The platform wallet. */
+function payee(): string {
+  const wallet = required("PLATFORM_WALLET_ADDRESS");
+  return checksummed(wallet) ?? wallet;
+}
+
+type Receipt =
+  | { success: true; transaction: string; payer: string }
+  | { success: false; errorReason: Reason; transaction: "" };
+
+/** The outcome of a payment, under the names of both versions. */
+export function receipt(outcome: Receipt): Record<string, string> {
+  return {
+    "PAYMENT-RESPONSE": encode({ ...outcome, network: NETWORK_V2 }),
+    "X-PAYMENT-RESPONSE": encode({ ...outcome, network: NETWORK }),
+    "Cache-Control": "no-store",
+  };
+}
+
+/** Standard base64 with padding; clients test for it. All texts are ASCII. */
+function encode(value: object): string {
+  return btoa(JSON.stringify(value));
+}
+
+/** Version 1's, as `requirementOne` makes it. */
+const requirement = z.object({
+  scheme: z.literal("exact"),
+  network: z.literal(NETWORK),
+  maxAmountRequired: z.string().describe("In USDC's smallest unit: 1 USDC is 1000000"),
+  resource: z.url().describe("This endpoint's own address"),
+  description: z.string(),
+  mimeType: z.string(),
+  asset: z.string().describe("USDC's contract"),
+  payTo: z.string().describe("The platform wallet"),
+  maxTimeoutSeconds: z.int(),
+  extra: z.object({ name: z.string(), version: z.string() }).describe("USDC's EIP-712 domain"),
+});
+
+/** The 402's fields beside `error`, for the API document. */
+export const paymentTerms = {
+  reason: z.enum(REASONS).optional().describe("Why a proof was refused, for programs"),
+  paymentDetails: z.object({
+    network: z.literal(NETWORK),
+    asset: z.literal("USDC"),
+    address: z.string().describe("The platform wallet: send the payment there"),
+    amount: z.literal(PRICE_SHOWN).describe("In USDC"),
+    description: z.string(),
+    chainId: z.literal(CHAIN_ID),
+    assetAddress: z.literal(USDC),
+  }),
+  x402Version: z.literal(1).optional().describe("Left out where signed payments cannot be carried out"),
+  accepts: z.array(requirement).optional().describe("x402 version 1; version 2 is in the header"),
+};
+
+export const termsExample = {
+  error: UNPAID,
+  ...termsOf(`https://example.convex.site${PAID_PATH}`, EXAMPLE_ADDRESS, true),
+};
+
+/** Sent with every answer to a proof that was looked at. */
+export const RECEIPT_HEADERS = {
+  "Cache-Control": "no-store",
+  "X-Payment-Response": "The payment's outcome as x402 version 1 says it, in base64.",
+  "Payment-Response": "The same for version 2.",
+};

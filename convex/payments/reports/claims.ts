@@ -1,0 +1,187 @@
+import { v, type Infer } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { mayActAs } from "../../users/access";
+import { refusalFor } from "../relayer";
+import { ALREADY_USED, refusal, type Refusal } from "../terms";
+import {
+  claimById,
+  claimByKey,
+  claimMined,
+  isReason,
+  joinClaim,
+  sameOrder,
+  startSettling,
+  vCandidate,
+  vRefusal,
+  vTicket,
+  authorizationKey,
+  type ClaimTicket,
+} from "./model";
+import { authorizationText, shownProof } from "./proofs";
+import {
+  vAuthorization,
+  vOrder,
+  vPaidReport,
+  vProof,
+  vTroubleCode,
+  type Authorization,
+  type Order,
+} from "./tables";
+
+/** Claiming payments: one mutation decides who redeems what. Everything about the chain was checked before. */
+
+/** So many payments of one payer are carried out at a time: their money may leave in between. */
+const MAX_UNDER_WAY = 10;
+
+const vClaimed = v.union(vTicket, vRefusal);
+
+/**
+ * Joins what this proof has claimed for this order before, whatever the chain says by now. What the chain shows of a
+ * payment is no proof: it has to be the one that made the claim, signature and secret included.
+ * @returns `null` when there is no such claim.
+ */
+export const rejoin = internalMutation({
+  args: { proof: vProof, order: vOrder },
+  returns: v.union(vTicket, vRefusal, v.null()),
+  handler: async (ctx, { proof, order }): Promise<ClaimTicket | Refusal | null> => {
+    if (proof.kind === "authorization") {
+      const { authorization } = proof;
+      const row = await claimByKey(ctx, authorizationKey(authorization));
+      if (row === null || row.state === "refused") return null;
+      return rejoinSigned(ctx, row, authorization, order);
+    }
+    const rows = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_txHash", (q) => q.eq("txHash", proof.txHash))
+      .take(50);
+    // The settlement of a signed payment is no proof of its own: anybody can read its hash from the chain.
+    const shown = shownProof(proof);
+    const row = rows.find((one) => one.authorization === undefined && sameOrder(one, order));
+    if (row === undefined || row.shown !== shown) return null;
+    // A hash alone is as good as the userId beside it, which may be a signed-in user's by now.
+    if (row.strength === 1 && !(await mayActAs(ctx, order.userId))) return null;
+    return joinClaim(ctx, row);
+  },
+});
+
+/** Whether this very authorization was accepted for this order before, by a simulation that covers its signature. */
+export const wasAccepted = internalQuery({
+  args: { authorization: vAuthorization, order: vOrder },
+  returns: v.boolean(),
+  handler: async (ctx, { authorization, order }) => {
+    const row = await claimByKey(ctx, authorizationKey(authorization));
+    return row !== null && sameOrder(row, order) && isSameAuthorization(row, authorization);
+  },
+});
+
+async function rejoinSigned(
+  ctx: MutationCtx,
+  row: Doc<"paymentClaims">,
+  authorization: Authorization,
+  order: Order,
+): Promise<ClaimTicket | Refusal> {
+  const same = sameOrder(row, order) && isSameAuthorization(row, authorization);
+  return same ? joinClaim(ctx, row) : ALREADY_USED;
+}
+
+function isSameAuthorization({ authorization }: Doc<"paymentClaims">, shown: Authorization): boolean {
+  return authorization !== undefined && authorizationText(authorization) === authorizationText(shown);
+}
+
+/** Claims one of a transaction's transfers for an order, by the proof that was `shown`. */
+export const claimTransfer = internalMutation({
+  args: { candidates: v.array(vCandidate), order: vOrder, shown: v.string() },
+  returns: vClaimed,
+  handler: (ctx, { candidates, order, shown }) => claimMined(ctx, candidates, { order, shown }),
+});
+
+/**
+ * Claims an authorization that was not used yet, and has it carried out.
+ * @param balance The payer's, as the authorization was simulated: digits, USDC's smallest unit.
+ * @param codeHash The SHA-256 of its code, `null` for a key's account.
+ * @returns `busy` when the payer's other payments under way leave less of it than this one takes: each was simulated
+ * against all of it, and the relayer would pay for those that then fail.
+ */
+export const claimAuthorization = internalMutation({
+  args: {
+    authorization: vAuthorization,
+    balance: v.string(),
+    codeHash: v.union(v.string(), v.null()),
+    order: vOrder,
+  },
+  returns: v.union(vClaimed, v.object({ kind: v.literal("busy") })),
+  handler: async (
+    ctx,
+    { authorization, balance, codeHash, order },
+  ): Promise<ClaimTicket | Refusal | { kind: "busy" }> => {
+    const key = authorizationKey(authorization);
+    const row = await claimByKey(ctx, key);
+    if (row !== null && row.state !== "refused") return rejoinSigned(ctx, row, authorization, order);
+    const payer = authorization.from;
+    const refused = await refusalFor(ctx, payer, codeHash);
+    if (refused !== null) return refused;
+    const underWay = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_payer_and_state", (q) => q.eq("payer", payer).eq("state", "settling"))
+      .take(MAX_UNDER_WAY);
+    const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
+    if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > BigInt(balance)) {
+      return { kind: "busy" };
+    }
+    const claim = { order, authorization, payer };
+    if (row !== null) {
+      await ctx.db.patch("paymentClaims", row._id, { ...claim, refusal: undefined, trouble: undefined });
+      return startSettling(ctx, row);
+    }
+    const claimId = await ctx.db.insert("paymentClaims", {
+      ...claim,
+      key,
+      strength: 2,
+      overridden: false,
+      state: "settling",
+      attempt: 0,
+      leaseUntil: 0,
+      createdAt: Date.now(),
+    });
+    return startSettling(ctx, await claimById(ctx, claimId));
+  },
+});
+
+/** The payment, once it is made. */
+const receipt = v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null());
+const vStanding = v.union(
+  v.object({ kind: v.literal("working"), receipt }),
+  /** The caller's money is safe: the same proof is to be sent again. */
+  v.object({ kind: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt }),
+  v.object({ kind: v.literal("delivered"), report: vPaidReport, receipt }),
+  vRefusal,
+);
+export type Standing = Infer<typeof vStanding>;
+
+/** How a claim stands for one who waits for an attempt at it; a later attempt's end counts as its own. */
+export const standing = internalQuery({
+  args: { claimId: v.id("paymentClaims"), attempt: v.number(), bodyHash: v.string() },
+  returns: vStanding,
+  handler: async (ctx, { claimId, attempt, bodyHash }): Promise<Standing> => {
+    const row = await claimById(ctx, claimId);
+    if (row.order.bodyHash !== bodyHash) return ALREADY_USED;
+    const isPaid = row.state !== "settling" && row.state !== "refused";
+    const receipt = isPaid && row.txHash !== undefined ? { txHash: row.txHash, payer: row.payer } : null;
+    if (row.state === "delivered") {
+      // Forgotten while its caller waited.
+      if (row.report === undefined) return ALREADY_USED;
+      const { result, sources } = row.report;
+      const report = sources === undefined ? { result } : { result, sources };
+      return { kind: "delivered", report, receipt };
+    }
+    if (row.state === "refused" && row.refusal !== undefined && isReason(row.refusal.reason)) {
+      return refusal(row.refusal.reason, row.refusal.error);
+    }
+    const { trouble } = row;
+    if (trouble !== undefined && trouble.attempt >= attempt && trouble.attempt === row.attempt) {
+      return { kind: "failed", code: trouble.code, message: trouble.message, receipt };
+    }
+    return { kind: "working", receipt };
+  },
+});

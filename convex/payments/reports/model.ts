@@ -1,0 +1,290 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc, Id } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { recordAudit } from "../../lib/audit";
+import { required, setting } from "../../lib/env";
+import { enter } from "../../lib/lanes";
+import { HOUR, MINUTE, SECOND } from "../../lib/time";
+import { mayActAs } from "../../users/access";
+import { userIdByAddress } from "../../wallets/model";
+import { ALREADY_USED, PRICE, PRICE_SHOWN, REASONS, refusal, type Reason, type Refusal } from "../terms";
+import {
+  payFromCredits,
+  spendTransfer,
+  spentTransfer,
+  transferKey,
+  vTransfer,
+  type Transfer,
+} from "../transfers";
+import { proofText } from "./proofs";
+import type { Order, Strength } from "./tables";
+
+/**
+ * Claims of payments: who claims a mined transfer, by how good a proof, and giving claims to somebody to work on. Plain
+ * functions for mutations.
+ */
+
+/** A delivered report is given again for the same proof and order this long. */
+export const REPLAY_MS = HOUR;
+/**
+ * A signed payment is in the chain for everybody to copy once it was carried out, and where no user was named nothing else
+ * tells its payer from a reader of the chain.
+ */
+const COPYABLE_REPLAY_MS = 5 * MINUTE;
+const SETTLING_LEASE_MS = 90 * SECOND;
+/** The sources' longest wait, the writing with its repair turn, and a margin. */
+export const GENERATING_LEASE_MS = 5 * MINUTE;
+/** How long it may wait for its place before that: waiting is not being lost. */
+const GENERATING_QUEUE_MS = 15 * MINUTE;
+
+const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
+export const vRefusal = v.object({ kind: v.literal("refused"), reason: vReason, error: v.string() });
+
+/** A piece of work at a claim; only the latest attempt counts. */
+export const vClaimWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
+export type ClaimWork = { claimId: Id<"paymentClaims">; attempt: number };
+
+/** A claim to wait for, and the piece of work that its caller waits for. */
+export const vTicket = v.object({ kind: v.literal("claim"), ...vClaimWork });
+export type ClaimTicket = Infer<typeof vTicket>;
+
+/** The key of a signed payment's claim. */
+export function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
+  return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
+}
+
+export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
+  return ctx.db
+    .query("paymentClaims")
+    .withIndex("by_key", (q) => q.eq("key", key))
+    .unique();
+}
+
+/** The claim that a piece of work is about; `null` when that was overtaken. */
+export async function claimAt(
+  ctx: QueryCtx,
+  { claimId, attempt }: ClaimWork,
+  state: "settling" | "generating",
+): Promise<Doc<"paymentClaims"> | null> {
+  const row = await claimById(ctx, claimId);
+  return row.state === state && row.attempt === attempt ? row : null;
+}
+
+export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Promise<Doc<"paymentClaims">> {
+  const row = await ctx.db.get("paymentClaims", claimId);
+  if (row === null) throw new Error("The claim is gone");
+  return row;
+}
+
+/** Whether a claim is being worked on now. */
+function isRunning(row: Doc<"paymentClaims">, now: number): boolean {
+  const working = row.state === "settling" || row.state === "generating";
+  return working && row.leaseUntil > now && row.trouble?.attempt !== row.attempt;
+}
+
+/** Joins a claim of the same order: waits for the work under way, or begins what is owed. */
+export async function joinClaim(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket | Refusal> {
+  const now = Date.now();
+  if (row.state === "delivered") {
+    const copyable = row.authorization !== undefined && row.order.userId === undefined;
+    const given = copyable ? COPYABLE_REPLAY_MS : REPLAY_MS;
+    if (row.report === undefined || now - row.report.generatedAt > given) return ALREADY_USED;
+    return { kind: "claim", claimId: row._id, attempt: row.attempt };
+  }
+  if (isRunning(row, now)) return { kind: "claim", claimId: row._id, attempt: row.attempt };
+  return row.state === "settling" ? startSettling(ctx, row) : startGenerating(ctx, row);
+}
+
+/** Has a signed payment carried out, from where it stands. */
+export async function startSettling(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
+  const work = await begin(ctx, row, "settling", SETTLING_LEASE_MS);
+  await ctx.scheduler.runAfter(0, internal.payments.reports.settling.settle, work);
+  return { kind: "claim", ...work };
+}
+
+/** Has the report of a paid claim written. */
+export async function startGenerating(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
+  const work = await begin(ctx, row, "generating", GENERATING_QUEUE_MS);
+  const place = { lane: "paid" as const, owner: row._id, request: false };
+  await enter(ctx, place, internal.payments.reports.writing.generate, work);
+  return { kind: "claim", ...work };
+}
+
+async function begin(
+  ctx: MutationCtx,
+  row: Doc<"paymentClaims">,
+  state: "settling" | "generating",
+  leaseMs: number,
+): Promise<ClaimWork> {
+  const attempt = row.attempt + 1;
+  await ctx.db.patch("paymentClaims", row._id, { state, attempt, leaseUntil: Date.now() + leaseMs });
+  return { claimId: row._id, attempt };
+}
+
+/** Notes that a payment has bought a report: who, what, and by which transaction. */
+export async function auditPayment(
+  ctx: MutationCtx,
+  claimId: Id<"paymentClaims">,
+  { order, transfer }: { order: Order; transfer: Pick<Transfer, "txHash" | "position" | "from" | "amount"> },
+): Promise<void> {
+  const { txHash, position, from, amount } = transfer;
+  await recordAudit(ctx, {
+    actor: order.userId ?? from,
+    action: "payment accepted",
+    subject: claimId,
+    detail: `${amount} units of USDC from ${from} by ${txHash}:${position}`,
+  });
+}
+
+export function sameOrder(row: Doc<"paymentClaims">, order: Order): boolean {
+  return row.order.bodyHash === order.bodyHash;
+}
+
+export function isReason(text: string): text is Reason {
+  return REASONS.some((reason) => reason === text);
+}
+
+export const vCandidate = v.object({
+  transfer: vTransfer,
+  /** Its payer has signed the proof, or opened a lock. */
+  proven: v.boolean(),
+});
+export type Candidate = Infer<typeof vCandidate>;
+type Graded = { transfer: Candidate["transfer"]; strength: Strength };
+
+/** An order, and what the proof that was shown for it is known by. */
+export type Shown = { order: Order; shown: string };
+
+/**
+ * Claims one of a transaction's transfers for an order: the order's own claim, else the first that nobody has, else one
+ * that a bare hash has taken. A claim is joined with a proof as good as the one that made it; a better one takes it.
+ */
+export async function claimMined(
+  ctx: MutationCtx,
+  candidates: readonly Candidate[],
+  by: Shown,
+): Promise<ClaimTicket | Refusal> {
+  const { order } = by;
+  const graded: Graded[] = [];
+  let refused: Refusal = ALREADY_USED;
+  for (const candidate of candidates) {
+    const strength = await strengthOf(ctx, candidate, order);
+    if (typeof strength === "object") refused = strength;
+    else graded.push({ transfer: candidate.transfer, strength });
+  }
+  const held: { row: Doc<"paymentClaims">; grade: Graded }[] = [];
+  for (const grade of graded) {
+    const spent = await spentTransfer(ctx, grade.transfer);
+    if (spent?.claimKey === undefined) continue;
+    const row = await claimByKey(ctx, spent.claimKey);
+    if (row !== null && row.authorization === undefined) held.push({ row, grade });
+  }
+  const own = held.find(({ row }) => sameOrder(row, order));
+  if (own !== undefined) {
+    const { row, grade } = own;
+    if (grade.strength > row.strength && !row.overridden) return override(ctx, row, grade, by);
+    return grade.strength >= row.strength ? joinClaim(ctx, row) : ALREADY_USED;
+  }
+  for (const grade of graded) {
+    const { transfer, strength } = grade;
+    const spent = await spentTransfer(ctx, transfer);
+    if (spent?.claimKey !== undefined) continue;
+    if (spent === null || (strength > 0 && (await payFromCredits(ctx, transfer, order.userId, strength)))) {
+      return open(ctx, grade, by);
+    }
+  }
+  const weak = held.find(({ row, grade }) => row.strength === 0 && grade.strength > 0 && !row.overridden);
+  return weak === undefined ? refused : override(ctx, weak.row, weak.grade, by);
+}
+
+/**
+ * A bare hash of a registered user's payment is refused: it would let a stranger eat that user's deposit. The userId of
+ * a signed-in user counts with that user's token alone.
+ */
+async function strengthOf(
+  ctx: MutationCtx,
+  { transfer, proven }: Candidate,
+  order: Order,
+): Promise<Strength | Refusal> {
+  const { userId } = order;
+  if (proven) return 2;
+  const owner = await userIdByAddress(ctx, transfer.from);
+  if (owner !== null && owner === userId && (await mayActAs(ctx, userId))) return 1;
+  if (owner !== null) {
+    return refusal(
+      "invalid_payer_signature",
+      "This payment came from a registered wallet: name its userId (with its user's token, where that user signs in), or sign the proof with that wallet",
+    );
+  }
+  if (/^off$/i.test(setting("BARE_HASH_PROOFS"))) {
+    return refusal(
+      "invalid_payer_signature",
+      "A transaction hash alone is no proof here: sign it with the paying wallet",
+    );
+  }
+  if (BigInt(transfer.amount) !== PRICE) {
+    // What is beyond the price is a deposit of somebody who is not known yet, and who would lose it with the rest.
+    const text = proofText(transfer.txHash, required("PLATFORM_WALLET_ADDRESS"), order);
+    return refusal(
+      "invalid_payer_signature",
+      `A transaction hash alone redeems a payment of exactly ${PRICE_SHOWN} USDC. For another amount send {txHash, signature}, the paying wallet's signature (EIP-191) of this text:\n${text}`,
+    );
+  }
+  return 0;
+}
+
+async function open(
+  ctx: MutationCtx,
+  { transfer, strength }: Graded,
+  { order, shown }: Shown,
+): Promise<ClaimTicket> {
+  const key = `log:${transferKey(transfer)}`;
+  await spendTransfer(ctx, transfer, { claimKey: key });
+  const claimId = await ctx.db.insert("paymentClaims", {
+    key,
+    order,
+    shown,
+    strength,
+    overridden: false,
+    state: "paid",
+    attempt: 0,
+    leaseUntil: 0,
+    payer: transfer.from,
+    txHash: transfer.txHash,
+    createdAt: Date.now(),
+  });
+  await auditPayment(ctx, claimId, { order, transfer });
+  return startGenerating(ctx, await claimById(ctx, claimId));
+}
+
+/** The payer takes the claim from whoever had only read the hash; a report under way for that one is dropped. */
+async function override(
+  ctx: MutationCtx,
+  row: Doc<"paymentClaims">,
+  { transfer, strength }: Graded,
+  { order, shown }: Shown,
+): Promise<ClaimTicket> {
+  const taken = { order, shown, strength, overridden: true, trouble: undefined };
+  await ctx.db.patch("paymentClaims", row._id, { ...taken, report: undefined, forgetAt: undefined });
+  await auditPayment(ctx, row._id, { order, transfer });
+  return startGenerating(ctx, row);
+}
+
+/**
+ * Takes a user's name off what their payments have bought, some at a time. The rows stay, because a payment without its
+ * row could be made use of again.
+ * @returns How many rows were changed.
+ */
+export async function anonymiseClaims(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const claims = await ctx.db
+    .query("paymentClaims")
+    .withIndex("by_userId", (q) => q.eq("order.userId", userId))
+    .take(limit);
+  for (const { _id, order } of claims) {
+    // The same proof and request still find their claim: orders are told apart by their hash.
+    const { focus, bodyHash } = order;
+    await ctx.db.patch("paymentClaims", _id, { order: { focus, bodyHash } });
+  }
+  return claims.length;
+}

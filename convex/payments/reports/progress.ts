@@ -1,0 +1,176 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { MINUTE, SECOND } from "../../lib/time";
+import { vTransaction } from "../../wallets/transactions/tables";
+import { settlementOf } from "../relayer";
+import { ALREADY_USED } from "../terms";
+import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
+import { auditPayment, claimAt, startGenerating, startSettling, vClaimWork, vRefusal } from "./model";
+import { vAuthorization, vTroubleCode } from "./tables";
+
+/** How a claim goes on: each function is one step of `settling.ts` or `writing.ts`, or a cron's. */
+
+/** Rows per transaction; a report is about ten kilobytes. */
+const FORGOTTEN_TOGETHER = 100;
+
+/** How long the chain has to go on showing no use that pays until that is believed: a node may be behind others. */
+const UNLOCATED_AFTER_MS = 10 * MINUTE;
+
+const vTask = v.object({
+  authorization: vAuthorization,
+  /** The relayer's transaction that carries it out. */
+  settlement: v.union(vTransaction, v.null()),
+  /** An earlier one was given up. */
+  dropped: v.boolean(),
+  createdAt: v.number(),
+});
+export type Task = Infer<typeof vTask>;
+
+/** What an attempt at settling has before it; `null` when it was overtaken. */
+export const task = internalQuery({
+  args: vClaimWork,
+  returns: v.union(vTask, v.null()),
+  handler: async (ctx, work): Promise<Task | null> => {
+    const row = await claimAt(ctx, work, "settling");
+    if (row?.authorization === undefined) return null;
+    const { authorization, createdAt } = row;
+    return { authorization, createdAt, ...(await settlementOf(ctx, row)) };
+  },
+});
+
+/**
+ * Notes that no use of the authorization is found that pays, which would end a payment wrongly if it came from a node that
+ * is behind. @returns Whether that has been the answer for long enough to be believed.
+ */
+export const doubt = internalMutation({
+  args: vClaimWork,
+  returns: v.boolean(),
+  handler: async (ctx, work) => {
+    const row = await claimAt(ctx, work, "settling");
+    if (row === null) return false;
+    const now = Date.now();
+    const { unlocatedSince } = row;
+    if (unlocatedSince !== undefined) return now - unlocatedSince >= UNLOCATED_AFTER_MS;
+    await ctx.db.patch("paymentClaims", row._id, { unlocatedSince: now });
+    return false;
+  },
+});
+
+/**
+ * The payment is made: spends its transfer and has the report written.
+ * @param candidates The transfers of the mined transaction that it may be.
+ */
+export const paid = internalMutation({
+  args: { ...vClaimWork, candidates: v.array(vTransfer) },
+  returns: v.null(),
+  handler: async (ctx, { candidates, ...work }) => {
+    const row = await claimAt(ctx, work, "settling");
+    if (row === null) return null;
+    for (const transfer of candidates) {
+      const spent = await spentTransfer(ctx, transfer);
+      if (spent?.claimKey !== undefined) continue;
+      if (spent !== null && !(await payFromCredits(ctx, transfer, row.order.userId, row.strength))) continue;
+      await spendTransfer(ctx, transfer, { claimKey: row.key });
+      await auditPayment(ctx, row._id, { order: row.order, transfer });
+      await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
+      await startGenerating(ctx, row);
+      return null;
+    }
+    await end(ctx, row, ALREADY_USED);
+    return null;
+  },
+});
+
+/** Nothing was moved, and nothing will be: the claim is released. */
+export const refuse = internalMutation({
+  args: { ...vClaimWork, refused: vRefusal },
+  returns: v.null(),
+  handler: async (ctx, { refused, ...work }) => {
+    const row = await claimAt(ctx, work, "settling");
+    if (row !== null) await end(ctx, row, refused);
+    return null;
+  },
+});
+
+/** An attempt has failed. The payment stands as it does: settling is taken up again by the cron, or by the payer. */
+export const fail = internalMutation({
+  args: { ...vClaimWork, code: vTroubleCode, message: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { code, message, ...work }) => {
+    const row = await ctx.db.get("paymentClaims", work.claimId);
+    if (row === null || row.attempt !== work.attempt) return null;
+    const trouble = { attempt: work.attempt, code, message };
+    if (row.state === "settling") {
+      const pause = Math.min(30 * SECOND * 2 ** Math.min(work.attempt, 6), 30 * MINUTE);
+      await ctx.db.patch("paymentClaims", row._id, { trouble, leaseUntil: Date.now() + pause });
+    } else if (row.state === "generating") {
+      await ctx.db.patch("paymentClaims", row._id, { trouble, state: "paid", leaseUntil: 0 });
+    }
+    return null;
+  },
+});
+
+async function end(
+  ctx: MutationCtx,
+  row: Doc<"paymentClaims">,
+  { reason, error }: Infer<typeof vRefusal>,
+): Promise<void> {
+  await ctx.db.patch("paymentClaims", row._id, {
+    state: "refused",
+    refusal: { reason, error },
+    leaseUntil: 0,
+    settlementId: undefined,
+    unlocatedSince: undefined,
+    txHash: undefined,
+  });
+}
+
+/** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
+export const forgetReports = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "forget old paid reports");
+    const old = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
+      .take(FORGOTTEN_TOGETHER);
+    for (const { _id } of old) {
+      await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
+    }
+    if (old.length === FORGOTTEN_TOGETHER) {
+      await ctx.scheduler.runAfter(0, internal.payments.reports.progress.forgetReports, {});
+    }
+    return null;
+  },
+});
+
+/** Puts lost work back on its way: a settlement goes on, a report waits for its payer to ask again. */
+export const resumeLost = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted paid reports");
+    const lost = (state: "settling" | "generating") =>
+      ctx.db
+        .query("paymentClaims")
+        .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", Date.now()))
+        .take(50);
+    for (const row of await lost("settling")) await startSettling(ctx, row);
+    for (const row of await lost("generating")) {
+      await ctx.db.patch("paymentClaims", row._id, {
+        state: "paid",
+        leaseUntil: 0,
+        trouble: {
+          attempt: row.attempt,
+          code: "upstream",
+          message: "The writing of the report was interrupted",
+        },
+      });
+    }
+    return null;
+  },
+});

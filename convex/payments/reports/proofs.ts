@@ -1,0 +1,166 @@
+import * as z from "zod";
+import { CHAIN_ID } from "../../lib/base";
+import { sha256Hex } from "../../lib/crypto";
+import { parseJson } from "../../lib/json";
+import { refusal, type Refusal } from "../terms";
+import type { Authorization, Order, Proof } from "./tables";
+
+/** Proofs of payment as callers write them. Pure. */
+
+/** An authorization as one text: equal for equal ones alone. */
+export function authorizationText(authorization: Authorization): string {
+  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
+  return JSON.stringify([from, to, value, validAfter, validBefore, nonce, signature]);
+}
+
+/** What a proof is known by: SHA-256 of all of it that is not in the chain for everybody to read. */
+export function shownProof(proof: Proof): string {
+  const parts =
+    proof.kind === "hash"
+      ? [proof.signature ?? "", proof.requestId ?? ""]
+      : [authorizationText(proof.authorization)];
+  return sha256Hex(JSON.stringify([proof.kind, ...parts]));
+}
+
+/** The text a payer signs (EIP-191, or ERC-1271) to bind a payment to an order. */
+export function proofText(txHash: string, payTo: string, { userId, focus }: Order): string {
+  return [
+    "I redeem this payment for one market research report.",
+    `Chain: ${CHAIN_ID}`,
+    `Paid to: ${payTo.toLowerCase()}`,
+    `Transaction: ${txHash.toLowerCase()}`,
+    `User: ${userId ?? ""}`,
+    `Token: ${focus}`,
+  ].join("\n");
+}
+
+/** The longest proof that is looked at, in characters. */
+const MAX_LENGTH = 8 * 1024;
+
+/** The proof header of a request, or `null` when there is none or it is empty. Version 2's goes first. */
+export function proofHeader(header: (name: string) => string | null): string | null {
+  for (const name of ["payment-signature", "x-payment"]) {
+    const text = header(name)?.trim() ?? "";
+    if (text !== "") return text;
+  }
+  return null;
+}
+
+const hexBytes = (bytes: number) =>
+  z
+    .string()
+    .regex(new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`))
+    .toLowerCase();
+const signature = z
+  .string()
+  .regex(/^0x(?:[0-9a-fA-F]{2}){65,1024}$/)
+  .toLowerCase();
+/** A uint256. */
+const digits = z
+  .string()
+  .regex(/^(?:0|[1-9][0-9]{0,77})$/)
+  .refine((text) => BigInt(text) < 2n ** 256n);
+
+const transferShape = z.object({
+  txHash: hexBytes(32),
+  signature: signature.optional(),
+  requestId: z.string().max(256).optional(),
+});
+
+const authorizationShape = z.object({
+  signature,
+  authorization: z.object({
+    from: hexBytes(20),
+    to: hexBytes(20),
+    value: digits,
+    validAfter: digits,
+    validBefore: digits,
+    nonce: hexBytes(32),
+  }),
+});
+
+const requirement = z.object({ scheme: z.string(), network: z.string() });
+const versionOne = requirement.extend({ x402Version: z.literal(1), payload: z.unknown() });
+const versionTwo = z.object({ x402Version: z.literal(2), accepted: requirement, payload: z.unknown() });
+const paymentShape = z.union([
+  versionOne,
+  versionTwo.transform(({ x402Version, accepted, payload }) => ({ x402Version, ...accepted, payload })),
+]);
+
+/** Reads a proof; the 64 digits of a bare hash are valid base64 themselves, so they are tried first. */
+export function parseProof(text: string): Proof | Refusal {
+  if (text.length > MAX_LENGTH) return unreadable("it is too long");
+  const plain = readHash(text) ?? readJson(text);
+  if (plain !== null) return plain;
+  const decoded = decodeBase64(text);
+  const inner = decoded === null ? null : (readHash(decoded) ?? readJson(decoded));
+  return (
+    inner ?? unreadable("send a transaction hash, JSON with a txHash, or an x402 payload, plain or in base64")
+  );
+}
+
+/** `0x…` or `0x…:requestId`. */
+function readHash(text: string): Proof | null {
+  const match = /^(0x[0-9a-fA-F]{64})(?::([^]{0,256}))?$/.exec(text.trim());
+  if (match === null) return null;
+  const [, hash = "", requestId = ""] = match;
+  const txHash = hash.toLowerCase();
+  return requestId === "" ? { kind: "hash", txHash } : { kind: "hash", txHash, requestId };
+}
+
+function readJson(text: string): Proof | Refusal | null {
+  if (!text.trim().startsWith("{")) return null;
+  let fields: Record<string, unknown>;
+  try {
+    fields = z.record(z.string(), z.unknown()).parse(parseJson(text));
+  } catch {
+    return unreadable("it is not valid JSON");
+  }
+  if ("x402Version" in fields) return readPayment(fields);
+  const txHash = fields.txHash ?? fields.transactionHash ?? fields.transaction;
+  const parsed = transferShape.safeParse({ ...fields, txHash });
+  if (!parsed.success) return unreadable(problemOf(parsed.error));
+  const { txHash: hash, signature, requestId } = parsed.data;
+  return {
+    kind: "hash",
+    txHash: hash,
+    ...(signature === undefined ? {} : { signature }),
+    ...(requestId === undefined || requestId === "" ? {} : { requestId }),
+  };
+}
+
+function readPayment(fields: Record<string, unknown>): Proof | Refusal {
+  const payment = paymentShape.safeParse(fields);
+  if (!payment.success) return unreadable("it is neither an x402 version 1 nor a version 2 payload");
+  const { scheme, network, payload } = payment.data;
+  if (scheme !== "exact") return refusal("unsupported_scheme", "Only the x402 scheme exact is supported");
+  if (network !== "base" && network !== "eip155:8453") {
+    return refusal("invalid_network", "Only payments on Base (eip155:8453) are accepted");
+  }
+  const parsed = authorizationShape.safeParse(payload);
+  if (!parsed.success) return unreadable(`payload.${problemOf(parsed.error)}`);
+  const { authorization, signature } = parsed.data;
+  return { kind: "authorization", authorization: { ...authorization, signature } };
+}
+
+function problemOf(error: z.ZodError): string {
+  return `${error.issues[0]?.path.join(".") ?? "it"} is missing or malformed`;
+}
+
+function unreadable(problem: string): Refusal {
+  return refusal("invalid_payload", `The payment proof cannot be read: ${problem}`);
+}
+
+/** The text of standard or url-safe base64, or `null`. */
+function decodeBase64(text: string): string | null {
+  const standard = text.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(standard)) return null;
+  try {
+    const bytes = Uint8Array.from(atob(standard), (char) => char.charCodeAt(0));
+    // The platform's decoder answers `undefined` where the standard's throws.
+    const decoded: unknown = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return typeof decoded === "string" ? decoded : null;
+  } catch {
+    return null;
+  }
+}

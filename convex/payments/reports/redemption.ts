@@ -1,0 +1,146 @@
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { deadlines } from "../../lib/deadlines";
+import { required } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { counted } from "../../lib/providerCalls";
+import { createPauses, SECOND, sleep } from "../../lib/time";
+import { timeoutFailure } from "../../providers/call";
+import { UPSTREAM } from "../../providers/chain";
+import { findAuthorizationUse, readPayment } from "../../providers/usdc";
+import { asHex } from "../../wallets/addresses";
+import { serviceAddress } from "../../wallets/custody/signing";
+import { refusal, UNPAID_USE, type Refusal } from "../terms";
+import { isConfirmed } from "../transfers";
+import { refusalOfTerms, signedAuthorization, transfersFor, tryAuthorization } from "./authorizations";
+import { settlesAuthorizations } from "./challenge";
+import type { Standing } from "./claims";
+import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
+import type { ClaimTicket } from "./model";
+import { shownProof } from "./proofs";
+import type { Authorization, Order, Proof } from "./tables";
+
+/** Redeeming a proof for a report: check it, claim it, wait for what it has bought. */
+
+const ROW_PAUSE_MS = 150;
+/** Before a payment is tried again whose payer has others under way. */
+const BUSY_PAUSE_MS = SECOND;
+const BUSY_RETRY_MS = 5 * SECOND;
+
+type Redeemed = Exclude<Standing, { kind: "working" }>;
+
+/**
+ * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
+ * @throws AppError `upstream` when the chain cannot be asked, `rate_limited` while the payer's other signed payments may
+ * still take what this one needs; nothing is claimed then. For actions.
+ */
+export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<Redeemed> => {
+  const deadline = AbortSignal.timeout(deadlines.caller);
+  const claimed: ClaimTicket | Refusal =
+    (await ctx.runMutation(internal.payments.reports.claims.rejoin, { proof, order })) ??
+    (await beforeDeadline(claim(ctx, proof, order), deadline));
+  if (claimed.kind === "refused") return claimed;
+  return waitFor(ctx, claimed, order, deadline);
+});
+
+/** A slow chain holds no caller beyond the deadline; a claim made behind it is joined by the next request. */
+async function beforeDeadline<Value>(work: Promise<Value>, deadline: AbortSignal): Promise<Value> {
+  const late = new Promise<never>((_resolve, reject) => {
+    const give = () => reject(timeoutFailure(UPSTREAM));
+    deadline.addEventListener("abort", give, { once: true });
+  });
+  return Promise.race([work, late]);
+}
+
+async function claim(ctx: ActionCtx, proof: Proof, order: Order): Promise<ClaimTicket | Refusal> {
+  if (proof.kind === "authorization") return claimAuthorization(ctx, proof.authorization, order);
+  const found = await candidatesOf(proof, order);
+  if (found.kind === "refused") return found;
+  const { candidates } = found;
+  const shown = shownProof(proof);
+  return ctx.runMutation(internal.payments.reports.claims.claimTransfer, { candidates, order, shown });
+}
+
+async function claimAuthorization(
+  ctx: ActionCtx,
+  authorization: Authorization,
+  order: Order,
+): Promise<ClaimTicket | Refusal> {
+  if (!settlesAuthorizations()) {
+    return refusal(
+      "unsupported_scheme",
+      "This service carries out no signed payments: pay first and send the transaction's hash",
+    );
+  }
+  const now = BigInt(Math.floor(Date.now() / SECOND));
+  const refused = refusalOfTerms(authorization, required("PLATFORM_WALLET_ADDRESS"), now);
+  if (refused !== null) return refused;
+  const patience = AbortSignal.timeout(deadlines.receipt);
+  for (;;) {
+    const feasible = await tryAuthorization(authorization, serviceAddress("relayer"));
+    if (feasible.kind === "refused") return feasible;
+    if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
+    const claimed: ClaimTicket | Refusal | { kind: "busy" } = await ctx.runMutation(
+      internal.payments.reports.claims.claimAuthorization,
+      { authorization, balance: feasible.balance.toString(), codeHash: feasible.codeHash, order },
+    );
+    if (claimed.kind !== "busy") return claimed;
+    if (patience.aborted) {
+      throw new AppError(
+        "rate_limited",
+        "This payer's other payments are still being settled: send the same proof again shortly",
+        { retryAfterMs: BUSY_RETRY_MS },
+      );
+    }
+    await sleep(BUSY_PAUSE_MS);
+  }
+}
+
+/**
+ * An authorization that was carried out and is no claim's payment. When this service had not seen it before, everybody
+ * can rebuild it from the chain by now, so it proves no more than the hash of its transaction; one that was accepted
+ * here while it was still its payer's secret proves the payer.
+ * @throws AppError `upstream` when the chain has its use and not yet its transaction.
+ */
+async function claimUsed(
+  ctx: ActionCtx,
+  authorization: Authorization,
+  order: Order,
+): Promise<ClaimTicket | Refusal> {
+  const { from, nonce } = signedAuthorization(authorization);
+  const txHash = await findAuthorizationUse(from, nonce);
+  if (txHash === null) return UNPAID_USE;
+  const payment = await readPayment(asHex(txHash));
+  if (payment.kind === "missing") {
+    throw new AppError("upstream", "The chain does not show this payment yet: send the same proof again");
+  }
+  const transfers = transfersFor(payment.transfers, authorization, txHash);
+  if (transfers.length === 0) return UNPAID_USE;
+  if (!isConfirmed(payment)) return UNCONFIRMED;
+  const proven = await ctx.runQuery(internal.payments.reports.claims.wasAccepted, { authorization, order });
+  if (payment.ageSeconds > (proven ? PROVEN_AGE_SECONDS : UNPROVEN_AGE_SECONDS)) return TOO_OLD;
+  const candidates = transfers.map((transfer) => ({ transfer, proven }));
+  const shown = shownProof({ kind: "authorization", authorization });
+  return ctx.runMutation(internal.payments.reports.claims.claimTransfer, { candidates, order, shown });
+}
+
+async function waitFor(
+  ctx: ActionCtx,
+  { claimId, attempt }: ClaimTicket,
+  { bodyHash }: Order,
+  deadline: AbortSignal,
+): Promise<Redeemed> {
+  const pause = createPauses(ROW_PAUSE_MS);
+  for (;;) {
+    const now: Standing = await ctx.runQuery(internal.payments.reports.claims.standing, {
+      claimId,
+      attempt,
+      bodyHash,
+    });
+    if (now.kind !== "working") return now;
+    if (deadline.aborted) return { kind: "failed", code: "upstream", message: LATE, receipt: now.receipt };
+    await pause();
+  }
+}
+
+const LATE = "The report is not finished yet: send the same proof again shortly, nothing more is charged";

@@ -1,0 +1,120 @@
+import type { Infer } from "convex/values";
+import type { ActionCtx } from "../_generated/server";
+import { messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { formatUnits, microUsdOf, usdValue } from "../lib/money";
+import { counted } from "../lib/providerCalls";
+import { FEED_DECIMALS, feedAddresses, livePrices, type FeedName } from "../prices/feeds";
+import { currentPrice } from "../prices/live";
+import { modelPrice } from "../prices/modelData";
+import { findPrices } from "../prices/sources";
+import type { PriceSource } from "../prices/tables";
+import { readAccount } from "../providers/chain";
+import { asAddress } from "./addresses";
+import type { vHolding } from "./tables";
+import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
+
+/** What wallets hold and what that is worth, as the chain says it. For actions. */
+
+const ERC20S = SYMBOLS.filter((symbol) => TOKENS[symbol].address !== null);
+const VALUE_FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
+
+/** The basic figures of an address: ETH and USDC as exact decimals. */
+export const balanceOf = counted(async (_ctx, address: string) => {
+  const { native, tokens } = await readAccount(asAddress(address), addressesOf(["USDC"]), []);
+  return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
+});
+
+export type Portfolio = {
+  balances: Infer<typeof vHolding>[];
+  totalValueUsd: number;
+  /** Epoch ms. */
+  pricedAt: number;
+};
+
+/**
+ * All five tokens of an address with live prices, in one call to the chain. A token whose feed tells no live price has
+ * the public tickers' or the model's; the source is told.
+ */
+export const portfolioOf = counted(async (ctx, address: string): Promise<Portfolio> => {
+  const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses(VALUE_FEEDS));
+  const now = Date.now();
+  const prices = await shownPrices(ctx, livePrices(VALUE_FEEDS, account.rounds, now));
+  let total = 0n;
+  const balances = SYMBOLS.map((token) => {
+    const { decimals, feed } = TOKENS[token];
+    const held = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
+    const price = prices.get(feed) ?? null;
+    const value = price === null ? null : microUsdOf(held, decimals, price.price, FEED_DECIMALS);
+    total += value ?? 0n;
+    return {
+      token,
+      balance: formatUnits(held, decimals),
+      raw: held.toString(),
+      decimals,
+      priceUsd: price === null ? null : Number(formatUnits(price.price, FEED_DECIMALS)),
+      priceSource: price === null ? null : price.source,
+      valueUsd: value === null ? null : usdValue(value),
+    };
+  });
+  return { balances, totalValueUsd: usdValue(total), pricedAt: now };
+});
+
+/**
+ * What an amount of a token is worth in micro-USD, as digits; `null` without a live price. For transfer limits: from the
+ * feeds or the public tickers, never from the model.
+ */
+export const valueOf = counted(
+  async (_ctx, { token, amount, address }: { token: Symbol; amount: string; address: string }) => {
+    const { rounds } = await readAccount(asAddress(address), [], feedAddresses(VALUE_FEEDS));
+    const { decimals, feed } = TOKENS[token];
+    const price = livePrices(VALUE_FEEDS, rounds, Date.now()).get(feed) ?? (await tickerPrice(feed));
+    return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
+  },
+);
+
+function addressesOf(symbols: readonly Symbol[]) {
+  return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);
+}
+
+type ValueFeed = (typeof VALUE_FEEDS)[number];
+type Shown = { price: bigint; source: PriceSource };
+
+/** The feeds' prices, and for those without one what else tells a price. */
+async function shownPrices(
+  ctx: ActionCtx,
+  fed: ReadonlyMap<ValueFeed, bigint>,
+): Promise<ReadonlyMap<ValueFeed, Shown | null>> {
+  const shown = VALUE_FEEDS.map(async (feed) => {
+    const price = fed.get(feed);
+    const found = price === undefined ? await otherPrice(ctx, feed) : { price, source: "chainlink" as const };
+    return [feed, found] as const;
+  });
+  return new Map(await Promise.all(shown));
+}
+
+async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<Shown | null> {
+  try {
+    if (feed === "ETH") {
+      const { priceUsd, source } = await currentPrice(ctx, "ETH");
+      return { price: scaled(priceUsd), source };
+    }
+    const told = await modelPrice(ctx, feed, { ask: true });
+    return told === null ? null : { price: scaled(told.priceUsd), source: "llm" };
+  } catch (error) {
+    log.warn("wallets.unpriced", { token: feed, reason: messageOf(error) });
+    return null;
+  }
+}
+
+/** A price for limits where the feed tells none: only Ether's is known to the tickers. */
+async function tickerPrice(feed: ValueFeed): Promise<bigint | null> {
+  if (feed !== "ETH") return null;
+  const [price] = (await findPrices(["ETH"])).found;
+  return price === undefined ? null : scaled(price.priceUsd);
+}
+
+/** A price in USD in the feeds' unit. */
+function scaled(priceUsd: number): bigint {
+  return BigInt(Math.round(priceUsd * 10 ** FEED_DECIMALS));
+}

@@ -1,0 +1,253 @@
+import { v, type Infer } from "convex/values";
+import type { Hex } from "viem";
+import { internal } from "../../_generated/api";
+import type { Doc, Id } from "../../_generated/dataModel";
+import type { QueryCtx, MutationCtx } from "../../_generated/server";
+import { recordAudit } from "../../lib/audit";
+import { isOn } from "../../lib/env";
+import { AppError, type ErrorCode } from "../../lib/errors";
+import { NOBODY } from "../../lib/ids";
+import { NEVER } from "../../lib/time";
+import { asHex } from "../addresses";
+import { byWalletId } from "../model";
+import { release, reserve, reserveAgain } from "../policies";
+import type { Source } from "../tables";
+import { openTrade, settleTrade, type Mentioned } from "../trades";
+import { PREPARED_FOR_MS, DRIVER_LEASE_MS, nextCheck, mayFollow, LOOK_BACK_MS, corrects } from "./states";
+import type { TransactionRequest, TransactionState } from "./tables";
+
+/**
+ * The rows of the transaction machine (`states.ts`): finding them, opening one, and moving it on, with all that follows from
+ * that. Plain functions; those that write are steps of their caller's mutation.
+ */
+
+type Transaction = Doc<"transactions">;
+
+/** The bytes to hand out, or `null` while nothing is signed. */
+export function bytesOf({
+  rawTransaction,
+  replacement,
+}: Pick<Transaction, "rawTransaction" | "replacement">): Hex | null {
+  const raw = replacement?.rawTransaction ?? rawTransaction;
+  return raw === undefined ? null : asHex(raw);
+}
+
+/** All hashes under which it may be mined. */
+export function hashesOf({ txHash, replacement }: Transaction): Hex[] {
+  const own = txHash === undefined ? [] : [txHash];
+  const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
+  return [...own, ...others.map(({ txHash: hash }) => hash)].map(asHex);
+}
+
+export async function byId(ctx: QueryCtx, id: Id<"transactions">): Promise<Transaction> {
+  const row = await ctx.db.get("transactions", id);
+  if (row === null) throw new AppError("internal", "The transaction is gone");
+  return row;
+}
+
+export async function oldest(ctx: QueryCtx, walletId: string, state: "signed" | "unknown" | "prepared") {
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId).eq("state", state))
+    .first();
+}
+
+export async function openedWith(ctx: QueryCtx, userId: string, idempotencyKey: string | undefined) {
+  if (idempotencyKey === undefined) return null;
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_userId_and_idempotencyKey", (q) =>
+      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
+    )
+    .unique();
+}
+
+function sameRequest(a: TransactionRequest, b: TransactionRequest): boolean {
+  const canonical = (request: TransactionRequest) => JSON.stringify(Object.entries(request).sort());
+  return canonical(a) === canonical(b);
+}
+
+type Order = {
+  userId: string;
+  walletId: string;
+  request: TransactionRequest;
+  source: Source;
+  idempotencyKey?: string;
+  /** Micro-USD; `null` when no live price is known. */
+  value: bigint | null;
+  /** The social mention that asked for it. */
+  mentioned?: Mentioned;
+};
+
+/**
+ * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
+ * somebody works through the wallet's queue.
+ * @param begin Sees to that; a driver of its own unless the caller is to be the driver.
+ * @returns The transaction, the first one when the key was used before with the same request.
+ * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
+ * would be passed.
+ */
+export async function openTransaction(
+  ctx: MutationCtx,
+  order: Order,
+  begin: (ctx: MutationCtx, wallet: Doc<"wallets">, now: number) => Promise<void> = startDriver,
+): Promise<Id<"transactions">> {
+  const { userId, walletId, request, source, idempotencyKey, value, mentioned } = order;
+  const earlier = await openedWith(ctx, userId, idempotencyKey);
+  if (earlier !== null) {
+    if (earlier.walletId !== walletId || !sameRequest(earlier.request, request)) {
+      throw new AppError("conflict", "This idempotency key was used for another request");
+    }
+    return earlier._id;
+  }
+  if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
+  const wallet = await byWalletId(ctx, walletId);
+  const reserved = await reserve(ctx, userId, value);
+  const now = Date.now();
+  const transactionId = await ctx.db.insert("transactions", {
+    walletId,
+    userId,
+    address: wallet.address,
+    request,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    state: "prepared",
+    ...(reserved === null ? {} : { reserved }),
+    createdAt: now,
+    nextCheckAt: now + PREPARED_FOR_MS,
+    checks: 0,
+  });
+  await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
+  await begin(ctx, wallet, now);
+  return transactionId;
+}
+
+/** Sees that somebody works through a wallet's queue: a driver whose lease ran out is replaced. */
+export async function startDriver(ctx: MutationCtx, wallet: Doc<"wallets">, now: number): Promise<void> {
+  const { walletId } = wallet;
+  const driver = await takeTerm(ctx, wallet, now);
+  if (driver !== null)
+    await ctx.scheduler.runAfter(0, internal.wallets.transactions.driver.drive, { walletId, driver });
+}
+
+/** Makes the caller the wallet's driver. @returns The number of its term; `null` while another driver is at work. */
+export async function takeTerm(
+  ctx: MutationCtx,
+  wallet: Doc<"wallets">,
+  now: number,
+): Promise<number | null> {
+  if (wallet.driverUntil > now) return null;
+  const driver = wallet.driver + 1;
+  await ctx.db.patch("wallets", wallet._id, { driver, driverUntil: now + DRIVER_LEASE_MS });
+  return driver;
+}
+
+export const vSignedBytes = v.object({ nonce: v.number(), rawTransaction: v.string(), txHash: v.string() });
+export type SignedBytes = Infer<typeof vSignedBytes>;
+
+/** Signed in a driver's term. */
+export const vSigned = v.object({ walletId: v.string(), driver: v.number(), ...vSignedBytes.fields });
+
+/** @returns `false` when the driver was replaced or the nonce is gone: the bytes are void. */
+export async function takeNonce(
+  ctx: MutationCtx,
+  signed: { walletId: string; driver: number; nonce: number },
+): Promise<boolean> {
+  const wallet = await byWalletId(ctx, signed.walletId);
+  if (wallet.driver !== signed.driver || signed.nonce < (wallet.nextNonce ?? 0)) return false;
+  await ctx.db.patch("wallets", wallet._id, {
+    nextNonce: signed.nonce + 1,
+    driverUntil: Date.now() + DRIVER_LEASE_MS,
+  });
+  return true;
+}
+
+/** Begins a transaction with its signed bytes: one that nobody has ordered by itself. */
+export async function insertSigned(
+  ctx: MutationCtx,
+  { walletId, userId, address }: Pick<Transaction, "walletId" | "userId" | "address">,
+  { signed, ...row }: Pick<Transaction, "request" | "parentId"> & { signed: SignedBytes },
+): Promise<Id<"transactions">> {
+  const fresh = { walletId, userId, address, ...row, createdAt: Date.now(), checks: 0 };
+  const transactionId = await ctx.db.insert("transactions", { ...fresh, ...signedFields(signed) });
+  await auditSigning(ctx, { ...fresh, _id: transactionId }, `${row.request.kind} ${signed.txHash}`);
+  return transactionId;
+}
+
+export function signedFields({ nonce, rawTransaction, txHash }: SignedBytes) {
+  return { state: "signed" as const, nonce, rawTransaction, txHash, nextCheckAt: nextCheck(Date.now(), 0) };
+}
+
+/** Notes in the audit trail what was signed, for the user or, by its address, for a service account. */
+export async function auditSigning(
+  ctx: MutationCtx,
+  { _id, userId, address }: Pick<Transaction, "_id" | "userId" | "address">,
+  detail: string,
+): Promise<void> {
+  const actor = userId === NOBODY ? address : userId;
+  await recordAudit(ctx, { actor, action: "transaction signed", subject: _id, detail });
+}
+
+type Step = {
+  to: TransactionState;
+  error?: string | undefined;
+  errorCode?: ErrorCode | undefined;
+  minedAs?: string | undefined;
+};
+
+/** A word that comes too late, or twice, changes nothing. @returns Whether it has changed something. */
+export async function moveOn(ctx: MutationCtx, row: Transaction, step: Step): Promise<boolean> {
+  const { to, error, errorCode, minedAs } = step;
+  if (!mayFollow(row.state, to) || (to === row.state && error === row.error)) return false;
+  const now = Date.now();
+  const ended = to === "confirmed" || to === "failed";
+  const refused = to === "failed" && row.state === "signed";
+  await ctx.db.patch("transactions", row._id, {
+    state: to,
+    ...(error === undefined ? {} : { error }),
+    ...(errorCode === undefined ? {} : { errorCode }),
+    ...(minedAs === undefined ? {} : { minedAs }),
+    ...(ended
+      ? { endedAt: now, ...lookedBackAt(row, refused, now) }
+      : { nextCheckAt: nextCheck(now, row.checks) }),
+  });
+  if (refused) await giveBackNonce(ctx, row);
+  if (to === "failed" && row.reserved !== undefined) await release(ctx, row.userId, row.reserved);
+  if (ended) await settleTrade(ctx, row, to, error);
+  return true;
+}
+
+/** An end is looked at again where the chain decided it: what no node ever took cannot be mined. */
+function lookedBackAt(row: Transaction, refused: boolean, now: number) {
+  const decided = row.handedOutAt !== undefined && !refused;
+  return { checks: 0, nextCheckAt: decided ? now + LOOK_BACK_MS[0] : NEVER };
+}
+
+/** The chain has decided otherwise than was believed. @returns Whether that has changed something. */
+export async function correct(
+  ctx: MutationCtx,
+  row: Transaction,
+  { to, error, errorCode, minedAs }: Step & { to: "confirmed" | "failed" },
+): Promise<boolean> {
+  if (!corrects(row.state, to)) return false;
+  await ctx.db.patch("transactions", row._id, {
+    state: to,
+    error,
+    errorCode,
+    ...(minedAs === undefined ? {} : { minedAs }),
+    replacedSince: undefined,
+    replacedAnswers: undefined,
+  });
+  if (row.reserved !== undefined) {
+    if (to === "failed") await release(ctx, row.userId, row.reserved);
+    else await reserveAgain(ctx, row.userId, row.reserved);
+  }
+  await settleTrade(ctx, row, to, error);
+  return true;
+}
+
+/** The chain refused the bytes outright: their nonce is free again, unless a later one was taken already. */
+async function giveBackNonce(ctx: MutationCtx, row: Transaction): Promise<void> {
+  const wallet = await byWalletId(ctx, row.walletId);
+  if (row.nonce === undefined || wallet.nextNonce !== row.nonce + 1) return;
+  await ctx.db.patch("wallets", wallet._id, { nextNonce: row.nonce });
+}

@@ -1,0 +1,238 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Id, Doc } from "../../_generated/dataModel";
+import { internalMutation, type ActionCtx } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { NEVER } from "../../lib/time";
+import { standing, type Standing } from "../../providers/chainTransactions";
+import { asAddress } from "../addresses";
+import { hashesOf, correct, byId, moveOn } from "./model";
+import { endingOf } from "./receipt";
+import { mendGap, replaceIfStuck } from "./replacement";
+import { handOut } from "./signing";
+import { isOpen, LOOK_BACK_MS, nextCheck, REPLACED_AFTER_MS, REPLACED_ANSWERS, NOT_SENT } from "./states";
+import { vTraded, vState } from "./tables";
+
+/**
+ * What has become of signed transactions: the chain is asked, and answers that may come from a node that is behind are
+ * believed once they stay the same.
+ */
+
+const ofTransaction = { transactionId: v.id("transactions") };
+
+const TAKEN = "Another transaction took this one's place";
+
+export const check = providerAction({
+  args: ofTransaction,
+  returns: v.null(),
+  handler: async (ctx, { transactionId }) => {
+    await follow(ctx, transactionId, { mends: true });
+    return null;
+  },
+});
+
+/**
+ * Asks the chain what became of a signed transaction. One that is neither mined nor pending is handed out again: the
+ * same bytes, unless the chain cannot take those any more. What has ended is looked at as well: the chain may have
+ * decided anew.
+ * @param mends Whether what holds it up is mended too: a gap before it, or fees that have outgrown it.
+ * @throws AppError `upstream`
+ */
+export async function follow(
+  ctx: ActionCtx,
+  transactionId: Id<"transactions">,
+  { mends }: { mends: boolean },
+): Promise<void> {
+  const row = await ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
+  const { nonce } = row;
+  if (nonce === undefined || row.state === "prepared") return;
+  const ask = () => standing(asAddress(row.address), nonce, hashesOf(row));
+  const now = await ask();
+  if (now.kind !== "replaced" && row.replacedSince !== undefined) {
+    await ctx.runMutation(internal.wallets.transactions.outcome.trust, { transactionId });
+  }
+  if (now.kind === "replaced") {
+    if (row.state === "failed" || !(await isReplaced(ctx, row, ask))) return;
+    const failed = { to: "failed", error: TAKEN, errorCode: "upstream" } as const;
+    if (isOpen(row.state)) {
+      await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...failed });
+    } else await ctx.runMutation(internal.wallets.transactions.outcome.amend, { transactionId, ...failed });
+    return;
+  }
+  if (isOpen(row.state)) await followOpen(ctx, row, now, mends);
+  else await followEnded(ctx, row, now);
+}
+
+async function isReplaced(
+  ctx: ActionCtx,
+  { _id, state }: Doc<"transactions">,
+  ask: () => Promise<Standing>,
+): Promise<boolean> {
+  const transactionId = _id;
+  const believed = await ctx.runMutation(internal.wallets.transactions.outcome.suspectReplaced, {
+    transactionId,
+  });
+  if (believed && (await ask()).kind === "replaced") return true;
+  if (!isOpen(state))
+    await ctx.runMutation(internal.wallets.transactions.outcome.lookAgain, { transactionId });
+  return false;
+}
+
+type Found = Exclude<Standing, { kind: "replaced" }>;
+
+async function followOpen(
+  ctx: ActionCtx,
+  row: Doc<"transactions">,
+  now: Found,
+  mends: boolean,
+): Promise<void> {
+  const transactionId = row._id;
+  if (now.kind === "mined") {
+    const ending = await endingOf(row, now);
+    await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...ending });
+    return;
+  }
+  if (now.kind === "pending") {
+    await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, to: "broadcast" });
+  }
+  // What waits behind a missing nonce is never mined, however often it is handed out.
+  if (mends && row.nonce !== undefined && now.mined < row.nonce) await mend(ctx, row, now.mined);
+  if (mends && (await replaceIfStuck(ctx, row, now.mined))) return;
+  if (now.kind === "missing") await handOut(ctx, row);
+}
+
+async function followEnded(ctx: ActionCtx, row: Doc<"transactions">, now: Found): Promise<void> {
+  const transactionId = row._id;
+  if (now.kind === "mined") {
+    const ending = await endingOf(row, now);
+    if (ending.to !== row.state) {
+      await ctx.runMutation(internal.wallets.transactions.outcome.amend, { transactionId, ...ending });
+    }
+    return;
+  }
+  await mend(ctx, row, now.mined);
+  await ctx.runMutation(internal.wallets.transactions.outcome.lookAgain, { transactionId });
+}
+
+async function mend(
+  ctx: ActionCtx,
+  { walletId, address }: Doc<"transactions">,
+  mined: number,
+): Promise<void> {
+  await mendGap(ctx, { walletId, address: asAddress(address), mined });
+}
+
+/**
+ * Notes that the chain's answer looks as if another transaction had taken this one's nonce.
+ * @returns Whether that has been the answer, and no other, for long enough to be believed.
+ */
+export const suspectReplaced = internalMutation({
+  args: ofTransaction,
+  returns: v.boolean(),
+  handler: async (ctx, { transactionId }) => {
+    const { replacedSince, replacedAnswers = 0 } = await byId(ctx, transactionId);
+    const now = Date.now();
+    const answers = replacedAnswers + 1;
+    await ctx.db.patch("transactions", transactionId, {
+      replacedSince: replacedSince ?? now,
+      replacedAnswers: answers,
+    });
+    return (
+      replacedSince !== undefined && now - replacedSince >= REPLACED_AFTER_MS && answers >= REPLACED_ANSWERS
+    );
+  },
+});
+
+/** The chain knows the transaction, or its nonce is free: whatever looked like a replacement was none. */
+export const trust = internalMutation({
+  args: ofTransaction,
+  returns: v.null(),
+  handler: async (ctx, { transactionId }) => {
+    const none = { replacedSince: undefined, replacedAnswers: undefined };
+    await ctx.db.patch("transactions", transactionId, none);
+    return null;
+  },
+});
+
+/** The block that decided a transaction's end may be gone: looks again soon, and goes on until it is decided anew. */
+export const lookAgain = internalMutation({
+  args: ofTransaction,
+  returns: v.null(),
+  handler: async (ctx, { transactionId }) => {
+    await ctx.db.patch("transactions", transactionId, { checks: 0, nextCheckAt: nextCheck(Date.now(), 0) });
+    return null;
+  },
+});
+
+/** A later receipt says otherwise than was believed. */
+export const amend = internalMutation({
+  args: {
+    ...ofTransaction,
+    to: v.union(v.literal("confirmed"), v.literal("failed")),
+    error: v.optional(v.string()),
+    errorCode: v.optional(v.literal("upstream")),
+    minedAs: v.optional(v.string()),
+    traded: v.optional(vTraded),
+  },
+  returns: v.null(),
+  handler: async (ctx, { transactionId, traded, ...step }) => {
+    const row = await byId(ctx, transactionId);
+    if (!(await correct(ctx, row, step))) return null;
+    log.warn("wallets.end corrected", { transactionId, kind: row.request.kind, to: step.to });
+    const nextCheckAt = Date.now() + LOOK_BACK_MS[0];
+    await ctx.db.patch("transactions", transactionId, { traded, checks: 0, nextCheckAt });
+    return null;
+  },
+});
+
+const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), v.literal("internal"));
+
+/** Moves a transaction on. A word that comes too late, or twice, changes nothing. */
+export const advance = internalMutation({
+  args: {
+    ...ofTransaction,
+    to: vState,
+    error: v.optional(v.string()),
+    errorCode: v.optional(vErrorCode),
+    /** Only out of this state: for dropping what was not signed. */
+    onlyFrom: v.optional(vState),
+    minedAs: v.optional(v.string()),
+    traded: v.optional(vTraded),
+  },
+  returns: v.null(),
+  handler: async (ctx, { transactionId, onlyFrom, traded, ...step }) => {
+    const row = await byId(ctx, transactionId);
+    if (onlyFrom !== undefined && row.state !== onlyFrom) return null;
+    const moved = await moveOn(ctx, row, step);
+    if (moved && traded !== undefined) await ctx.db.patch("transactions", transactionId, { traded });
+    return null;
+  },
+});
+
+/** Starts what the follow-up owes: a check of every signed transaction that is due, the end of what was never signed. */
+export const followUpDue = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "settle open transactions");
+    const now = Date.now();
+    const due = await ctx.db
+      .query("transactions")
+      .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
+      .take(50);
+    for (const row of due) {
+      const { _id: transactionId, state, checks } = row;
+      if (state === "prepared") {
+        await moveOn(ctx, row, { to: "failed", error: NOT_SENT, errorCode: "upstream" });
+        continue;
+      }
+      const lookedBackAt = checks === 0 ? now + LOOK_BACK_MS[1] : NEVER;
+      const nextCheckAt = isOpen(state) ? nextCheck(now, checks) : lookedBackAt;
+      await ctx.db.patch("transactions", transactionId, { checks: checks + 1, nextCheckAt });
+      await ctx.scheduler.runAfter(0, internal.wallets.transactions.outcome.check, { transactionId });
+    }
+    return null;
+  },
+});

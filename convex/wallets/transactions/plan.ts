@@ -1,0 +1,164 @@
+import { encodeFunctionData, erc20Abi, type Address } from "viem";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import type { ActionCtx } from "../../_generated/server";
+import { AppError } from "../../lib/errors";
+import { formatUnits } from "../../lib/money";
+import { readAccount } from "../../providers/chain";
+import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chainPreparation";
+import { asAddress } from "../addresses";
+import { TOKENS, type Symbol } from "../tokens";
+import type { SwapTerms } from "./tables";
+
+/** What a send or an approval is on chain, and whether a wallet can pay for it. */
+
+export function sendTransaction(token: Symbol, to: Address, amount: bigint): Transaction {
+  const { address } = TOKENS[token];
+  if (address === null) return { to, data: "0x", value: amount };
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
+  return { to: address, data, value: 0n };
+}
+
+export function approval(token: Address, spender: Address, amount: bigint): Transaction {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, amount] });
+  return { to: token, data, value: 0n };
+}
+
+/** Room for the state to change between the estimate and the block. */
+export function gasLimit(estimated: bigint): bigint {
+  return (estimated * 12n) / 10n;
+}
+
+/** The L1 fee moves with the L1's own: keep twice of what it is now. */
+const L1_FEE_MARGIN = 2n;
+
+/**
+ * What is missing to carry out a transaction, in words; `null` when nothing is.
+ * @param spent What is spent of the chain's own coin besides fees, or of an ERC-20.
+ */
+function shortfall(
+  spent: { token: Symbol; amount: bigint },
+  preparation: Preparation,
+): { token: Symbol; missing: string } | null {
+  const { token, amount } = spent;
+  const native = TOKENS[token].address === null;
+  const held = native ? preparation.native : preparation.token;
+  if (held < amount) return { token, missing: insufficient(token, amount, held) };
+  if (preparation.gas.kind === "reverts") return null;
+  const fees = maximumFees(preparation, preparation.gas.gas);
+  const needed = fees + (native ? amount : 0n);
+  if (preparation.native >= needed) return null;
+  const missing =
+    `Insufficient ETH for the network fee: ${formatUnits(needed, 18)} needed in all (fee up to ` +
+    `${formatUnits(fees, 18)}), the wallet holds ${formatUnits(preparation.native, 18)}, ` +
+    `${formatUnits(needed - preparation.native, 18)} is missing`;
+  return { token: "ETH", missing };
+}
+
+/** `Insufficient USDC: 9 needed, the wallet holds 5, 4 is missing` */
+function insufficient(token: Symbol, needed: bigint, held: bigint): string {
+  const shown = (amount: bigint) => formatUnits(amount, TOKENS[token].decimals);
+  return (
+    `Insufficient ${token}: ${shown(needed)} needed, the wallet holds ${shown(held)}, ` +
+    `${shown(needed - held)} is missing`
+  );
+}
+
+function maximumFees({ fees, l1Fee }: Preparation, gas: bigint): bigint {
+  return gasLimit(gas) * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
+}
+
+/** The provider of a quote may know better than the estimate, up to three times of it. */
+function withGas(preparation: Preparation, wanted: bigint): Preparation {
+  const { gas } = preparation;
+  if (gas.kind === "reverts" || wanted <= gas.gas) return preparation;
+  const most = gas.gas * 3n;
+  return { ...preparation, gas: { kind: "estimated", gas: wanted < most ? wanted : most } };
+}
+
+/** @throws AppError `invalid_request` when the call would revert. */
+function gasOf({ gas }: Preparation): bigint {
+  if (gas.kind === "estimated") return gasLimit(gas.gas);
+  throw new AppError("invalid_request", `The transaction would fail: ${gas.reason}`);
+}
+
+/** " The user's basic wallet holds 3 USDC." when that would do; else nothing. A hint is never worth a failure. */
+async function otherWalletHint(
+  ctx: ActionCtx,
+  userId: string,
+  walletId: string,
+  token: Symbol,
+  needed: bigint,
+): Promise<string> {
+  try {
+    for (const kind of ["basic", "custody"] as const) {
+      const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+      if (wallet === null || wallet.walletId === walletId) continue;
+      const { address, decimals } = TOKENS[token];
+      const balances = await readAccount(asAddress(wallet.address), address === null ? [] : [address], []);
+      const held = address === null ? balances.native : (balances.tokens[0] ?? 0n);
+      if (held >= needed)
+        return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(held, decimals)} ${token}`;
+    }
+  } catch {
+    return "";
+  }
+  return "";
+}
+
+/** A transaction of a wallet's queue, in the hands of one driver. */
+export type Job = {
+  transaction: Doc<"transactions">;
+  nextNonce: number | null;
+  walletId: string;
+  driver: number;
+};
+
+/** Ready to be signed. */
+export type Plan = {
+  transaction: Transaction;
+  preparation: Preparation;
+  gas: bigint;
+  /** As far as this service knows; the chain may know of more. */
+  nextNonce: number | null;
+  terms?: SwapTerms;
+};
+
+/**
+ * Everything the transaction needs from the chain, once the wallet is known to hold what it takes.
+ * @param wantedGas What a quote says the call takes, if more than the chain estimates.
+ */
+export async function affordable(
+  ctx: ActionCtx,
+  job: Job,
+  from: Address,
+  transaction: Transaction,
+  spent: { token: Symbol; amount: bigint },
+  wantedGas = 0n,
+): Promise<Plan> {
+  const preparation = withGas(
+    await prepareTransaction(from, transaction, TOKENS[spent.token].address),
+    wantedGas,
+  );
+  const short = shortfall(spent, preparation);
+  if (short !== null) {
+    const hint = await otherWalletHint(ctx, job.transaction.userId, job.walletId, short.token, spent.amount);
+    throw new AppError("invalid_request", `${short.missing}${hint}`);
+  }
+  return { transaction, preparation, gas: gasOf(preparation), nextNonce: job.nextNonce };
+}
+
+/**
+ * Ends a request for which the wallet holds too little.
+ * @throws AppError `invalid_request`, always.
+ */
+export async function refuseFor(
+  ctx: ActionCtx,
+  job: Job,
+  token: Symbol,
+  needed: bigint,
+  held: bigint,
+): Promise<never> {
+  const hint = await otherWalletHint(ctx, job.transaction.userId, job.walletId, token, needed);
+  throw new AppError("invalid_request", `${insufficient(token, needed, held)}${hint}`);
+}

@@ -1,0 +1,75 @@
+import type { Doc, Id } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { NOBODY } from "../../lib/ids";
+import { walletById, serviceWalletId, insertWallet, type ServiceRole } from "../model";
+import { insertSigned, type SignedBytes } from "./model";
+import type { TransactionRequest } from "./tables";
+
+/**
+ * The service's own accounts in the transaction machine: the payment relayer and the anchor of the signal record. What
+ * they send is signed by whoever has it to send, not by one driver after another: payments belong to many people, and one
+ * that waits for its answer is not to hold up the others.
+ */
+
+/**
+ * Stores signed bytes of a service account and takes their nonce, in the caller's transaction: a crash before it takes
+ * none.
+ * @returns `null` when the nonce went to another transaction meanwhile: the bytes are void.
+ */
+export async function storeSigned(
+  ctx: MutationCtx,
+  {
+    role,
+    address,
+    request,
+    signed,
+  }: { role: ServiceRole; address: string; request: TransactionRequest; signed: SignedBytes },
+): Promise<Id<"transactions"> | null> {
+  const account = await accountOf(ctx, role, address);
+  if (signed.nonce < (account.nextNonce ?? 0)) return null;
+  await ctx.db.patch("wallets", account._id, { nextNonce: signed.nonce + 1 });
+  return insertSigned(ctx, account, { request, signed });
+}
+
+/** The addresses that have ever been accounts of a role, oldest first, at most ten. */
+export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
+  const accounts = await ctx.db
+    .query("wallets")
+    .withIndex("by_userId_and_kind", (q) => q.eq("userId", NOBODY).eq("kind", role))
+    .take(10);
+  return accounts.map(({ address }) => address);
+}
+
+/** The transactions of a service account from a nonce on, by nonce. */
+export async function sentBy(
+  ctx: QueryCtx,
+  { role, address, from, limit }: { role: ServiceRole; address: string; from: number; limit: number },
+): Promise<Doc<"transactions">[]> {
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_nonce", (q) =>
+      q.eq("walletId", serviceWalletId(role, address)).gte("nonce", from),
+    )
+    .take(limit);
+}
+
+/** The newest transaction of a service account; `null` before its first. */
+export async function lastSentBy(
+  ctx: QueryCtx,
+  role: ServiceRole,
+  address: string,
+): Promise<Doc<"transactions"> | null> {
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)))
+    .order("desc")
+    .first();
+}
+
+async function accountOf(ctx: MutationCtx, role: ServiceRole, address: string): Promise<Doc<"wallets">> {
+  const walletId = serviceWalletId(role, address);
+  const present = await walletById(ctx, walletId);
+  if (present !== null) return present;
+  const id = await insertWallet(ctx, { walletId, userId: NOBODY, kind: role, address });
+  return (await ctx.db.get("wallets", id)) ?? accountOf(ctx, role, address);
+}

@@ -1,0 +1,97 @@
+import { MINUTE, SECOND } from "../../lib/time";
+import type { TransactionState } from "./tables";
+
+/**
+ * The states of a transaction. Pure.
+ *
+ *     prepared ──► signed ──► broadcast ──► confirmed
+ *        │           │  │        │  ▲  └──► failed
+ *        ▼           │  └──► unknown┘
+ *      failed ◄──────┘          └─────────► confirmed, failed
+ *
+ * A nonce is taken in the transaction that stores the signed bytes, so a crash before it takes none and a crash behind
+ * it leaves bytes that can be handed out again with the same effect. `confirmed` and `failed` are ends as far as anybody
+ * knows: a later receipt corrects them (`corrects`), since a chain may drop the block that decided.
+ */
+
+export const REVERTED = "The transaction was mined and reverted";
+
+/** A transaction that has failed was mined all the same; any other has taken no effect, and no fee. */
+export function isReverted({ state, error }: { state: TransactionState; error?: string }): boolean {
+  return state === "failed" && error === REVERTED;
+}
+
+/** A driver that was silent for this long has died. */
+export const DRIVER_LEASE_MS = 60 * SECOND;
+
+/** A request that was not signed by then is dropped: its caller went away long ago. */
+export const PREPARED_FOR_MS = MINUTE;
+
+/**
+ * A node that is behind may know of a used nonce and not of the receipt: "replaced" counts once it has been the answer
+ * for this long.
+ */
+export const REPLACED_AFTER_MS = MINUTE;
+/** … and so many answers in a row, besides the one that ends it. */
+export const REPLACED_ANSWERS = 2;
+
+/** After its end a transaction is looked at again: the block that decided may have been dropped. */
+export const LOOK_BACK_MS = [MINUTE, 5 * MINUTE] as const;
+
+/** A transaction that cannot be mined any more is withdrawn after this long: its wallet may get the money meanwhile. */
+export const WITHDRAWN_AFTER_MS = 5 * MINUTE;
+
+/** What the caller is told whose request never got as far as a signature. */
+export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
+
+export const WITHDRAWN =
+  "The transaction could not be mined any more and was withdrawn: nothing but a network fee was spent";
+
+/** More than this many transactions that this service has not signed are nobody's: the node is wrong. */
+export const FURTHEST_AHEAD = 16;
+
+/**
+ * The nonce to sign with.
+ * @param mined What the chain says is mined of the account.
+ * @param next The next one as far as this service has given them out; `null` when it has given out none.
+ * @returns `null` when the chain's answer cannot be true.
+ */
+export function nonceAfter(mined: number, next: number | null): number | null {
+  if (next === null) return mined;
+  return mined > next + FURTHEST_AHEAD ? null : Math.max(mined, next);
+}
+
+const FOLLOWS: Record<TransactionState, readonly TransactionState[]> = {
+  prepared: ["signed", "failed"],
+  signed: ["broadcast", "unknown", "confirmed", "failed"],
+  broadcast: ["broadcast", "unknown", "confirmed", "failed"],
+  unknown: ["broadcast", "unknown", "confirmed", "failed"],
+  confirmed: [],
+  failed: [],
+};
+
+export function mayFollow(state: TransactionState, next: TransactionState): boolean {
+  return FOLLOWS[state].includes(next);
+}
+
+/** Whether a receipt may change an end that was believed before. */
+export function corrects(state: TransactionState, to: TransactionState): boolean {
+  return (state === "failed" && to === "confirmed") || (state === "confirmed" && to === "failed");
+}
+
+/** Signed, and its end is not known: the chain has to be asked. */
+export const OPEN_STATES = ["signed", "broadcast", "unknown"] as const satisfies readonly TransactionState[];
+
+export function isOpen(state: TransactionState): boolean {
+  return OPEN_STATES.some((open) => open === state);
+}
+
+/** The driver has done its part: the chain has it, or it has ended. */
+export function isHandedOut(state: TransactionState): boolean {
+  return state !== "prepared" && state !== "signed";
+}
+
+/** When to look after a signed transaction again: 20 s, 40 s, … 5 min. */
+export function nextCheck(now: number, checks: number): number {
+  return now + Math.min(20 * SECOND * 2 ** Math.min(checks, 10), 5 * MINUTE);
+}

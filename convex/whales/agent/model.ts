@@ -1,0 +1,184 @@
+import { internal } from "../../_generated/api";
+import type { Doc, Id } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { log } from "../../lib/log";
+import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
+import { CHAIN } from "../coins";
+import type { Reported } from "../tables";
+
+/** The looks of an hour, and what the agent tells in them, each movement once. */
+
+/** How long a step may be silent before it counts as lost: longer than any request's deadline. */
+export const LEASE_MS = MINUTE;
+
+/** How far back an alert may be the same as a new one. */
+const SAME_WITHIN_MS = 6 * HOUR;
+/** Two tellings of one movement put its worth this close together, as a share of the larger. */
+const SAME_AMOUNT = 0.1;
+/** Alerts of one token and type looked at for a duplicate; more than six hours of full answers hold. */
+const LOOK_AT = 250;
+
+/** An agent that was asked for the last hours tells no other time; clocks differ a little. */
+const OLDEST_MS = DAY;
+const SKEW_MS = 5 * MINUTE;
+
+/**
+ * Stores what is new and merges what is known. Two alerts are the same movement when, within six hours, they name the
+ * same token and the same transaction. Where at most one of them names a transaction, so are two alerts of one answer
+ * whose token, type, amount and description are the same, and two of different answers whose token and type are, with
+ * amounts within 10 %: the nearest amounts first, and never two alerts of an answer with one that was known. A known
+ * alert keeps its first telling and only takes on a transaction it lacked.
+ */
+export async function storeAlerts(
+  ctx: MutationCtx,
+  watchId: Id<"whaleWatches">,
+  alerts: readonly Reported[],
+  now: number,
+): Promise<{ stored: Doc<"whaleAlerts">[]; merged: number }> {
+  const told = distinct(alerts.map((alert) => withoutFalseTime(alert, now)));
+  const known = await matches(ctx, told, now - SAME_WITHIN_MS);
+  const stored: Doc<"whaleAlerts">[] = [];
+  for (const alert of told) {
+    const same = known.get(alert);
+    if (same === undefined) {
+      const alertId = await ctx.db.insert("whaleAlerts", {
+        ...alert,
+        detectedAt: now,
+        watchId,
+        messengerSent: false,
+        verified: false,
+        checks: 0,
+        checkAt: checkAt(alert, now),
+      });
+      const row = await ctx.db.get("whaleAlerts", alertId);
+      if (row !== null) stored.push(row);
+    } else if (same.txHash === undefined && alert.txHash !== undefined) {
+      await ctx.db.patch("whaleAlerts", same._id, { txHash: alert.txHash, checkAt: checkAt(alert, now) });
+    }
+  }
+  return { stored, merged: alerts.length - stored.length };
+}
+
+function withoutFalseTime(alert: Reported, now: number): Reported {
+  const { occurredAt, ...rest } = alert;
+  if (occurredAt === undefined) return alert;
+  return occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS ? alert : rest;
+}
+
+/** Only a transaction that Base may have is looked for. */
+function checkAt({ txHash, chain = CHAIN }: Reported, now: number): number {
+  return txHash?.startsWith("0x") === true && chain === CHAIN ? now : NEVER;
+}
+
+/** One answer's alerts, each movement once. */
+function distinct(alerts: readonly Reported[]): Reported[] {
+  const told: Reported[] = [];
+  for (const alert of alerts) {
+    const index = told.findIndex((one) => isRepeat(one, alert));
+    const first = told[index];
+    if (first === undefined) told.push(alert);
+    else if (first.txHash === undefined && alert.txHash !== undefined) {
+      told[index] = { ...first, txHash: alert.txHash };
+    }
+  }
+  return told;
+}
+
+function isRepeat(one: Reported, other: Reported): boolean {
+  if (one.token !== other.token || !mayShareChain(one, other)) return false;
+  if (one.txHash !== undefined && other.txHash !== undefined) return one.txHash === other.txHash;
+  return (
+    one.alertType === other.alertType && one.amount === other.amount && one.description === other.description
+  );
+}
+
+function mayShareChain(one: Reported, other: Reported): boolean {
+  return one.chain === undefined || other.chain === undefined || one.chain === other.chain;
+}
+
+/** Which of an answer's alerts are known: by transaction first, then by their amounts, the nearest first. */
+async function matches(
+  ctx: QueryCtx,
+  alerts: readonly Reported[],
+  since: number,
+): Promise<Map<Reported, Doc<"whaleAlerts">>> {
+  const known = new Map<Reported, Doc<"whaleAlerts">>();
+  const taken = new Set<Id<"whaleAlerts">>();
+  const take = (alert: Reported, row: Doc<"whaleAlerts">) => {
+    known.set(alert, row);
+    taken.add(row._id);
+  };
+  for (const alert of alerts) {
+    const row = await withTransaction(ctx, alert, since);
+    if (row !== null) take(alert, row);
+  }
+  const pairs: { alert: Reported; row: Doc<"whaleAlerts">; apart: number }[] = [];
+  for (const alert of alerts.filter((one) => !known.has(one))) {
+    for (const row of await alike(ctx, alert, since)) pairs.push({ alert, row, apart: apart(alert, row) });
+  }
+  for (const { alert, row } of pairs.toSorted((a, b) => a.apart - b.apart)) {
+    if (!known.has(alert) && !taken.has(row._id)) take(alert, row);
+  }
+  return known;
+}
+
+async function withTransaction(
+  ctx: QueryCtx,
+  { token, txHash }: Reported,
+  since: number,
+): Promise<Doc<"whaleAlerts"> | null> {
+  if (txHash === undefined) return null;
+  const rows = await ctx.db
+    .query("whaleAlerts")
+    .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
+    .order("desc")
+    .take(10);
+  return (
+    rows.find((row) => row.token === token && row.detectedAt >= since && row.withdrawnAt === undefined) ??
+    null
+  );
+}
+
+async function alike(ctx: QueryCtx, alert: Reported, since: number): Promise<Doc<"whaleAlerts">[]> {
+  const rows = await ctx.db
+    .query("whaleAlerts")
+    .withIndex("by_token_and_alertType", (q) =>
+      q.eq("token", alert.token).eq("alertType", alert.alertType).gte("detectedAt", since),
+    )
+    .order("desc")
+    .take(LOOK_AT);
+  return rows.filter(
+    (row) =>
+      (row.txHash === undefined || alert.txHash === undefined) &&
+      row.withdrawnAt === undefined &&
+      mayShareChain(row, alert) &&
+      apart(alert, row) <= SAME_AMOUNT,
+  );
+}
+
+/** How far two amounts are apart, as a share of the larger. */
+function apart(one: Reported, other: Reported): number {
+  return Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
+}
+
+export async function schedulePoll(
+  ctx: MutationCtx,
+  watchId: Id<"whaleWatches">,
+  number: number,
+  delayMs: number,
+) {
+  await ctx.db.patch("whaleWatches", watchId, { leaseUntil: Date.now() + delayMs + LEASE_MS });
+  await ctx.scheduler.runAfter(delayMs, internal.whales.agent.jobs.poll, { watchId, number });
+}
+
+export async function claimed(ctx: MutationCtx, watchId: Id<"whaleWatches">, claim: number) {
+  const row = await ctx.db.get("whaleWatches", watchId);
+  return row?.state === "polling" && row.polls === claim ? row : null;
+}
+
+type Ending = Pick<Doc<"whaleWatches">, "note" | "counts" | "pausedUntil"> & { state: "done" | "failed" };
+
+export async function end(ctx: MutationCtx, watchId: Id<"whaleWatches">, ending: Ending): Promise<void> {
+  if (ending.note !== undefined) log.warn("whales.note", { watchId, note: ending.note });
+  await ctx.db.patch("whaleWatches", watchId, { ...ending, endedAt: Date.now(), leaseUntil: NEVER });
+}

@@ -1,0 +1,116 @@
+import * as z from "zod";
+import { readValue } from "../../lib/answers/reading";
+import { extractJson } from "../../lib/json";
+import { inOwnWords } from "../../lib/prose";
+import { line, symbol, usd } from "../../lib/shapes";
+import { FLOOR_USD } from "../coins";
+import { ALERT_TYPES, DIRECTIONS, type Reported } from "../tables";
+
+/** What the agent is asked each hour, and how its answer is read. */
+
+/** The prompt's window; an hour more than the prompts are apart, so that a late one misses nothing. */
+export const WINDOW_HOURS = 2;
+/** Of a longer list the largest are kept. */
+export const MAX_ALERTS = 30;
+/** No transfer is worth more: what claims to be is a slip of units. */
+const MAX_USD = 1e12;
+
+/** The same every hour: nothing of anybody else's goes into a prompt for an agent that can act. */
+export const PROMPT = [
+  `Find the notable whale movements in crypto of the last ${WINDOW_HOURS} hours: large transfers into and out of exchanges, large on-chain transfers, and moves of wallets known as smart money, each worth at least ${FLOOR_USD.toLocaleString("en-US")} USD. Only read; do not trade, transfer or sign anything.`,
+  `Answer with a JSON array and nothing else, at most ${MAX_ALERTS} items, largest first, [] when there are none. Each item:`,
+  `{"token": "symbol such as ETH", "alertType": ${quoted(ALERT_TYPES)}, "amount": value in USD as a plain number, "direction": ${quoted(DIRECTIONS)}, "description": "one sentence", "chain": "such as base or ethereum", "occurredAt": "when it moved, ISO 8601 in UTC", "txHash": "only when you know the transaction"}`,
+  "Report only movements you have found. Never invent one, and never invent a time or a transaction hash: leave out what you do not know.",
+].join("\n");
+
+function quoted(words: readonly string[]): string {
+  return words.map((one) => `"${one}"`).join(" | ");
+}
+
+const alertShape = z.object({
+  token: symbol.regex(/^[A-Z0-9][A-Z0-9.$-]{0,19}$/),
+  alertType: z.enum(ALERT_TYPES),
+  amount: usd.min(FLOOR_USD).max(MAX_USD),
+  direction: z.enum(DIRECTIONS),
+  description: line(500),
+  chain: z.string().nullable(),
+  occurredAt: z.string().nullable(),
+  txHash: z.string().nullable(),
+});
+
+const answerShape = z.union([
+  z.array(z.unknown()),
+  z.object({ alerts: z.array(z.unknown()) }).transform(({ alerts }) => alerts),
+]);
+
+type ReadAnswer = {
+  /** Largest first. */
+  alerts: Reported[];
+  /** How many items were unusable, or beyond the number that is kept. */
+  dropped: number;
+  /** Why there is no list at all; `null` when there is one, even an empty one. */
+  note: string | null;
+};
+
+/** Reads the agent's answer: a list of alerts in whatever prose and fence it stands; each alert is taken or dropped. */
+export function readAnswer(response: string): ReadAnswer {
+  const list = answerShape.safeParse(extractJson(response));
+  if (!list.success) return { alerts: [], dropped: 0, note: "The agent's answer held no list of alerts" };
+  const usable = list.data
+    .flatMap((item) => {
+      const named = withTexts(item);
+      const read = readValue(alertShape, inOwnWords(named, hashIn(named)));
+      return "value" in read ? [read.value] : [];
+    })
+    .toSorted((a, b) => b.amount - a.amount)
+    .slice(0, MAX_ALERTS);
+  const alerts = usable.map(({ chain, occurredAt, txHash, ...alert }): Reported => {
+    const known = { chain: chainOf(chain), occurredAt: timeOf(occurredAt), txHash: hashOf(txHash) };
+    return {
+      ...alert,
+      ...(known.chain === undefined ? {} : { chain: known.chain }),
+      ...(known.occurredAt === undefined ? {} : { occurredAt: known.occurredAt }),
+      ...(known.txHash === undefined ? {} : { txHash: known.txHash }),
+    };
+  });
+  return { alerts, dropped: list.data.length - alerts.length, note: null };
+}
+
+/** What an alert may lack. It does not fall with one that is no text. */
+const EXTRAS = ["chain", "occurredAt", "txHash"] as const;
+
+function withTexts(item: unknown): unknown {
+  if (typeof item !== "object" || item === null) return item;
+  const broken = EXTRAS.filter((name) => name in item && typeof Reflect.get(item, name) !== "string");
+  return { ...item, ...Object.fromEntries(broken.map((name) => [name, null])) };
+}
+
+function chainOf(value: string | null): string | undefined {
+  const name = value?.trim().toLowerCase() ?? "";
+  return /^[a-z0-9][a-z0-9 .-]{0,29}$/.test(name) ? name : undefined;
+}
+
+/** Epoch ms of a time with its zone. */
+function timeOf(value: string | null): number | undefined {
+  const text = value?.trim() ?? "";
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isFinite(at) ? at : undefined;
+}
+
+/** The hash that an alert names, which is looked for on the chain. */
+function hashIn(item: unknown): string {
+  if (typeof item !== "object" || item === null || !("txHash" in item)) return "";
+  return typeof item.txHash === "string" ? item.txHash : "";
+}
+
+/** A transaction's name on some chain, or nothing: an alert does not fall with a malformed one. */
+function hashOf(value: string | null): string | undefined {
+  const hash = value?.trim() ?? "";
+  if (HEX_HASH.test(hash)) return hash.toLowerCase();
+  return BASE58_SIGNATURE.test(hash) ? hash : undefined;
+}
+
+/** EVM chains' with `0x`, Bitcoin's and others' without. */
+const HEX_HASH = /^(?:0x)?[0-9a-f]{64}$/i;
+/** Solana's: 64 bytes in base58, where case counts. */
+const BASE58_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{80,88}$/;

@@ -1,0 +1,120 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { AppError, failureOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { UPSTREAM } from "../../providers/chain";
+import { readBlocks, readHeight, readPlace } from "../../providers/chainBlocks";
+import { CONTRACTS } from "../coins";
+import type { vBlockPlace } from "../tables";
+import { feedPrices, type Prices } from "../valuing";
+import { PARTIES } from "./labels";
+import { alertsIn } from "./reading";
+
+/**
+ * Follows Base, block by block, and makes alerts of the large movements of labelled exchanges, and of what is minted and
+ * burned. Ether is seen where a transaction itself carries it: what contracts pass on (internal calls), and what the
+ * bridge mints, is not.
+ */
+
+/** The last blocks are left for the next run: the nodes behind one address do not all have them at once. */
+const SETTLING = 3;
+/** Blocks per run: ten minutes of the chain, so that an outage is caught up with ten times as fast as it lasted. */
+const MOST_BLOCKS = 300;
+/** Tries per run, those that were refused for their size included. */
+const MOST_STEPS = 30;
+
+type Place = Infer<typeof vBlockPlace>;
+type Cursor = { at: Place | null; trail: Place[]; span: number };
+
+/** One run. What it has read stays read, whatever happens next. */
+export const follow = providerAction({
+  args: { claim: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { claim }) => {
+    try {
+      await readOn(ctx, claim);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) throw error;
+      log.warn("whales.unmeasured", { reason: failure.message });
+    } finally {
+      await ctx.runMutation(internal.whales.chain.cursor.release, { claim });
+    }
+    return null;
+  },
+});
+
+async function readOn(ctx: ActionCtx, claim: number): Promise<void> {
+  const last = (await readHeight()) - SETTLING;
+  let blocksLeft = MOST_BLOCKS;
+  let board: Promise<Prices> | null = null;
+  const prices = () => (board ??= feedPrices());
+  for (let steps = 0; steps < MOST_STEPS && blocksLeft > 0; steps++) {
+    const cursor: Cursor = await ctx.runQuery(internal.whales.chain.cursor.current, {});
+    const { at, span } = cursor;
+    if (at === null) return begin(ctx, last);
+    if (at.number >= last) {
+      if (await isGone(at)) await goBack(ctx, at, cursor.trail);
+      return;
+    }
+    const to = Math.min(at.number + Math.min(span, blocksLeft), last);
+    const reading = await readBlocks(at.number + 1, to, { tokens: CONTRACTS, parties: PARTIES });
+    if (reading.kind === "too much") {
+      const refused = to - at.number;
+      if (refused === 1) throw new AppError("upstream", `${UPSTREAM} does not answer for a single block`);
+      if (!(await ctx.runMutation(internal.whales.chain.cursor.narrow, { from: placeOf(at), refused })))
+        return;
+      continue;
+    }
+    if (reading.blocks[0]?.parentHash !== at.hash) {
+      await goBack(ctx, at, cursor.trail);
+      continue;
+    }
+    const movements = await alertsIn(reading.blocks, reading.logs, prices);
+    const blocks = reading.blocks.map(({ number, hash, time }) => ({ number, hash, time }));
+    const from = placeOf(at);
+    if (!(await ctx.runMutation(internal.whales.chain.cursor.advance, { claim, from, blocks, movements })))
+      return;
+    blocksLeft -= blocks.length;
+  }
+}
+
+/** What was before the first run is not looked at. */
+async function begin(ctx: ActionCtx, last: number): Promise<void> {
+  const at = await readPlace(Math.max(0, last));
+  if (at !== null) await ctx.runMutation(internal.whales.chain.cursor.start, { at });
+}
+
+/** Whether the chain has another block at a place by now; a node that has none there is behind. */
+async function isGone({ number, hash }: Place): Promise<boolean> {
+  const now = await readPlace(number);
+  return now !== null && now.hash !== hash;
+}
+
+/** Goes back to the last block of the trail that the chain still has. */
+async function goBack(ctx: ActionCtx, from: Place, trail: readonly Place[]): Promise<void> {
+  let first = 0;
+  let end = trail.length;
+  // The blocks that are gone are the last ones.
+  while (first < end) {
+    const middle = Math.floor((first + end) / 2);
+    const place = trail[middle];
+    const now = place === undefined ? null : await readPlace(place.number);
+    if (now !== null && now.hash === place?.hash) first = middle + 1;
+    else end = middle;
+  }
+  const kept = trail[first - 1] ?? trail[0];
+  if (kept === undefined) return;
+  if (first === 0) log.error("whales.trail lost", { block: kept.number });
+  const to = await readPlace(kept.number);
+  if (to === null) throw new AppError("upstream", `${UPSTREAM} is behind what it has answered before`);
+  while (!(await ctx.runMutation(internal.whales.chain.cursor.rewind, { from: placeOf(from), to }))) {
+    // Each call has withdrawn as many alerts as a transaction may.
+  }
+}
+
+function placeOf({ number, hash }: Place): Place {
+  return { number, hash };
+}
