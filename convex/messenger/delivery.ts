@@ -8,13 +8,27 @@ import type { SendOutcome } from "../providers/messenger";
  * The messenger has no idempotency key, so a part whose outcome is unknown (a time-out, a broken connection, a server
  * error, a try cut off between sending and marking) may be sent once more and never a third time. Waiting costs
  * nothing: the second sending is kept until the messenger answers a harmless probe.
+ *
+ * A picture goes with the first part. One that cannot be drawn or that the messenger refuses is left out, and the card
+ * goes on as text.
  */
 
 type Row = Pick<
   Doc<"messages">,
-  "parts" | "partsSent" | "state" | "dueAt" | "claim" | "doubts" | "postponements" | "plain" | "chatId"
+  | "parts"
+  | "partsSent"
+  | "picture"
+  | "state"
+  | "dueAt"
+  | "claim"
+  | "doubts"
+  | "postponements"
+  | "plain"
+  | "chatId"
 >;
-export type Change = Partial<Row & Pick<Doc<"messages">, "error" | "sentAt">>;
+export type Change = Partial<Omit<Row, "picture"> & Pick<Doc<"messages">, "error" | "sentAt">> & {
+  picture?: undefined;
+};
 
 /** How long a try may take before it counts as cut off. */
 const TRY_LEASE_MS = 3 * MINUTE;
@@ -49,8 +63,20 @@ export function afterPart(row: Row, outcome: SendOutcome, now: number): Change {
       if (row.plain === true) return { state: "failed", error: outcome.reason };
       return { plain: true, ...postpone(row, 0, outcome.reason, now) };
     case "refused":
-      return { state: "failed", error: outcome.reason };
+      if (outcome.status === 403 || !goesWithPicture(row)) return { state: "failed", error: outcome.reason };
+      return { ...withoutPicture(row), ...postpone(row, 0, outcome.reason, now) };
   }
+}
+
+/** Whether the next part is a picture's caption. */
+export function goesWithPicture({ picture, partsSent }: Pick<Row, "picture" | "partsSent">): boolean {
+  return picture !== undefined && partsSent === 0;
+}
+
+/** The card as text; a caption that it never had is no part of it. */
+export function withoutPicture({ parts }: Row): Change {
+  const [first, ...others] = parts;
+  return { picture: undefined, parts: first === "" ? others : parts };
 }
 
 /** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */

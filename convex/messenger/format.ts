@@ -14,6 +14,9 @@ export type Paragraph = readonly Span[];
  */
 export const PART_LIMIT = 3_900;
 
+/** A picture's caption, in characters after its entities; the rest of 1,024 is room for a mark. */
+const CAPTION_LIMIT = 880;
+
 /**
  * Stands above what the default bot brings to a chat that somebody has named and not shown to be theirs (the bot is trusted
  * by whoever started it, and anybody can make up a `userId` and name their chat), or to the service's own chat for a user
@@ -31,7 +34,16 @@ const MARKS = {
 
 /** The first part of a card with its mark. */
 export function marked(html: string, whose: keyof typeof MARKS): string {
-  return `${MARKS[whose]}${GAP}${html}`;
+  return html === "" ? MARKS[whose] : `${MARKS[whose]}${GAP}${html}`;
+}
+
+/**
+ * The parts of a card that has a picture: the first is the picture's caption. Words that do not fit there come behind a
+ * picture without a caption.
+ */
+export function withPicture(parts: readonly string[]): string[] {
+  const [first = "", ...others] = parts;
+  return others.length === 0 && plainText(first).length <= CAPTION_LIMIT ? [first] : ["", ...parts];
 }
 
 /** A symbol that somebody chose, in which the messenger sees no address: `CLAIM.XYZ` would become a link. */

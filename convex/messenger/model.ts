@@ -2,7 +2,8 @@ import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore } from "../lib/pools";
-import { renderCard, type Paragraph } from "./format";
+import { renderCard, withPicture, type Paragraph } from "./format";
+import type { Picture } from "./tables";
 
 /** A card to send. */
 export type Card = {
@@ -16,19 +17,22 @@ export type Card = {
   /** What it belongs to, so that it can be called off: `shift:<id>`. */
   topic?: string;
   paragraphs: readonly Paragraph[];
+  /** Drawn when the card is delivered; without it where that fails. `handle` comes from `createFunctionHandle`. */
+  picture?: Picture | undefined;
   /** Told `{ subject, sent, error? }` once the card is settled; `handle` comes from `createFunctionHandle`. */
   onSettled?: { handle: string; subject: string };
 };
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
+  const parts = renderCard(card.paragraphs);
   const messageId = await ctx.db.insert("messages", {
     userId: card.userId,
     ...(card.chatId === undefined ? {} : { chatId: card.chatId }),
     ...(card.bot === undefined ? {} : { bot: card.bot }),
     kind: card.kind,
     ...(card.topic === undefined ? {} : { topic: card.topic }),
-    parts: renderCard(card.paragraphs),
+    ...(card.picture === undefined ? { parts } : { parts: withPicture(parts), picture: card.picture }),
     partsSent: 0,
     state: "queued",
     dueAt: Date.now(),

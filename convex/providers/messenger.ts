@@ -10,6 +10,7 @@ import {
   timeoutFailure,
   unreachableFailure,
   unusableFailure,
+  type Exchange,
 } from "./call";
 
 const UPSTREAM = "The messenger";
@@ -25,7 +26,7 @@ export type SendOutcome =
   | { kind: "wait"; retryAfterMs: number; reason: string }
   | { kind: "migrated"; chatId: string }
   | { kind: "unparsable"; reason: string }
-  | { kind: "refused"; reason: string }
+  | { kind: "refused"; status: number; reason: string }
   | { kind: "uncertain"; reason: string };
 
 const answerShape = z.union([
@@ -55,14 +56,37 @@ export async function sendMessage(
   botToken: string,
   message: { chatId: string; text: string; html: boolean },
 ): Promise<SendOutcome> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/sendMessage`;
   const body = {
     chat_id: message.chatId,
     text: message.text,
     link_preview_options: { is_disabled: true },
     ...(message.html ? { parse_mode: "HTML" } : {}),
   };
-  const result = await askProvider("messenger", url, postJson(body), deadlines.messenger);
+  return outcomeOf(await askMethod(botToken, "sendMessage", postJson(body)));
+}
+
+/**
+ * Sends one picture.
+ * @param caption At most 1,024 characters after parsing, or ""; HTML when `html` is true, else plain text.
+ */
+export async function sendPhoto(
+  botToken: string,
+  message: { chatId: string; png: ArrayBuffer; caption: string; html: boolean },
+): Promise<SendOutcome> {
+  const form = new FormData();
+  form.set("chat_id", message.chatId);
+  form.set("photo", new Blob([message.png], { type: "image/png" }), "picture.png");
+  if (message.caption !== "") form.set("caption", message.caption);
+  if (message.caption !== "" && message.html) form.set("parse_mode", "HTML");
+  return outcomeOf(await askMethod(botToken, "sendPhoto", { method: "POST", body: form }));
+}
+
+function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {
+  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/${method}`;
+  return askProvider("messenger", url, init, deadlines.messenger);
+}
+
+function outcomeOf(result: Exchange): SendOutcome {
   if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
@@ -79,13 +103,12 @@ export async function sendMessage(
   const migratedTo = failure?.parameters?.migrate_to_chat_id;
   if (migratedTo !== undefined) return { kind: "migrated", chatId: String(migratedTo) };
   if (/can't parse entities/i.test(reason)) return { kind: "unparsable", reason };
-  return { kind: "refused", reason };
+  return { kind: "refused", status: result.status, reason };
 }
 
 /** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
 export async function isReachable(botToken: string): Promise<boolean> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/getMe`;
-  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
+  const result = await askMethod(botToken, "getMe", { method: "GET" });
   return result.kind === "answer" && result.status < 500;
 }
 
@@ -96,8 +119,7 @@ const meShape = z.object({ result: z.object({ username: z.string() }) });
  * @throws AppError `upstream`
  */
 export async function botUsername(botToken: string): Promise<string | null> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/getMe`;
-  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
+  const result = await askMethod(botToken, "getMe", { method: "GET" });
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   if (result.status === 401 || result.status === 404) return null;

@@ -11,7 +11,7 @@ const outcome: fc.Arbitrary<Happening> = fc.oneof(
   fc.constant<SendOutcome>({ kind: "uncertain", reason: "timeout" }),
   fc.constant<SendOutcome>({ kind: "unparsable", reason: "entities" }),
   fc.constant<SendOutcome>({ kind: "migrated", chatId: "-100" }),
-  fc.constant<SendOutcome>({ kind: "refused", reason: "blocked" }),
+  fc.constant<SendOutcome>({ kind: "refused", status: 400, reason: "blocked" }),
   fc.constant("cut off" as const),
   fc.constant("probe fails" as const),
 );

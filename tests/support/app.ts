@@ -100,8 +100,9 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
     settle,
     pass,
     during,
-    /** What the messenger was sent. */
-    cards: () => standins.sent("messenger").filter((one) => one.method === "sendMessage"),
+    /** What the messenger was sent, the captions of pictures among it. */
+    cards: () =>
+      standins.sent("messenger").filter(({ method }) => ["sendMessage", "sendPhoto"].includes(method)),
   };
 }
 
