@@ -3,7 +3,6 @@ import { afterEach, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
 import { closeApp, createApp, type App } from "../support/app";
-import { unmarked } from "../support/marks";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
 
@@ -32,7 +31,7 @@ async function send(app: App, words: string, drawing: "portfolio" | "unreadable"
   await app.settle();
 }
 
-const sent = (app: App) => app.cards().map(({ method, text, photo }) => [method, unmarked(text), photo]);
+const sent = (app: App) => app.cards().map(({ method, text, photo }) => [method, text, photo]);
 
 describe("a card with a picture", () => {
   test("is one picture with its words below it; long words come behind it", async () => {
