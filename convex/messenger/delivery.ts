@@ -10,7 +10,7 @@ import type { SendOutcome } from "../providers/messenger";
  * nothing: the second sending is kept until the messenger answers a harmless probe.
  *
  * A picture goes with the first part. One that cannot be drawn or that the messenger refuses is left out, and the card
- * goes on as text.
+ * goes on as text. So does one whose place in the chat is gone: it comes as a message of its own.
  */
 
 type Row = Pick<
@@ -18,6 +18,8 @@ type Row = Pick<
   | "parts"
   | "partsSent"
   | "picture"
+  | "replaces"
+  | "sentId"
   | "state"
   | "dueAt"
   | "claim"
@@ -26,8 +28,11 @@ type Row = Pick<
   | "plain"
   | "chatId"
 >;
-export type Change = Partial<Omit<Row, "picture"> & Pick<Doc<"messages">, "error" | "sentAt">> & {
+export type Change = Partial<
+  Omit<Row, "picture" | "replaces"> & Pick<Doc<"messages">, "error" | "sentAt">
+> & {
   picture?: undefined;
+  replaces?: undefined;
 };
 
 /** How long a try may take before it counts as cut off. */
@@ -49,7 +54,8 @@ export function afterPart(row: Row, outcome: SendOutcome, now: number): Change {
   switch (outcome.kind) {
     case "sent": {
       const partsSent = row.partsSent + 1;
-      const moved = { partsSent, doubts: 0, dueAt: now + TRY_LEASE_MS };
+      const sentId = row.partsSent === 0 && outcome.messageId !== null ? { sentId: outcome.messageId } : {};
+      const moved = { partsSent, doubts: 0, dueAt: now + TRY_LEASE_MS, ...sentId };
       return partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
     }
     case "wait":
@@ -63,8 +69,14 @@ export function afterPart(row: Row, outcome: SendOutcome, now: number): Change {
       if (row.plain === true) return { state: "failed", error: outcome.reason };
       return { plain: true, ...postpone(row, 0, outcome.reason, now) };
     case "refused":
-      if (outcome.status === 403 || !goesWithPicture(row)) return { state: "failed", error: outcome.reason };
-      return { ...withoutPicture(row), ...postpone(row, 0, outcome.reason, now) };
+      if (outcome.status === 403 || row.partsSent > 0) return { state: "failed", error: outcome.reason };
+      // The picture, or the place of another message, is what may have been refused.
+      if (row.picture !== undefined)
+        return { ...withoutPicture(row), ...postpone(row, 0, outcome.reason, now) };
+      if (row.replaces !== undefined) {
+        return { replaces: undefined, ...postpone(row, 0, outcome.reason, now) };
+      }
+      return { state: "failed", error: outcome.reason };
   }
 }
 

@@ -11,7 +11,7 @@ import { chatHasLeft } from "../lib/limits";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { open } from "../lib/sealing";
-import { MINUTE } from "../lib/time";
+import { MINUTE, SECOND } from "../lib/time";
 import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
 import {
   afterFailedProbe,
@@ -25,10 +25,10 @@ import { marked, plainText } from "./format";
 import { configOf, linkedChat, scheduleDelivery } from "./model";
 import { NOTIFICATION } from "./notifications";
 import { botTokenSeal } from "./seals";
-import { vPicture, type Picture } from "./tables";
+import { vKeyboard, vPicture, type Picture } from "./tables";
 
 const vOutcome = v.union(
-  v.object({ kind: v.literal("sent") }),
+  v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
   v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
   v.object({ kind: v.literal("migrated"), chatId: v.string() }),
   v.object({ kind: v.literal("unparsable"), reason: v.string() }),
@@ -44,6 +44,9 @@ const vTry = v.object({
   plain: v.boolean(),
   /** What draws the picture that the part is the caption of. */
   picture: v.union(vPicture, v.null()),
+  keyboard: vKeyboard,
+  /** The messenger's id of the message that the part takes the place of. */
+  edits: v.union(v.number(), v.null()),
   /** Its last sending has an unknown outcome: probe before sending it again. */
   doubtful: v.boolean(),
   sealedBotToken: v.union(v.string(), v.null()),
@@ -69,7 +72,8 @@ export const deliver = providerAction({
         return null;
       }
       const text = next.plain ? plainText(next.part) : next.part;
-      const to = { chatId: route.chatId, html: !next.plain };
+      const { keyboard, edits } = next;
+      const to = { chatId: route.chatId, html: !next.plain, keyboard };
       const png = next.picture === null ? null : await drawn(ctx, next.picture);
       if (next.picture !== null && png === null) {
         next = await ctx.runMutation(internal.messenger.outbox.leaveOutPicture, { messageId, claim });
@@ -77,7 +81,7 @@ export const deliver = providerAction({
       }
       const outcome =
         png === null
-          ? await sendMessage(route.botToken, { ...to, text })
+          ? await sendMessage(route.botToken, { ...to, text, edits })
           : await sendPhoto(route.botToken, { ...to, png, caption: text });
       next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, claim, outcome });
     }
@@ -125,11 +129,30 @@ export const claim = internalMutation({
   returns: v.union(vTry, v.null()),
   handler: async (ctx, { messageId }) => {
     const row = await ctx.db.get("messages", messageId);
-    if (row === null) return null;
+    if (row === null || (await waitsForPlace(ctx, row))) return null;
     const change = beginTry(row, Date.now());
     return change === null ? null : apply(ctx, row, change);
   },
 });
+
+/** Whether the card that a card is to take the place of is still on its way; then it is tried behind that. */
+async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">): Promise<boolean> {
+  const now = Date.now();
+  if (row.state !== "queued" || row.dueAt > now || row.replaces === undefined) return false;
+  const before = "card" in row.replaces ? await ctx.db.get("messages", row.replaces.card) : null;
+  if (before?.state !== "queued" && before?.state !== "sending") return false;
+  const dueAt = Math.max(now, before.state === "queued" ? before.dueAt : now) + SECOND;
+  await ctx.db.patch("messages", row._id, { dueAt });
+  await scheduleDelivery(ctx, row._id, dueAt);
+  return true;
+}
+
+/** The messenger's id of what a card takes the place of; `null` for a message of its own. */
+async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Doc<"messages">): Promise<number | null> {
+  if (replaces === undefined || partsSent > 0) return null;
+  if ("messageId" in replaces) return replaces.messageId;
+  return (await ctx.db.get("messages", replaces.card))?.sentId ?? null;
+}
 
 /** Marks what became of the part under way; returns the next one to send, if any. */
 export const mark = internalMutation({
@@ -207,8 +230,8 @@ async function apply(
   change: Change,
 ): Promise<Infer<typeof vTry> | null> {
   await ctx.db.patch("messages", row._id, change);
-  const after: Doc<"messages"> = { ...row, ...change };
-  switch (after.state) {
+  const after = await ctx.db.get("messages", row._id);
+  switch (after?.state) {
     case "sending":
       return nextTry(ctx, after);
     case "queued":
@@ -218,6 +241,8 @@ async function apply(
     case "failed":
     case "skipped":
       await settle(ctx, after);
+      return null;
+    case undefined:
       return null;
   }
 }
@@ -254,6 +279,8 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
     part: mark !== null && row.partsSent === 0 ? marked(part, mark) : part,
     plain: row.plain ?? false,
     picture: goesWithPicture(row) ? (row.picture ?? null) : null,
+    keyboard: row.partsSent === row.parts.length - 1 ? (row.keyboard ?? []) : [],
+    edits: await placeOf(ctx, row),
     doubtful: row.doubts > 0,
     sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),
     chatId,

@@ -22,7 +22,7 @@ const UPSTREAM = "The messenger";
 
 /** What became of one message. Only `uncertain` leaves open whether it arrived. */
 export type SendOutcome =
-  | { kind: "sent" }
+  | { kind: "sent"; messageId: number | null }
   | { kind: "wait"; retryAfterMs: number; reason: string }
   | { kind: "migrated"; chatId: string }
   | { kind: "unparsable"; reason: string }
@@ -30,7 +30,10 @@ export type SendOutcome =
   | { kind: "uncertain"; reason: string };
 
 const answerShape = z.union([
-  z.object({ ok: z.literal(true) }),
+  z.object({
+    ok: z.literal(true),
+    result: z.object({ message_id: z.int() }).optional().catch(undefined),
+  }),
   z.object({
     ok: z.literal(false),
     description: z.string().optional(),
@@ -48,21 +51,31 @@ function pathSegment(botToken: string): string {
   return encodeURIComponent(botToken).replaceAll("%3A", ":");
 }
 
+type Keyboard = readonly (readonly object[])[];
+
 /**
- * Sends one message.
+ * Sends one message, or puts it in the place of another; a second time changes nothing there.
  * @param text At most 4,096 characters after parsing; HTML when `html` is true, else plain text.
+ * @param keyboard Rows of buttons; none is []. @param edits The messenger's id of the other.
  */
 export async function sendMessage(
   botToken: string,
-  message: { chatId: string; text: string; html: boolean },
+  message: { chatId: string; text: string; html: boolean; keyboard: Keyboard; edits: number | null },
 ): Promise<SendOutcome> {
+  const { edits } = message;
   const body = {
     chat_id: message.chatId,
     text: message.text,
     link_preview_options: { is_disabled: true },
     ...(message.html ? { parse_mode: "HTML" } : {}),
+    ...(message.keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: message.keyboard } }),
   };
-  return outcomeOf(await askMethod(botToken, "sendMessage", postJson(body)));
+  if (edits === null) return outcomeOf(await askMethod(botToken, "sendMessage", postJson(body)));
+  const outcome = outcomeOf(
+    await askMethod(botToken, "editMessageText", postJson({ ...body, message_id: edits })),
+  );
+  const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
+  return isThere ? { kind: "sent", messageId: edits } : outcome;
 }
 
 /**
@@ -71,13 +84,16 @@ export async function sendMessage(
  */
 export async function sendPhoto(
   botToken: string,
-  message: { chatId: string; png: ArrayBuffer; caption: string; html: boolean },
+  message: { chatId: string; png: ArrayBuffer; caption: string; html: boolean; keyboard: Keyboard },
 ): Promise<SendOutcome> {
   const form = new FormData();
   form.set("chat_id", message.chatId);
   form.set("photo", new Blob([message.png], { type: "image/png" }), "picture.png");
   if (message.caption !== "") form.set("caption", message.caption);
   if (message.caption !== "" && message.html) form.set("parse_mode", "HTML");
+  if (message.keyboard.length > 0) {
+    form.set("reply_markup", JSON.stringify({ inline_keyboard: message.keyboard }));
+  }
   return outcomeOf(await askMethod(botToken, "sendPhoto", { method: "POST", body: form }));
 }
 
@@ -92,7 +108,9 @@ function outcomeOf(result: Exchange): SendOutcome {
     return { kind: "uncertain", reason: "The messenger could not be reached" };
 
   const parsed = answerShape.safeParse(result.body);
-  if (parsed.success && parsed.data.ok) return { kind: "sent" };
+  if (parsed.success && parsed.data.ok) {
+    return { kind: "sent", messageId: parsed.data.result?.message_id ?? null };
+  }
   const failure = parsed.success && !parsed.data.ok ? parsed.data : undefined;
   const told = failure?.description;
   const reason = told === undefined ? `The messenger answered with status ${result.status}` : cut(told, 200);
@@ -104,6 +122,11 @@ function outcomeOf(result: Exchange): SendOutcome {
   if (migratedTo !== undefined) return { kind: "migrated", chatId: String(migratedTo) };
   if (/can't parse entities/i.test(reason)) return { kind: "unparsable", reason };
   return { kind: "refused", status: result.status, reason };
+}
+
+/** Shows for five seconds, or until its next message, that the bot is typing. Whatever becomes of it. */
+export async function showTyping(botToken: string, chatId: string): Promise<void> {
+  await askMethod(botToken, "sendChatAction", postJson({ chat_id: chatId, action: "typing" }));
 }
 
 /** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */

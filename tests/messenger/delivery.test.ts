@@ -6,7 +6,7 @@ import type { SendOutcome } from "../../convex/providers/messenger";
 type Happening = SendOutcome | "cut off" | "probe fails";
 
 const outcome: fc.Arbitrary<Happening> = fc.oneof(
-  fc.constant<SendOutcome>({ kind: "sent" }),
+  fc.constant<SendOutcome>({ kind: "sent", messageId: 1 }),
   fc.constant<SendOutcome>({ kind: "wait", retryAfterMs: 7_000, reason: "429" }),
   fc.constant<SendOutcome>({ kind: "uncertain", reason: "timeout" }),
   fc.constant<SendOutcome>({ kind: "unparsable", reason: "entities" }),

@@ -9,14 +9,18 @@ const text = fc.oneof(
   fc.integer({ min: 1, max: 6_000 }).map((n) => "&".repeat(n)),
   fc.integer({ min: 1, max: 3_000 }).map((n) => "🚀".repeat(n)),
 );
-const paragraph: fc.Arbitrary<Paragraph> = fc.array(fc.oneof(text, fc.record({ bold: text })), {
+const link = fc.record({
+  link: fc.string({ maxLength: 40 }).map((words) => words.replace(/\s+/g, " ")),
+  href: fc.webUrl({ withQueryParameters: true }).map((url) => `${url}"&<x>`),
+});
+const paragraph: fc.Arbitrary<Paragraph> = fc.array(fc.oneof(text, fc.record({ bold: text }), link), {
   maxLength: 4,
 });
 
 const said = (paragraphs: readonly Paragraph[]) =>
   paragraphs
     .flat()
-    .map((span) => (typeof span === "string" ? span : span.bold))
+    .map((span) => (typeof span === "string" ? span : "link" in span ? span.link : span.bold))
     .join("");
 const squeezed = (all: string) => all.replace(/\s+/g, "");
 

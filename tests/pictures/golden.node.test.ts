@@ -22,7 +22,7 @@ test.each(Object.entries(PICTURES))("the picture %s is the one that was looked a
     PNG.sync.read(await readFile(file)),
   ];
   expect([width, height, golden.width, golden.height]).toEqual([WIDTH, HEIGHT, WIDTH, HEIGHT]);
-  expect(pixelmatch(data, golden.data, null, width, height, { threshold: 0.1 })).toBeLessThan(
+  expect(pixelmatch(data, golden.data, undefined, width, height, { threshold: 0.1 })).toBeLessThan(
     DIFFERENT_PIXELS,
   );
 });

@@ -23,6 +23,7 @@ async function send(app: App, words: string, drawing: "portfolio" | "unreadable"
     await enqueueCard(ctx, {
       userId: "alice",
       chatId: "7",
+      bot: "default",
       kind: "a card",
       paragraphs,
       picture: { handle, subject },

@@ -90,5 +90,7 @@ for (let seed = first; seed < first + rounds; seed++) {
   console.log(`  Repeat it alone: npm run test:long -- crashes --seed ${seed} --rounds 1`);
 }
 await chain.stop();
-console.log(`${rounds - failed} rounds of ${rounds} held, with ${pictures} pictures, through ${deaths} deaths`);
+console.log(
+  `${rounds - failed} rounds of ${rounds} held, with ${pictures} pictures, through ${deaths} deaths`,
+);
 process.exit(failed === 0 ? 0 : 1);
