@@ -2,7 +2,7 @@ import { createFunctionHandle } from "convex/server";
 import { internal } from "../_generated/api";
 import type { Picture } from "../messenger/tables";
 import { signalId } from "./views";
-import type { Signal, Week } from "./tables";
+import type { Signal } from "./tables";
 
 /** What draws the pictures of the cards of signals. For mutations. */
 

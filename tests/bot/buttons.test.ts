@@ -121,7 +121,7 @@ describe("a tapped button", () => {
     await app.t.mutation(internal.prices.samples.store, sample);
     await say(app, "/alert BTC above 110000", LONG);
     await say(app, "/alerts");
-    const [{ _id: alertId = "" } = {}] = await app.rows("priceAlerts");
+    const [set] = await app.rows("priceAlerts");
     expect(buttonsOf(app)).toEqual([["Off: BTC above $110,000"]]);
     // Another account's tap on what it should never have seen, in its own chat.
     await say(app, "/help", { from: 66 });
@@ -131,7 +131,7 @@ describe("a tapped button", () => {
         id: "forged",
         from: { id: 66, is_bot: false },
         message: { message_id: 1, chat: { id: 66, type: "private" }, text: "x" },
-        data: `alert_off ${alertId}`,
+        data: `alert_off ${set?._id}`,
       },
     };
     await deliver(app, forged);

@@ -28,8 +28,8 @@ export function relativeChart(
     return html`<path class="path ${kindOf(index)}" d="${course(places, canvas)}" />`;
   });
   const named = lines.map(
-    ({ name }, index) =>
-      html`${dot(canvas.names, y(lasts[index] ?? 0), kindOf(index), 4 * canvas.marks)}<text
+    ({ name, moves }, index) =>
+      html`${dot(x(moves.at(-1)?.at ?? to), y(lasts[index] ?? 0), kindOf(index), 4 * canvas.marks)}<text
           class="named ${index === 0 ? "" : "beside"}"
           x="100%"
           y="${share(heights[index] ?? 0)}"
