@@ -20,12 +20,13 @@ export function parseCommand(text: string): ParsedCommand | null {
   return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
 }
 
-const MENTION = /^@([A-Za-z0-9_]{1,64})[\s,:]+(\S[\s\S]*)$/;
+const MENTION = /^@([A-Za-z0-9_]{1,64})[\s,:]([\s\S]*)$/;
 
 /** `@bot how is ETH?`: words that begin with the bot they are for. */
 export function parseMention(text: string): { to: string; words: string } | null {
-  const [matched, to = "", words = ""] = MENTION.exec(text.trim()) ?? [];
-  return matched === undefined ? null : { to: to.toLowerCase(), words };
+  const [, to = "", rest = ""] = MENTION.exec(text.trim()) ?? [];
+  const words = rest.replace(/^[\s,:]+/, "");
+  return words === "" ? null : { to: to.toLowerCase(), words };
 }
 
 const ALERT =
