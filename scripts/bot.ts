@@ -6,7 +6,8 @@ import { bold, dim, framedCard } from "./terminal";
 
 /**
  * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger
- * stand-in's; what the bot sends to the chat is shown. Lines may come from a pipe as well.
+ * stand-in's, or the tap on a button with these words; what the bot sends to the chat is shown. Lines may come from a
+ * pipe as well.
  */
 
 const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS]
@@ -22,7 +23,15 @@ const ANSWER_WAIT_MS = 10_000;
 
 class ChatError extends Error {}
 
-const messageShape = z.object({ chatId: z.string(), text: z.string(), at: z.number() });
+const messageShape = z.object({
+  chatId: z.string(),
+  method: z.string(),
+  text: z.string(),
+  at: z.number(),
+  photo: z.object({ width: z.number(), height: z.number() }).optional(),
+  keyboard: z.array(z.array(z.object({ text: z.string() }))).optional(),
+});
+type Message = z.infer<typeof messageShape>;
 const saidShape = z.object({ status: z.number() });
 
 type Options = { base: string; chat: string; lingerMs: number };
@@ -75,7 +84,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
   lines.prompt();
   const watching = watch();
   for await (const line of lines) {
-    if (line.trim() !== "") await say(line, options);
+    if (line.trim() !== "") await say(line, answers, options);
     lines.prompt();
   }
   open = false;
@@ -91,7 +100,7 @@ async function readOut(lines: Interface, answers: Answers, options: Options): Pr
   for await (const line of lines) {
     if (line.trim() === "") continue;
     console.log(`${bold("you>")} ${line}`);
-    await say(line, options);
+    await say(line, answers, options);
     const until = performance.now() + ANSWER_WAIT_MS;
     while (!show(await answers.fresh()) && performance.now() < until) await sleep(POLL_MS);
   }
@@ -102,12 +111,18 @@ async function readOut(lines: Interface, answers: Answers, options: Options): Pr
   }
 }
 
-type Answers = { skip: () => Promise<void>; fresh: () => Promise<string[]> };
+type Answers = {
+  skip: () => Promise<void>;
+  fresh: () => Promise<string[]>;
+  /** Whether a button with these words has been shown. */
+  hasButton: (words: string) => boolean;
+};
 
 /** What the bot has sent to the chat since the last look. */
 function createAnswers({ base, chat }: Options): Answers {
   let latest = 0;
   let atLatest = 0;
+  const buttons = new Set<string>();
   const fresh = async () => {
     const sent = z.array(messageShape).parse(await call(`${base}/_sent/messenger`));
     // Several may share a millisecond, so those of the latest one are counted.
@@ -116,14 +131,25 @@ function createAnswers({ base, chat }: Options): Answers {
       atLatest = at === latest ? atLatest + 1 : 1;
       latest = at;
     }
-    return since.map(({ text }) => text);
+    const cards = since.filter(({ method }) => method !== "sendChatAction");
+    for (const { text } of cards.flatMap(({ keyboard = [] }) => keyboard.flat())) buttons.add(text);
+    return cards.map(shown);
   };
-  return { fresh, skip: async () => void (await fresh()) };
+  return { fresh, skip: async () => void (await fresh()), hasButton: (words) => buttons.has(words) };
 }
 
-async function say(text: string, { base, chat }: Options): Promise<void> {
-  const body = JSON.stringify({ chatId: Number(chat), text });
-  const { status } = saidShape.parse(await call(`${base}/_control/messenger/say`, { method: "POST", body }));
+/** A message with its picture named above it, and its buttons below. */
+function shown({ text, photo, keyboard = [] }: Message): string {
+  const picture = photo === undefined ? [] : [`[picture, ${photo.width} × ${photo.height}]`];
+  const rows = keyboard.map((row) => row.map((button) => `[${button.text}]`).join(" "));
+  return [...picture, ...(text === "" ? [] : [text]), ...rows].join("\n\n");
+}
+
+async function say(text: string, answers: Answers, { base, chat }: Options): Promise<void> {
+  const isTap = answers.hasButton(text);
+  const body = JSON.stringify({ chatId: Number(chat), ...(isTap ? { button: text } : { text }) });
+  const url = `${base}/_control/messenger/${isTap ? "tap" : "say"}`;
+  const { status } = saidShape.parse(await call(url, { method: "POST", body }));
   if (status !== 200) throw new ChatError(`The bot's webhook answered with status ${status}`);
 }
 

@@ -57,7 +57,7 @@ async function register(ask: Ask, settings: Settings, site: string | undefined):
   await ask("setWebhook", {
     url: webhookUrl(site),
     secret_token: needed(settings, "MESSENGER_WEBHOOK_SECRET", /^[A-Za-z0-9_-]{8,256}$/),
-    allowed_updates: ["message"],
+    allowed_updates: ["message", "callback_query"],
   });
   const menu = commands.map(({ name, summary }) => ({ command: name, description: summary }));
   await ask("setMyCommands", { commands: menu });

@@ -10,9 +10,10 @@ export const red = (text: string) => (isTerminal ? `\u001b[31m${text}\u001b[0m` 
 /** Columns to fill: the terminal's, 80 where there is none, at most 120. */
 export const columns = () => Math.min(process.stdout.columns ?? 80, 120);
 
-/** A messenger card (HTML with <b> as its only tag) as a framed block of at most `width` columns. */
+/** A messenger card (HTML with bold words and links) as a framed block of at most `width` columns. */
 export function framedCard(html: string, width = 96): string {
-  const lines = html.split("\n").flatMap((line) => wrap(line, width - 4));
+  const addressed = html.replace(/<a href="([^"]*)">([^<]*)<\/a>/g, "$2: $1");
+  const lines = addressed.split("\n").flatMap((line) => wrap(line, width - 4));
   return [
     `╭${"─".repeat(width - 2)}`,
     ...lines.map((line) => `│ ${styled(line)}`),
@@ -71,5 +72,9 @@ function styled(html: string): string {
 }
 
 function unescape(text: string): string {
-  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  return text
+    .replaceAll("&quot;", '"')
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
 }

@@ -1,12 +1,15 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import { groupedDigits } from "../lib/text";
-import { MINUTE } from "../lib/time";
-import { symbolText, type Paragraph } from "../messenger/format";
+import { cut, groupedDigits } from "../lib/text";
+import { dateTime, MINUTE } from "../lib/time";
+import { symbolText, type Paragraph, type Span } from "../messenger/format";
 import { dollars } from "../prices/alertRows";
 import type { Alert } from "../prices/tables";
 import type { Collection } from "../research/model";
 import { MARKS } from "../research/result";
+import type { ChainHead } from "../signals/eventChain";
+import type { Signal } from "../signals/tables";
+import { signalId } from "../signals/views";
 import type { vHolding } from "../wallets/tables";
 
 /** The bot's answers. */
@@ -67,6 +70,49 @@ export function linkedCard({
   ];
 }
 
+const SIDES = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
+const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
+
+/** The newest signals in short: the call, where it stands, what it risks for what, and why. @param site The deployment's address. */
+export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
+  return signals.map((signal): Paragraph => {
+    const { token, entry, tp1, sl, confidence, calibrated, status, pnlPercent, generatedAt } = signal;
+    const result = typeof pnlPercent === "number" ? ` ${percent(pnlPercent)}` : "";
+    const away = (level: number) => `${dollars(level)} (${percent((level / entry - 1) * 100)})`;
+    const levels =
+      tp1 === null || sl === null
+        ? "No position"
+        : `Target ${away(tp1)} · stop ${away(sl)} · reward to risk ${(Math.abs(tp1 - entry) / Math.abs(entry - sl)).toFixed(1)}`;
+    return [
+      { bold: `${SIDES[signal.signal]} ${token} ${signal.signal}` },
+      ` · confidence ${confidence}%, by record ${calibrated.confidence}%`,
+      `\nEntry ${dollars(entry)} · ${ENDINGS[status]}${result} · ${dateTime(generatedAt)}`,
+      `\n${levels}\n“${firstSentence(signal.reasoning)}” `,
+      { link: "Chart", href: `${site}/signals/${signalId(signal)}` },
+    ];
+  });
+}
+
+/** How the signals have done. @param site The deployment's address. */
+export function recordCard(edge: readonly Span[], head: ChainHead | null, site: string): Paragraph[] {
+  return [
+    [{ bold: "🏆 The record" }],
+    edge,
+    ...(head === null ? [] : [[`🔗 Record ${head.sequence}: ${head.hash}`]]),
+    [{ link: "Every signal, and how to check them", href: `${site}/record` }],
+  ];
+}
+
+function firstSentence(text: string): string {
+  return cut(/^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text, 200);
+}
+
+/** `+1.20%`. */
+function percent(value: number): string {
+  const shown = value.toFixed(2);
+  return Number(shown) > 0 ? `+${shown}%` : `${Number(shown) === 0 ? "0.00" : shown}%`;
+}
+
 /** Holdings of nothing are left out; a value of `null` has no live price. */
 export function portfolioCard(portfolio: {
   address: string;
@@ -76,13 +122,19 @@ export function portfolioCard(portfolio: {
   const held = portfolio.balances.filter(({ raw }) => raw !== "0");
   const lines = held.map(
     ({ token, balance, valueUsd }) =>
-      `\n${token}  ${balance}  (${valueUsd === null ? "no live price" : usd(valueUsd)})`,
+      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : usd(valueUsd)})`,
   );
   return [
     [{ bold: "📊 Your portfolio on Base" }, `\n${portfolio.address}`],
     held.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
     ["Total: ", { bold: usd(portfolio.totalValueUsd) }],
   ];
+}
+
+/** At most six digits that count: a wallet tells the rest. */
+function shortAmount(balance: string): string {
+  const value = Number(balance);
+  return value >= 100_000 ? groupedDigits(value.toFixed(0)) : `${Number(value.toPrecision(6))}`;
 }
 
 export function alertSetCard({ token, direction, levelUsd }: Alert): Paragraph[] {

@@ -1,23 +1,14 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
-import { optionalToken } from "../lib/input";
-import { HOUR } from "../lib/time";
 import { codeHash } from "../messenger/codes";
-import { symbolText, type Paragraph } from "../messenger/format";
+import type { Paragraph } from "../messenger/format";
 import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
 import { alertsOf, cancelAlert } from "../prices/alertRows";
 import type { Alert } from "../prices/tables";
 import { activeShiftsOf, lastCollectionOf, researchOf } from "../research/model";
-import { latestCard } from "../signals/cards";
-import { signalToken } from "../signals/inputs";
-import { chainHeadOf, latestSignals } from "../signals/model";
-import { TOKENS } from "../signals/rules";
-import { pseudonymOf } from "../users/model";
 import { walletOf } from "../wallets/model";
-import { alertCard } from "../whales/cards";
-import { alertsSince, hasLooked } from "../whales/model";
-import { hours, publicAlert } from "../whales/views";
+import { pseudonymOf } from "../users/model";
 import {
   alertLine,
   alertsCard,
@@ -28,50 +19,13 @@ import {
   UNCONFIRMED,
   walletCard,
 } from "./cards";
+import type { Command, Outcome, Request } from "./command";
+import { marketCommands } from "./marketCommands";
 import { unconfirmedLinkOf } from "./model";
 import { parseAlert } from "./parsing";
-import type { Sender, Work } from "./tables";
+import { researchCommands } from "./researchCommands";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
-
-/** A command as it came. */
-export type Request = {
-  sender: Sender;
-  /** The user the sender's account is linked to, or `null`. */
-  userId: string | null;
-  /** What followed the command, trimmed; "" for nothing. */
-  argument: string;
-};
-
-/** What becomes of a command: an answer, or a notice at once and work that answers later. */
-export type Outcome = { answer: readonly Paragraph[]; later?: Work };
-
-type Base = {
-  /** Without the slash: lower-case letters, digits and _. */
-  name: string;
-  /** What may follow it, for the help: `CODE`, `[TOKEN]`. */
-  argument?: string;
-  /** One line for help and menu. */
-  summary: string;
-  /** It binds who sends it to somebody: nothing that is passed on from another message does that. */
-  binds?: true;
-};
-
-/**
- * `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `linked`: there, and by a linked user.
- * Runs in the transaction that takes the update, so it is done exactly once; what asks the outside is left for later.
- */
-export type Command = Base &
-  (
-    | {
-        access: "anywhere" | "alone";
-        run: (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
-      }
-    | {
-        access: "linked";
-        run: (ctx: MutationCtx, request: Request & { userId: string }) => Outcome | Promise<Outcome>;
-      }
-  );
 
 export const commands: readonly Command[] = [
   {
@@ -121,57 +75,11 @@ export const commands: readonly Command[] = [
     name: "portfolio",
     summary: "What your wallet holds, at live prices",
     access: "linked",
-    run: (_ctx, { userId }) => ({
-      answer: notice("Reading your wallet from the chain…"),
-      later: { kind: "portfolio", userId },
-    }),
+    // It ends in a picture, which cannot take the place of a notice.
+    run: (_ctx, { userId }) => ({ answer: [], later: { kind: "portfolio", userId } }),
   },
-  {
-    name: "research",
-    argument: "[TOKEN]",
-    summary: "A research snapshot of a token, or of the whole market",
-    access: "anywhere",
-    run: (_ctx, { argument }) => {
-      const token = optionalToken.safeParse(argument.replace(/^\$/, ""));
-      if (!token.success) return { answer: notice("Name one token by its symbol, such as /research BTC.") };
-      const subject = symbolText(token.data ?? "the whole market");
-      return {
-        answer: notice(`Researching ${subject}: this takes up to a minute…`),
-        later: { kind: "research", focus: token.data ?? "" },
-      };
-    },
-  },
-  {
-    name: "signals",
-    argument: "[TOKEN]",
-    summary: "The latest trading signals of BTC and ETH",
-    access: "anywhere",
-    run: async (ctx, { argument }) => {
-      const token = signalToken.safeParse(argument.replace(/^\$/, ""));
-      if (!token.success)
-        return { answer: notice("There are signals of BTC and ETH, such as /signals BTC.") };
-      const signals = await latestSignals(ctx, token.data === undefined ? TOKENS : [token.data]);
-      if (signals.length === 0)
-        return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };
-      return { answer: latestCard(signals, await chainHeadOf(ctx)) };
-    },
-  },
-  {
-    name: "whales",
-    argument: "[HOURS]",
-    summary: "Whale alerts of the last hours (6, or as many as you say, up to 168)",
-    access: "anywhere",
-    run: async (ctx, { argument }) => {
-      const window = hours.safeParse(argument);
-      if (!window.success) return { answer: notice("Say how many hours to look back, 1 to 168: /whales 24") };
-      const now = Date.now();
-      const alerts = await alertsSince(ctx, now - window.data * HOUR);
-      if (alerts.length === 0 && !(await hasLooked(ctx))) {
-        return { answer: notice("I have not looked for whales yet: I do so every hour, on the hour.") };
-      }
-      return { answer: alertCard({ hours: window.data, at: now, alerts: alerts.map(publicAlert) }) };
-    },
-  },
+  ...researchCommands,
+  ...marketCommands,
   {
     name: "alert",
     argument: "TOKEN above|below PRICE",
@@ -193,14 +101,15 @@ export const commands: readonly Command[] = [
     name: "alerts",
     summary: "Your price alerts",
     access: "linked",
+    inPlace: true,
     run: async (ctx, { userId }) => {
       const alerts = await alertsOf(ctx, userId);
-      return {
-        answer: alertsCard(
-          numbered(alerts),
-          alerts.filter(({ state }) => state !== "active"),
-        ),
-      };
+      const active = numbered(alerts);
+      const ended = alerts.filter(({ state }) => state !== "active");
+      const buttons = active.map((alert) => [
+        { text: `Off: ${alertLine(alert)}`, command: `alert_off ${alert.alertId}` },
+      ]);
+      return { answer: alertsCard(active, ended), buttons };
     },
   },
   {
@@ -208,12 +117,17 @@ export const commands: readonly Command[] = [
     argument: "NUMBER",
     summary: "Cancel a price alert by its number in /alerts",
     access: "linked",
+    inPlace: true,
     run: async (ctx, { userId, argument }) => {
       const active = numbered(await alertsOf(ctx, userId));
-      const alert = /^\d{1,2}$/.test(argument) ? active[Number(argument) - 1] : undefined;
+      // A button names the alert itself: numbers change with every alert that ends.
+      const alert = /^\d{1,2}$/.test(argument)
+        ? active[Number(argument) - 1]
+        : active.find(({ alertId }) => alertId === argument);
       if (alert === undefined) return { answer: alertsCard(active, []) };
       await cancelAlert(ctx, userId, alert.alertId);
-      return { answer: notice(`Cancelled: ${alertLine(alert)}.`) };
+      const buttons = [[{ text: "My alerts", command: "alerts" }]];
+      return { answer: notice(`Cancelled: ${alertLine(alert)}.`), buttons };
     },
   },
   {
@@ -238,17 +152,6 @@ export const commands: readonly Command[] = [
       return {
         answer: notice(stopped === 1 ? "Your shift was stopped." : `Your ${stopped} shifts were stopped.`),
       };
-    },
-  },
-  {
-    name: "ask",
-    argument: "QUESTION",
-    summary: "Ask the crypto assistant",
-    access: "anywhere",
-    run: (_ctx, { argument }) => {
-      if (argument === "")
-        return { answer: notice("Put your question behind the command: /ask How is Ethereum doing?") };
-      return { answer: notice("Thinking…"), later: { kind: "ask", question: argument } };
     },
   },
 ];

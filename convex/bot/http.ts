@@ -21,12 +21,24 @@ const messageShape = z.object({
   forward_date: z.unknown().optional(),
 });
 
+/** A tapped button, as far as the bot reads it. Source: the Bot API's `CallbackQuery`. */
+const queryShape = z.object({
+  id: z.string().min(1).max(64),
+  from: messageShape.shape.from,
+  /** Absent below what was sent by way of another chat. */
+  message: messageShape
+    .pick({ chat: true })
+    .extend({ message_id: z.int(), text: z.string().optional() })
+    .optional(),
+  data: z.string().max(64).default(""),
+});
+
 const webhook: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/messenger/webhook",
   summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
   description:
-    "Only messages of people are read, each `update_id` once: a repeat changes nothing. The answer comes as a message of its own; long work answers at once and delivers later. `npm run register-webhook` tells the messenger of this address and of the secret.",
+    "Only people's messages and taps on buttons are read, each `update_id` once: a repeat changes nothing. The answer comes as a message of its own, or in the place of the one below which the button was; long work says so at once, and its answer takes the place of that. A tap is answered with a call of `answerCallbackQuery`. `npm run register-webhook` tells the messenger of this address and of the secret.",
   needs: ["MESSENGER_WEBHOOK_SECRET"],
   errors: { unauthorized: "The secret token is missing or wrong." },
   headers: {
@@ -53,12 +65,18 @@ const webhook: MountedEndpoint = endpoint({
       .unknown()
       .optional()
       .describe("A message in the Bot API's form; other kinds of updates are ignored."),
+    callback_query: z.unknown().optional().describe("A tapped button in the Bot API's form."),
   }),
-  returns: z.object({}),
-  handler: async (ctx, { update_id: updateId, message }) => {
-    const written = writtenMessage(message);
-    if (written !== null) await ctx.runMutation(internal.bot.updates.receive, { updateId, ...written });
-    return {};
+  returns: z.object({
+    method: z.literal("answerCallbackQuery").optional().describe("A call of the Bot API, after a tap"),
+    callback_query_id: z.string().optional(),
+  }),
+  handler: async (ctx, { update_id: updateId, message, callback_query: query }) => {
+    const tap = queryShape.safeParse(query);
+    const received = tap.success ? tapOf(tap.data) : writtenMessage(message);
+    if (received !== null) await ctx.runMutation(internal.bot.updates.receive, { updateId, ...received });
+    // The messenger shows that a button is waiting until it is told not to: at once, whatever the work takes.
+    return tap.success ? { method: "answerCallbackQuery" as const, callback_query_id: tap.data.id } : {};
   },
 });
 
@@ -71,18 +89,35 @@ function requireSecret({ header }: RequestHead): void {
   throw new AppError("unauthorized", "The webhook's secret token is missing or wrong");
 }
 
-/** A person's message, or `null` for what the bot does not read: another kind of update, a channel's, a bot's. */
-function writtenMessage(message: unknown): { sender: Sender; text: string; forwarded: boolean } | null {
-  const parsed = messageShape.safeParse(message);
-  if (!parsed.success || parsed.data.from.is_bot) return null;
-  const { text, chat, from, forward_origin, forward_date } = parsed.data;
-  if (!["private", "group", "supergroup"].includes(chat.type)) return null;
-  const sender = {
+/** What a tapped button says, as if it had been typed where it stands. */
+function tapOf({ from, message, data }: z.output<typeof queryShape>) {
+  const sender = message === undefined ? null : senderOf(from, message.chat);
+  if (sender === null || message === undefined || data === "") return null;
+  const tapped = { messageId: message.message_id, isText: message.text !== undefined };
+  return { sender, text: `/${data}`, forwarded: false, tapped };
+}
+
+/** A person in a chat that the bot reads, or `null`. */
+function senderOf(
+  from: z.output<typeof messageShape>["from"],
+  chat: z.output<typeof messageShape>["chat"],
+): Sender | null {
+  if (from.is_bot || !["private", "group", "supergroup"].includes(chat.type)) return null;
+  return {
     chatId: String(chat.id),
     alone: chat.type === "private" && chat.id === from.id,
     messengerId: String(from.id),
     ...(from.username === undefined ? {} : { messengerUsername: cut(from.username, 64) }),
   };
+}
+
+/** A person's message, or `null` for what the bot does not read: another kind of update, a channel's, a bot's. */
+function writtenMessage(message: unknown): { sender: Sender; text: string; forwarded: boolean } | null {
+  const parsed = messageShape.safeParse(message);
+  if (!parsed.success) return null;
+  const { text, chat, from, forward_origin, forward_date } = parsed.data;
+  const sender = senderOf(from, chat);
+  if (sender === null) return null;
   const forwarded = forward_origin !== undefined || forward_date !== undefined;
   return { sender, text: cut(text, TEXT_LIMIT), forwarded };
 }

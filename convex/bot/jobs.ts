@@ -8,10 +8,14 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { outcomeOf, vTicket } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
+import { vButton, vSpan } from "../messenger/format";
+import type { Card } from "../messenger/model";
+import { vPicture } from "../messenger/tables";
 import { notice } from "./cards";
 import { scheduleJob, sendAnswer, userOf } from "./model";
 import { respond } from "./responses";
-import { vSender, vWork } from "./tables";
+import { vSender, vWork, type Work } from "./tables";
+import { typeIn } from "./typing";
 import { carryOut, type Step } from "./work";
 
 /** How long a try may take before it counts as cut off: longer than a model's answer with its context. */
@@ -28,7 +32,9 @@ const LATE = "This takes too long just now. Please try again later.";
 const vStep = v.union(
   v.object({
     kind: v.literal("answer"),
-    paragraphs: v.array(v.array(v.union(v.string(), v.object({ bold: v.string() })))),
+    paragraphs: v.array(v.array(vSpan)),
+    buttons: v.optional(v.array(v.array(vButton))),
+    picture: v.optional(vPicture),
   }),
   v.object({ kind: v.literal("wait"), ticket: vTicket }),
   v.object({ kind: v.literal("respond"), text: v.string() }),
@@ -43,12 +49,15 @@ export const run = providerAction({
     const job = await ctx.runMutation(internal.bot.jobs.claim, { jobId });
     if (job === null) return null;
     let step: Step;
+    const typing = isShown(job.work) ? typeIn(job.sender.chatId) : null;
     try {
       step = await carryOut(ctx, { jobId, ...job });
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) log.error("bot.unexpected", { jobId, kind: job.work.kind });
       step = { kind: "answer", paragraphs: [[failure === null ? FAILED : `${failure.message}.`]] };
+    } finally {
+      await typing?.stop();
     }
     await ctx.runMutation(internal.bot.jobs.advance, { jobId, claim: job.claim, step });
     return null;
@@ -94,7 +103,8 @@ export const advance = internalMutation({
         // Who has unlinked since is told nothing of the user's any more.
         const userId = await userOf(ctx, job.sender);
         if (job.userId !== undefined && job.userId !== userId) return null;
-        await sendAnswer(ctx, job.sender, userId, step.paragraphs);
+        const { paragraphs, buttons, picture } = step;
+        await sendAnswer(ctx, job.sender, userId, paragraphs, { buttons, picture, ...placeOf(job) });
         return null;
       }
       case "wait": {
@@ -134,6 +144,7 @@ export const look = internalMutation({
       return null;
     }
     await ctx.db.patch("botJobs", jobId, { dueAt: now + POLL_MS });
+    await ctx.scheduler.runAfter(0, internal.bot.typing.show, { chatId: job.sender.chatId });
     await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, claim });
     return null;
   },
@@ -158,5 +169,15 @@ export const sweep = internalMutation({
 
 async function end(ctx: MutationCtx, job: Doc<"botJobs">, reason: string): Promise<void> {
   await ctx.db.delete("botJobs", job._id);
-  await sendAnswer(ctx, job.sender, await userOf(ctx, job.sender), notice(reason));
+  await sendAnswer(ctx, job.sender, await userOf(ctx, job.sender), notice(reason), placeOf(job));
+}
+
+/** An answer takes the place of its notice. */
+function placeOf({ notice: card }: Doc<"botJobs">): Pick<Card, "replaces"> {
+  return card === undefined ? {} : { replaces: { card } };
+}
+
+/** Whose command it is, has to be known before a group sees the bot type. */
+function isShown({ kind }: Work): boolean {
+  return kind !== "addressed";
 }

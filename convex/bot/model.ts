@@ -5,7 +5,7 @@ import { enter } from "../lib/lanes";
 import { deliveryPool } from "../lib/pools";
 import { MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
-import { enqueueCard, linkOfAccount } from "../messenger/model";
+import { enqueueCard, linkOfAccount, type Card } from "../messenger/model";
 import type { Sender, Work } from "./tables";
 
 /** The user a sender's account is linked to by its own word, or `null`. */
@@ -29,11 +29,15 @@ export async function sendAnswer(
   sender: Sender,
   userId: string | null,
   paragraphs: readonly Paragraph[],
-): Promise<void> {
+  more: Pick<Card, "buttons" | "picture" | "replaces"> = {},
+): Promise<Id<"messages">> {
   const { chatId } = sender;
   // What a group is answered is the group's, and no part of one user's data.
   const owner = sender.alone ? (userId ?? "") : "";
-  await enqueueCard(ctx, { userId: owner, chatId, bot: "default", kind: "bot answer", paragraphs });
+  return enqueueCard(ctx, {
+    ...{ userId: owner, chatId, bot: "default", kind: "bot answer", paragraphs },
+    ...more,
+  });
 }
 
 /** Writes down work that answers later, and queues it. */
@@ -42,12 +46,14 @@ export async function openJob(
   sender: Sender,
   userId: string | null,
   work: Work,
+  notice?: Id<"messages">,
 ): Promise<void> {
   const now = Date.now();
   const jobId = await ctx.db.insert("botJobs", {
     sender,
     ...(userId === null ? {} : { userId }),
     work,
+    ...(notice === undefined ? {} : { notice }),
     createdAt: now,
     running: false,
     dueAt: now,

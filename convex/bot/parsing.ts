@@ -20,6 +20,15 @@ export function parseCommand(text: string): ParsedCommand | null {
   return { name: name.toLowerCase(), to: to?.toLowerCase() ?? null, argument: argument.trim() };
 }
 
+const MENTION = /^@([A-Za-z0-9_]{1,64})[\s,:]([\s\S]*)$/;
+
+/** `@bot how is ETH?`: words that begin with the bot they are for. */
+export function parseMention(text: string): { to: string; words: string } | null {
+  const [, to = "", rest = ""] = MENTION.exec(text.trim()) ?? [];
+  const words = rest.replace(/^[\s,:]+/, "");
+  return words === "" ? null : { to: to.toLowerCase(), words };
+}
+
 const ALERT =
   /^\$?([A-Za-z]+)\s+(above|below)\s+\$?(\d{1,3}(?:,\d{3})+(?:\.\d{1,8})?|\d{1,10}(?:\.\d{1,8})?)$/i;
 

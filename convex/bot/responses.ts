@@ -1,10 +1,11 @@
 import type { MutationCtx } from "../_generated/server";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { HOW_TO_LINK, notice, UNCONFIRMED } from "./cards";
-import { commandNamed, help, type Outcome } from "./commands";
+import { commandNamed, help } from "./commands";
 import { openJob, sendAnswer, unconfirmedLinkOf, userOf } from "./model";
 import { parseCommand } from "./parsing";
-import type { Sender } from "./tables";
+import type { Outcome, Request } from "./command";
+import type { Sender, Tapped } from "./tables";
 
 const PRIVATE_ONLY =
   "I answer that in a private chat only: write to me there. A link code that was shown here is worth nothing any more: " +
@@ -12,20 +13,31 @@ const PRIVATE_ONLY =
 
 const FORWARDED = "I do not take that from a forwarded message. If it is yours, type it here yourself.";
 
-/** Answers one text to the bot, in the transaction that takes it. What it says is data, whoever wrote it. */
+/**
+ * Answers one text to the bot, in the transaction that takes it. What it says is data, whoever wrote it; a tapped button
+ * says its command, and who may do what is decided as if it had been typed.
+ */
 export async function respond(
   ctx: MutationCtx,
   sender: Sender,
   text: string,
-  { forwarded = false } = {},
+  { forwarded = false, tapped }: { forwarded?: boolean; tapped?: Tapped | undefined } = {},
 ): Promise<void> {
   const userId = await userOf(ctx, sender);
-  const { answer, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
+  const { answer, buttons, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
   const [warning] = notice(UNCONFIRMED);
   const isTold = warning === undefined || JSON.stringify(answer[0]) === JSON.stringify(warning);
-  await sendAnswer(ctx, sender, userId, isOpen && !isTold ? [warning, ...answer] : answer);
-  if (later !== undefined) await openJob(ctx, sender, userId, later);
+  const said = isOpen && !isTold ? [warning, ...answer] : answer;
+  const replaces = isInPlace(text, tapped) ? { replaces: { messageId: tapped.messageId } } : {};
+  const noticeId =
+    said.length === 0 ? undefined : await sendAnswer(ctx, sender, userId, said, { buttons, ...replaces });
+  if (later !== undefined) await openJob(ctx, sender, userId, later, noticeId);
+}
+
+function isInPlace(text: string, tapped: Tapped | undefined): tapped is Tapped {
+  const command = commandNamed(parseCommand(text)?.name ?? "");
+  return tapped?.isText === true && command?.inPlace === true;
 }
 
 async function outcomeOf(
@@ -37,7 +49,7 @@ async function outcomeOf(
 ): Promise<Outcome> {
   if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
   const parsed = parseCommand(text);
-  if (parsed === null) return { answer: help() };
+  if (parsed === null) return questionOf(ctx, { sender, userId, argument: text.trim() });
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
   if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
@@ -48,4 +60,12 @@ async function outcomeOf(
   if (command.access !== "linked") return command.run(ctx, request);
   if (userId === null) return { answer: notice(HOW_TO_LINK) };
   return command.run(ctx, { ...request, userId });
+}
+
+/** Words that are no command are a question; a picture without words gets help. */
+function questionOf(ctx: MutationCtx, request: Request): Outcome | Promise<Outcome> {
+  const ask = commandNamed("ask");
+  return request.argument === "" || ask === null || ask.access === "linked"
+    ? { answer: help() }
+    : ask.run(ctx, request);
 }

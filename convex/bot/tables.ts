@@ -14,6 +14,14 @@ export const vSender = v.object({
 });
 export type Sender = Infer<typeof vSender>;
 
+/** The message below which a button was tapped. */
+export const vTapped = v.object({
+  messageId: v.number(),
+  /** A text, which another can take the place of; else a picture. */
+  isText: v.boolean(),
+});
+export type Tapped = Infer<typeof vTapped>;
+
 /** What a command leaves to be done after its notice. */
 export const vWork = v.union(
   /** A command in a group that names a bot: it is answered when the bot is this one. */
@@ -52,6 +60,8 @@ export const botTables = {
     /** The linked user who asked; absent when the account was not linked. */
     userId: v.optional(v.string()),
     work: vWork,
+    /** The card with its notice, which the answer takes the place of. */
+    notice: v.optional(v.id("messages")),
     createdAt: v.number(),
     running: v.boolean(),
     /** Not running: when to go on. Running: when the try counts as cut off. */

@@ -6,9 +6,9 @@ import { codeHash } from "../messenger/codes";
 import { codeByHash } from "../messenger/model";
 import { notice } from "./cards";
 import { openJob, sendAnswer, userOf } from "./model";
-import { parseCommand, type ParsedCommand } from "./parsing";
+import { parseCommand, parseMention, type ParsedCommand } from "./parsing";
 import { respond } from "./responses";
-import { vSender } from "./tables";
+import { vSender, vTapped } from "./tables";
 
 /** Takes one message to the bot, once, and answers it: all in one transaction. */
 export const receive = internalMutation({
@@ -18,9 +18,11 @@ export const receive = internalMutation({
     text: v.string(),
     /** Somebody else's words, passed on. */
     forwarded: v.boolean(),
+    /** Where a button said it. */
+    tapped: v.optional(vTapped),
   },
   returns: v.null(),
-  handler: async (ctx, { updateId, sender, text, forwarded }) => {
+  handler: async (ctx, { updateId, sender, text, forwarded, tapped }) => {
     const known = await ctx.db
       .query("botUpdates")
       .withIndex("by_updateId", (q) => q.eq("updateId", updateId))
@@ -28,10 +30,11 @@ export const receive = internalMutation({
     if (known !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
     const command = parseCommand(text);
-    const to = command?.to ?? null;
+    const mention = sender.alone || command !== null ? null : parseMention(text);
+    const to = command?.to ?? mention?.to ?? null;
     if (!sender.alone && command !== null) await withdrawShownCode(ctx, command);
-    // In a group only what names a bot can be meant for this one.
-    if (!sender.alone && to === null) return null;
+    // In a group only what names a bot can be meant for this one, and its own buttons.
+    if (!sender.alone && to === null && tapped === undefined) return null;
     if (!(await chatHasLeft(ctx, "botChat", sender.chatId))) {
       // A flood is answered once, in a chat of its own.
       if (sender.alone && (await chatHasLeft(ctx, "botNotice", sender.chatId))) {
@@ -45,8 +48,8 @@ export const receive = internalMutation({
       }
       return null;
     }
-    if (sender.alone || to === null) await respond(ctx, sender, text, { forwarded });
-    else await openJob(ctx, sender, null, { kind: "addressed", to, text });
+    if (sender.alone || to === null) await respond(ctx, sender, text, { forwarded, tapped });
+    else await openJob(ctx, sender, null, { kind: "addressed", to, text: mention?.words ?? text });
     return null;
   },
 });

@@ -1,14 +1,16 @@
+import { createFunctionHandle } from "convex/server";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
-import { required } from "../lib/env";
+import { required, siteUrl } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge, type Caller } from "../lib/limits";
 import { failureOfAttempt, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
-import type { Paragraph, Span } from "../messenger/format";
+import type { Button, Paragraph, Span } from "../messenger/format";
+import type { Picture } from "../messenger/tables";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { pseudonymOf } from "../users/model";
@@ -16,13 +18,14 @@ import { portfolioOf } from "../wallets/holdings";
 import { ensureWallet } from "../wallets/model";
 import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
 import { connectAccount } from "./linking";
+import { researchButtons } from "./researchCommands";
 import type { Sender, Work } from "./tables";
 
 /** The work behind a notice, for actions. Every step can be taken twice. */
 
 /** What came of a step. */
 export type Step =
-  | { kind: "answer"; paragraphs: Span[][] }
+  | { kind: "answer"; paragraphs: Span[][]; buttons?: Button[][]; picture?: Picture }
   /** The research of this ticket is under way. */
   | { kind: "wait"; ticket: Ticket }
   /** A command that is meant for this bot. */
@@ -44,7 +47,7 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
     case "connect":
       return answer(await connect(ctx, sender, work.codeHash));
     case "portfolio":
-      return answer(await portfolio(ctx, work.userId));
+      return portfolio(ctx, work.userId);
     case "research":
       return research(ctx, work, {
         userId: userId ?? `messenger:${sender.messengerId}`,
@@ -80,7 +83,7 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
   }
 }
 
-function answer(paragraphs: readonly Paragraph[]): Step {
+function answer(paragraphs: readonly Paragraph[]): Extract<Step, { kind: "answer" }> {
   return { kind: "answer", paragraphs: paragraphs.map((paragraph) => [...paragraph]) };
 }
 
@@ -96,10 +99,18 @@ async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promis
   }
 }
 
-async function portfolio(ctx: ActionCtx, userId: string): Promise<readonly Paragraph[]> {
+async function portfolio(ctx: ActionCtx, userId: string): Promise<Step> {
   const owned = { userId, kind: "custody" as const };
   const { address } = await ensureWallet(ctx, owned);
-  return portfolioCard({ address, ...(await portfolioOf(ctx, address)) });
+  const held = await portfolioOf(ctx, address);
+  const holdings = held.balances
+    .flatMap(({ token, valueUsd }) => (valueUsd === null || valueUsd === 0 ? [] : [{ token, valueUsd }]))
+    .toSorted((a, b) => b.valueUsd - a.valueUsd);
+  const card = answer(portfolioCard({ address, ...held }));
+  if (holdings.length === 0) return card;
+  const handle = await createFunctionHandle(internal.pictures.drawing.portfolio);
+  const subject = JSON.stringify({ at: Date.now(), totalUsd: held.totalValueUsd, holdings });
+  return { ...card, picture: { handle, subject } };
 }
 
 /** Setting the same again is the same alert, so a try that was cut off does no harm. */
@@ -134,7 +145,9 @@ async function research(
   const stored = await ctx.runQuery(internal.research.onDemand.current, { focus });
   if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
     const { result, fetchedAt } = stored;
-    return answer(snapshotCard({ token: focus === "" ? null : focus, generatedAt: fetchedAt, result }));
+    const token = focus === "" ? null : focus;
+    const card = answer(snapshotCard({ token, generatedAt: fetchedAt, result }, siteUrl()));
+    return { ...card, buttons: researchButtons(focus) };
   }
   required("LLM_GATEWAY_API_KEY");
   const begun = await ctx.runMutation(internal.research.onDemand.begin, {

@@ -8,13 +8,32 @@ import type { SendOutcome } from "../providers/messenger";
  * The messenger has no idempotency key, so a part whose outcome is unknown (a time-out, a broken connection, a server
  * error, a try cut off between sending and marking) may be sent once more and never a third time. Waiting costs
  * nothing: the second sending is kept until the messenger answers a harmless probe.
+ *
+ * A picture goes with the first part. One that cannot be drawn or that the messenger refuses is left out, and the card
+ * goes on as text. So does one whose place in the chat is gone: it comes as a message of its own.
  */
 
 type Row = Pick<
   Doc<"messages">,
-  "parts" | "partsSent" | "state" | "dueAt" | "claim" | "doubts" | "postponements" | "plain" | "chatId"
+  | "parts"
+  | "partsSent"
+  | "picture"
+  | "replaces"
+  | "sentId"
+  | "state"
+  | "dueAt"
+  | "claim"
+  | "doubts"
+  | "postponements"
+  | "plain"
+  | "chatId"
 >;
-export type Change = Partial<Row & Pick<Doc<"messages">, "error" | "sentAt">>;
+export type Change = Partial<
+  Omit<Row, "picture" | "replaces"> & Pick<Doc<"messages">, "error" | "sentAt">
+> & {
+  picture?: undefined;
+  replaces?: undefined;
+};
 
 /** How long a try may take before it counts as cut off. */
 const TRY_LEASE_MS = 3 * MINUTE;
@@ -35,7 +54,8 @@ export function afterPart(row: Row, outcome: SendOutcome, now: number): Change {
   switch (outcome.kind) {
     case "sent": {
       const partsSent = row.partsSent + 1;
-      const moved = { partsSent, doubts: 0, dueAt: now + TRY_LEASE_MS };
+      const sentId = row.partsSent === 0 && outcome.messageId !== null ? { sentId: outcome.messageId } : {};
+      const moved = { partsSent, doubts: 0, dueAt: now + TRY_LEASE_MS, ...sentId };
       return partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
     }
     case "wait":
@@ -49,8 +69,26 @@ export function afterPart(row: Row, outcome: SendOutcome, now: number): Change {
       if (row.plain === true) return { state: "failed", error: outcome.reason };
       return { plain: true, ...postpone(row, 0, outcome.reason, now) };
     case "refused":
+      if (outcome.status === 403 || row.partsSent > 0) return { state: "failed", error: outcome.reason };
+      // The picture, or the place of another message, is what may have been refused.
+      if (row.picture !== undefined)
+        return { ...withoutPicture(row), ...postpone(row, 0, outcome.reason, now) };
+      if (row.replaces !== undefined) {
+        return { replaces: undefined, ...postpone(row, 0, outcome.reason, now) };
+      }
       return { state: "failed", error: outcome.reason };
   }
+}
+
+/** Whether the next part is a picture's caption. */
+export function goesWithPicture({ picture, partsSent }: Pick<Row, "picture" | "partsSent">): boolean {
+  return picture !== undefined && partsSent === 0;
+}
+
+/** The card as text; a caption that it never had is no part of it. */
+export function withoutPicture({ parts }: Row): Change {
+  const [first, ...others] = parts;
+  return { picture: undefined, parts: first === "" ? others : parts };
 }
 
 /** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */

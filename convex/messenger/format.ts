@@ -1,9 +1,24 @@
+import { v, type Infer } from "convex/values";
+
 /**
- * Message cards: paragraphs of plain text with bold spans, rendered to the messenger's HTML and packed into parts.
- * Everything is escaped here and only here; the only tag is <b>, so parts never cut through one.
+ * Message cards: paragraphs of plain text with bold spans and links, rendered to the messenger's HTML and packed into
+ * parts. Everything is escaped here and only here; spans end with their line, so parts never cut through a tag.
  */
 
-export type Span = string | { bold: string };
+export const vSpan = v.union(
+  v.string(),
+  v.object({ bold: v.string() }),
+  /** A few words on one line. */
+  v.object({ link: v.string(), href: v.string() }),
+);
+export type Span = Infer<typeof vSpan>;
+
+/** A button below a card: it opens a page, or says a command (without its slash) as if it had been typed there. */
+export const vButton = v.union(
+  v.object({ text: v.string(), href: v.string() }),
+  v.object({ text: v.string(), command: v.string() }),
+);
+export type Button = Infer<typeof vButton>;
 
 /** Spans in a row; a paragraph of several lines has "\n" in its text. */
 export type Paragraph = readonly Span[];
@@ -13,6 +28,9 @@ export type Paragraph = readonly Span[];
  * safe side; the rest is room for a mark (`marked`).
  */
 export const PART_LIMIT = 3_900;
+
+/** A picture's caption, in characters after its entities; the rest of 1,024 is room for a mark. */
+const CAPTION_LIMIT = 880;
 
 /**
  * Stands above what the default bot brings to a chat that somebody has named and not shown to be theirs (the bot is trusted
@@ -31,7 +49,16 @@ const MARKS = {
 
 /** The first part of a card with its mark. */
 export function marked(html: string, whose: keyof typeof MARKS): string {
-  return `${MARKS[whose]}${GAP}${html}`;
+  return html === "" ? MARKS[whose] : `${MARKS[whose]}${GAP}${html}`;
+}
+
+/**
+ * The parts of a card that has a picture: the first is the picture's caption. Words that do not fit there come behind a
+ * picture without a caption.
+ */
+export function withPicture(parts: readonly string[]): string[] {
+  const [first = "", ...others] = parts;
+  return others.length === 0 && plainText(first).length <= CAPTION_LIMIT ? [first] : ["", ...parts];
 }
 
 /** A symbol that somebody chose, in which the messenger sees no address: `CLAIM.XYZ` would become a link. */
@@ -60,7 +87,8 @@ export function renderCard(paragraphs: readonly Paragraph[]): string[] {
 /** What a part says without its markup, for a client that refused the HTML. */
 export function plainText(html: string): string {
   return html
-    .replace(/<\/?b>/g, "")
+    .replace(/<\/?b>|<a href="[^"]*">|<\/a>/g, "")
+    .replaceAll("&quot;", '"')
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")
     .replaceAll("&amp;", "&");
@@ -86,6 +114,10 @@ function fittingPieces(paragraph: Paragraph): string[] {
 function linesOf(paragraph: Paragraph): Span[][] {
   const lines: Span[][] = [[]];
   for (const span of paragraph) {
+    if (typeof span === "object" && "link" in span) {
+      lines.at(-1)?.push(span);
+      continue;
+    }
     const [first = "", ...rest] = (typeof span === "string" ? span : span.bold).split("\n");
     const styled = (text: string): Span => (typeof span === "string" ? text : { bold: text });
     lines.at(-1)?.push(styled(first));
@@ -102,6 +134,7 @@ function fittingLine(line: readonly Span[]): string[] {
   return line
     .flatMap((span): Span[] => {
       if (typeof span === "string") return chunks(span, PART_LIMIT);
+      if ("link" in span) return [span];
       return chunks(span.bold, PART_LIMIT - BOLD_TAGS).map((bold) => ({ bold }));
     })
     .map((span) => renderSpan(span).trim())
@@ -110,6 +143,8 @@ function fittingLine(line: readonly Span[]): string[] {
 
 function renderSpan(span: Span): string {
   if (typeof span === "string") return escape(span);
+  if ("link" in span)
+    return `<a href="${escape(span.href).replaceAll('"', "&quot;")}">${escape(span.link)}</a>`;
   return span.bold === "" ? "" : `<b>${escape(span.bold)}</b>`;
 }
 

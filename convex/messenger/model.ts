@@ -2,7 +2,8 @@ import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore } from "../lib/pools";
-import { renderCard, type Paragraph } from "./format";
+import { renderCard, withPicture, type Button, type Paragraph } from "./format";
+import type { Keyboard, Picture } from "./tables";
 
 /** A card to send. */
 export type Card = {
@@ -16,19 +17,28 @@ export type Card = {
   /** What it belongs to, so that it can be called off: `shift:<id>`. */
   topic?: string;
   paragraphs: readonly Paragraph[];
+  /** Drawn when the card is delivered; without it where that fails. `handle` comes from `createFunctionHandle`. */
+  picture?: Picture | undefined;
+  /** Rows of them. */
+  buttons?: readonly (readonly Button[])[] | undefined;
+  /** What it takes the place of, where that is a text. */
+  replaces?: Doc<"messages">["replaces"];
   /** Told `{ subject, sent, error? }` once the card is settled; `handle` comes from `createFunctionHandle`. */
   onSettled?: { handle: string; subject: string };
 };
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
+  const parts = renderCard(card.paragraphs);
   const messageId = await ctx.db.insert("messages", {
     userId: card.userId,
     ...(card.chatId === undefined ? {} : { chatId: card.chatId }),
     ...(card.bot === undefined ? {} : { bot: card.bot }),
     kind: card.kind,
     ...(card.topic === undefined ? {} : { topic: card.topic }),
-    parts: renderCard(card.paragraphs),
+    ...(card.replaces === undefined ? {} : { replaces: card.replaces }),
+    ...keyboardOf(card.buttons ?? []),
+    ...(card.picture === undefined ? { parts } : { parts: withPicture(parts), picture: card.picture }),
     partsSent: 0,
     state: "queued",
     dueAt: Date.now(),
@@ -41,6 +51,20 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
   });
   await scheduleDelivery(ctx, messageId);
   return messageId;
+}
+
+/** Buttons that open a page are left out where the messenger could not open it: on a local stack. */
+function keyboardOf(rows: readonly (readonly Button[])[]): { keyboard?: Keyboard } {
+  const keyboard = rows
+    .map((row) =>
+      row.flatMap((button): Keyboard[number] => {
+        const { text } = button;
+        if ("command" in button) return [{ text, callback_data: button.command }];
+        return button.href.startsWith("https://") ? [{ text, url: button.href }] : [];
+      }),
+    )
+    .filter((row) => row.length > 0);
+  return keyboard.length === 0 ? {} : { keyboard };
 }
 
 /** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops behind that part. */

@@ -2,7 +2,7 @@ import type { FunctionHandle } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type ActionCtx, type MutationCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
@@ -11,20 +11,28 @@ import { chatHasLeft } from "../lib/limits";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { open } from "../lib/sealing";
-import { MINUTE } from "../lib/time";
-import { isReachable, sendMessage } from "../providers/messenger";
-import { afterFailedProbe, afterPart, beginTry, type Change } from "./delivery";
+import { MINUTE, SECOND } from "../lib/time";
+import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
+import {
+  afterFailedProbe,
+  afterPart,
+  beginTry,
+  goesWithPicture,
+  withoutPicture,
+  type Change,
+} from "./delivery";
 import { marked, plainText } from "./format";
 import { configOf, linkedChat, scheduleDelivery } from "./model";
 import { NOTIFICATION } from "./notifications";
 import { botTokenSeal } from "./seals";
+import { vKeyboard, vPicture, type Picture } from "./tables";
 
 const vOutcome = v.union(
-  v.object({ kind: v.literal("sent") }),
+  v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
   v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
   v.object({ kind: v.literal("migrated"), chatId: v.string() }),
   v.object({ kind: v.literal("unparsable"), reason: v.string() }),
-  v.object({ kind: v.literal("refused"), reason: v.string() }),
+  v.object({ kind: v.literal("refused"), status: v.number(), reason: v.string() }),
   v.object({ kind: v.literal("uncertain"), reason: v.string() }),
 );
 
@@ -34,6 +42,11 @@ const vTry = v.object({
   /** The next part, and how many have arrived before it. */
   part: v.string(),
   plain: v.boolean(),
+  /** What draws the picture that the part is the caption of. */
+  picture: v.union(vPicture, v.null()),
+  keyboard: vKeyboard,
+  /** The messenger's id of the message that the part takes the place of. */
+  edits: v.union(v.number(), v.null()),
   /** Its last sending has an unknown outcome: probe before sending it again. */
   doubtful: v.boolean(),
   sealedBotToken: v.union(v.string(), v.null()),
@@ -59,12 +72,33 @@ export const deliver = providerAction({
         return null;
       }
       const text = next.plain ? plainText(next.part) : next.part;
-      const outcome = await sendMessage(route.botToken, { chatId: route.chatId, text, html: !next.plain });
+      const { keyboard, edits } = next;
+      const to = { chatId: route.chatId, html: !next.plain, keyboard };
+      const png = next.picture === null ? null : await drawn(ctx, next.picture);
+      if (next.picture !== null && png === null) {
+        next = await ctx.runMutation(internal.messenger.outbox.leaveOutPicture, { messageId, claim });
+        continue;
+      }
+      const outcome =
+        png === null
+          ? await sendMessage(route.botToken, { ...to, text, edits })
+          : await sendPhoto(route.botToken, { ...to, png, caption: text });
       next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, claim, outcome });
     }
     return null;
   },
 });
+
+/** The picture; `null` when there is nothing to draw, or drawing failed. */
+async function drawn(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
+  const drawing = handle as FunctionHandle<"action", { subject: string }, ArrayBuffer | null>;
+  try {
+    return await ctx.runAction(drawing, { subject });
+  } catch (error) {
+    log.error("messenger.undrawn", { error: messageOf(error) });
+    return null;
+  }
+}
 
 type Route =
   | { kind: "ready"; botToken: string; chatId: string }
@@ -95,11 +129,30 @@ export const claim = internalMutation({
   returns: v.union(vTry, v.null()),
   handler: async (ctx, { messageId }) => {
     const row = await ctx.db.get("messages", messageId);
-    if (row === null) return null;
+    if (row === null || (await waitsForPlace(ctx, row))) return null;
     const change = beginTry(row, Date.now());
     return change === null ? null : apply(ctx, row, change);
   },
 });
+
+/** Whether the card that a card is to take the place of is still on its way; then it is tried behind that. */
+async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">): Promise<boolean> {
+  const now = Date.now();
+  if (row.state !== "queued" || row.dueAt > now || row.replaces === undefined) return false;
+  const before = "card" in row.replaces ? await ctx.db.get("messages", row.replaces.card) : null;
+  if (before?.state !== "queued" && before?.state !== "sending") return false;
+  const dueAt = Math.max(now, before.state === "queued" ? before.dueAt : now) + SECOND;
+  await ctx.db.patch("messages", row._id, { dueAt });
+  await scheduleDelivery(ctx, row._id, dueAt);
+  return true;
+}
+
+/** The messenger's id of what a card takes the place of; `null` for a message of its own. */
+async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Doc<"messages">): Promise<number | null> {
+  if (replaces === undefined || partsSent > 0) return null;
+  if ("messageId" in replaces) return replaces.messageId;
+  return (await ctx.db.get("messages", replaces.card))?.sentId ?? null;
+}
 
 /** Marks what became of the part under way; returns the next one to send, if any. */
 export const mark = internalMutation({
@@ -110,6 +163,16 @@ export const mark = internalMutation({
     if (row === null) return null;
     if (outcome.kind === "migrated") await followMigration(ctx, row, outcome.chatId);
     return apply(ctx, row, afterPart(row, outcome, Date.now()));
+  },
+});
+
+/** The card goes on as text, in the same try; returns the next part to send. */
+export const leaveOutPicture = internalMutation({
+  args: { messageId: v.id("messages"), claim: v.number() },
+  returns: v.union(vTry, v.null()),
+  handler: async (ctx, { messageId, claim }) => {
+    const row = await claimed(ctx, messageId, claim);
+    return row === null ? null : apply(ctx, row, withoutPicture(row));
   },
 });
 
@@ -167,8 +230,8 @@ async function apply(
   change: Change,
 ): Promise<Infer<typeof vTry> | null> {
   await ctx.db.patch("messages", row._id, change);
-  const after: Doc<"messages"> = { ...row, ...change };
-  switch (after.state) {
+  const after = await ctx.db.get("messages", row._id);
+  switch (after?.state) {
     case "sending":
       return nextTry(ctx, after);
     case "queued":
@@ -178,6 +241,8 @@ async function apply(
     case "failed":
     case "skipped":
       await settle(ctx, after);
+      return null;
+    case undefined:
       return null;
   }
 }
@@ -213,6 +278,9 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
     userId: row.userId,
     part: mark !== null && row.partsSent === 0 ? marked(part, mark) : part,
     plain: row.plain ?? false,
+    picture: goesWithPicture(row) ? (row.picture ?? null) : null,
+    keyboard: row.partsSent === row.parts.length - 1 ? (row.keyboard ?? []) : [],
+    edits: await placeOf(ctx, row),
     doubtful: row.doubts > 0,
     sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),
     chatId,

@@ -1,5 +1,20 @@
 import { defineTable } from "convex/server";
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
+
+/** A function handle that is told `{ subject }` and draws a PNG, or says `null`: there is nothing to draw. */
+export const vPicture = v.object({ handle: v.string(), subject: v.string() });
+export type Picture = Infer<typeof vPicture>;
+
+/** Rows of buttons, as the messenger takes them. `callback_data` has at most 64 bytes, and nothing that is trusted. */
+export const vKeyboard = v.array(
+  v.array(
+    v.union(
+      v.object({ text: v.string(), url: v.string() }),
+      v.object({ text: v.string(), callback_data: v.string() }),
+    ),
+  ),
+);
+export type Keyboard = Infer<typeof vKeyboard>;
 
 export const messengerTables = {
   /** A user's own messenger settings. Written by `messenger/settings`; kept until the user clears them. */
@@ -66,8 +81,16 @@ export const messengerTables = {
     kind: v.string(),
     /** What the card belongs to, so that it can be called off: `shift:<id>`. */
     topic: v.optional(v.string()),
-    /** HTML, at most 4,096 characters each, sent in order. */
+    /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
     parts: v.array(v.string()),
+    /** What draws the picture that the first part is the caption of; gone once that has failed. */
+    picture: v.optional(vPicture),
+    /** Below the last part. */
+    keyboard: v.optional(vKeyboard),
+    /** What the first part takes the place of: a message in the chat, or one that another card has become. */
+    replaces: v.optional(v.union(v.object({ messageId: v.number() }), v.object({ card: v.id("messages") }))),
+    /** The messenger's id of the first part. */
+    sentId: v.optional(v.number()),
     /** How many parts have arrived. */
     partsSent: v.number(),
     /** `skipped`: no bot or no chat is configured, or the card was called off. */

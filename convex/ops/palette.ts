@@ -1,17 +1,31 @@
 /** The colours and typefaces of everything the service shows as HTML, in both colour schemes. */
+
+const LIGHT = {
+  ...{ paper: "#fbfaf7", raised: "#ffffff", ink: "#1f2430", soft: "#5a6272", line: "#e4e1da" },
+  ...{ accent: "#0a6a5f", "accent-soft": "#e3f1ee", post: "#6a4310", "post-soft": "#f7ecd9" },
+  ...{ code: "#f3f1ec", need: "#a3312a", shade: "#c9c3b6" },
+};
+
+export const DARK: typeof LIGHT = {
+  ...{ paper: "#12151a", raised: "#181c23", ink: "#e6e8ec", soft: "#a3abb8", line: "#2a303a" },
+  ...{ accent: "#6fd0bf", "accent-soft": "#15302d", post: "#eec07c", "post-soft": "#34281a" },
+  ...{ code: "#1b2028", need: "#ff9d92", shade: "#4a5363" },
+};
+
+/** Colours as the variables of a style: `--ink: #1f2430; …`. */
+export function variables(colours: Readonly<Record<string, string>>): string {
+  return Object.entries(colours)
+    .map(([name, colour]) => `--${name}: ${colour};`)
+    .join(" ");
+}
+
 export const PALETTE = `:root {
   color-scheme: light dark;
-  --paper: #fbfaf7; --raised: #ffffff; --ink: #1f2430; --soft: #5a6272; --line: #e4e1da;
-  --accent: #0a6a5f; --accent-soft: #e3f1ee; --post: #6a4310; --post-soft: #f7ecd9;
-  --code: #f3f1ec; --need: #a3312a; --shade: #c9c3b6;
+  ${variables(LIGHT)}
   --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
 }
 @media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #12151a; --raised: #181c23; --ink: #e6e8ec; --soft: #a3abb8; --line: #2a303a;
-    --accent: #6fd0bf; --accent-soft: #15302d; --post: #eec07c; --post-soft: #34281a;
-    --code: #1b2028; --need: #ff9d92; --shade: #4a5363;
-  }
+  :root { ${variables(DARK)} }
 }
 `;

@@ -1,10 +1,39 @@
-import { PALETTE } from "../ops/palette";
+import { DARK, PALETTE, variables } from "../ops/palette";
+
+/** Up, down and neither. */
+const LIGHT_WAYS = {
+  ...{ up: "#0a6a5f", "up-soft": "#cfe8e2", down: "#a3312a", "down-soft": "#f6dcd8", even: "#5a6272" },
+};
+const DARK_WAYS = {
+  ...{ up: "#6fd0bf", "up-soft": "#173a36", down: "#ff9d92", "down-soft": "#44231f", even: "#a3abb8" },
+};
+
+/** What the variables of `CHART_STYLE` stand for in the dark scheme. */
+export const DARK_COLOURS: Readonly<Record<string, string>> = { ...DARK, ...DARK_WAYS };
+
+/** The marks of charts, on pages and in pictures alike. */
+export const CHART_STYLE = `.plot { overflow: visible; }
+.plot path { fill: none; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
+.path { stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
+.plot path.fill { stroke: none; fill: var(--accent-soft); } .plot path.fill.up { fill: var(--up-soft); } .plot path.fill.down { fill: var(--down-soft); } .plot path.fill.flat { fill: var(--code); }
+.plot path.path.main { stroke-width: 2.25px; }
+.plot path.arm { stroke: var(--even); stroke-width: 1.25px; } .plot path.coin { stroke-dasharray: 2 4; } .plot path.momentum { stroke-dasharray: 7 3; } .plot path.alwaysLong { stroke-dasharray: 12 3 2 3; }
+.chart text.arm { fill: var(--soft); font-weight: 400; }
+.interval { stroke: var(--even); stroke-width: 3px; stroke-linecap: round; opacity: 0.6; } .interval.model { stroke: var(--up); opacity: 1; }
+.grid-line { stroke: var(--line); } .zero { stroke: var(--shade); } .issue { stroke: var(--soft); stroke-dasharray: 2 3; }
+.gain { fill: var(--up-soft); } .far { opacity: 0.55; } .risk { fill: var(--down-soft); }
+.level { stroke-width: 1.5px; } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
+.axis { fill: var(--soft); } .chart text { paint-order: stroke; stroke: var(--raised); stroke-width: 4px; stroke-linejoin: round; }
+.named { fill: var(--ink); font-weight: 600; } .named.target { fill: var(--up); } .named.stop { fill: var(--down); }
+.dot { stroke: var(--raised); stroke-width: 2px; fill: var(--even); } .dot.win, .dot.up { fill: var(--up); } .dot.loss, .dot.down { fill: var(--down); } .dot.pending { fill: var(--raised); stroke: var(--ink); }
+.reach { stroke-width: 3px; stroke-linecap: round; opacity: 0.45; stroke: var(--even); } .reach.win { stroke: var(--up); } .reach.loss { stroke: var(--down); }
+`;
 
 /** The pages' look: that of the reference, for looking at rather than reading. A phone first, a desk from 48 rem on. */
 export const STYLE = `
-${PALETTE}:root { --up: #0a6a5f; --up-soft: #cfe8e2; --down: #a3312a; --down-soft: #f6dcd8; --even: #5a6272; }
+${PALETTE}:root { ${variables(LIGHT_WAYS)} }
 @media (prefers-color-scheme: dark) {
-  :root { --up: #6fd0bf; --up-soft: #173a36; --down: #ff9d92; --down-soft: #44231f; --even: #a3abb8; }
+  :root { ${variables(DARK_WAYS)} }
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
@@ -75,22 +104,7 @@ button { font: inherit; font-weight: 600; color: var(--paper); background: var(-
 figure { margin: 0; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
 .chart { display: block; width: 100%; height: 15rem; overflow: visible; font: 400 12px var(--sans); }
 .chart.spark { height: 4rem; margin: 0.75rem 0 0.5rem; } .chart.low { height: 8rem; } .chart.square { height: 19rem; } .chart.bar { height: 0.6rem; margin: 0.45rem 0; }
-.plot { overflow: visible; }
-.plot path { fill: none; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
-.path { stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
-.plot path.fill { stroke: none; fill: var(--accent-soft); } .plot path.fill.up { fill: var(--up-soft); } .plot path.fill.down { fill: var(--down-soft); } .plot path.fill.flat { fill: var(--code); }
-.plot path.path.main { stroke-width: 2.25px; }
-.plot path.arm { stroke: var(--even); stroke-width: 1.25px; } .plot path.coin { stroke-dasharray: 2 4; } .plot path.momentum { stroke-dasharray: 7 3; } .plot path.alwaysLong { stroke-dasharray: 12 3 2 3; }
-.chart text.arm { fill: var(--soft); font-weight: 400; }
-.interval { stroke: var(--even); stroke-width: 3px; stroke-linecap: round; opacity: 0.6; } .interval.model { stroke: var(--up); opacity: 1; }
-.grid-line { stroke: var(--line); } .zero { stroke: var(--shade); } .issue { stroke: var(--soft); stroke-dasharray: 2 3; }
-.gain { fill: var(--up-soft); } .far { opacity: 0.55; } .risk { fill: var(--down-soft); }
-.level { stroke-width: 1.5px; } .level.entry { stroke: var(--ink); } .level.target { stroke: var(--up); } .level.stop { stroke: var(--down); stroke-dasharray: 5 3; }
-.axis { fill: var(--soft); } .chart text { paint-order: stroke; stroke: var(--raised); stroke-width: 4px; stroke-linejoin: round; }
-.named { fill: var(--ink); font-weight: 600; } .named.target { fill: var(--up); } .named.stop { fill: var(--down); }
-.dot { stroke: var(--raised); stroke-width: 2px; fill: var(--even); } .dot.win, .dot.up { fill: var(--up); } .dot.loss, .dot.down { fill: var(--down); } .dot.pending { fill: var(--raised); stroke: var(--ink); }
-.reach { stroke-width: 3px; stroke-linecap: round; opacity: 0.45; stroke: var(--even); } .reach.win { stroke: var(--up); } .reach.loss { stroke: var(--down); }
-.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
+${CHART_STYLE}.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
 .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
 footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }

@@ -10,6 +10,7 @@ import {
   timeoutFailure,
   unreachableFailure,
   unusableFailure,
+  type Exchange,
 } from "./call";
 
 const UPSTREAM = "The messenger";
@@ -21,15 +22,18 @@ const UPSTREAM = "The messenger";
 
 /** What became of one message. Only `uncertain` leaves open whether it arrived. */
 export type SendOutcome =
-  | { kind: "sent" }
+  | { kind: "sent"; messageId: number | null }
   | { kind: "wait"; retryAfterMs: number; reason: string }
   | { kind: "migrated"; chatId: string }
   | { kind: "unparsable"; reason: string }
-  | { kind: "refused"; reason: string }
+  | { kind: "refused"; status: number; reason: string }
   | { kind: "uncertain"; reason: string };
 
 const answerShape = z.union([
-  z.object({ ok: z.literal(true) }),
+  z.object({
+    ok: z.literal(true),
+    result: z.object({ message_id: z.int() }).optional().catch(undefined),
+  }),
   z.object({
     ok: z.literal(false),
     description: z.string().optional(),
@@ -47,28 +51,66 @@ function pathSegment(botToken: string): string {
   return encodeURIComponent(botToken).replaceAll("%3A", ":");
 }
 
+type Keyboard = readonly (readonly object[])[];
+
 /**
- * Sends one message.
+ * Sends one message, or puts it in the place of another; a second time changes nothing there.
  * @param text At most 4,096 characters after parsing; HTML when `html` is true, else plain text.
+ * @param keyboard Rows of buttons; none is []. @param edits The messenger's id of the other.
  */
 export async function sendMessage(
   botToken: string,
-  message: { chatId: string; text: string; html: boolean },
+  message: { chatId: string; text: string; html: boolean; keyboard: Keyboard; edits: number | null },
 ): Promise<SendOutcome> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/sendMessage`;
+  const { edits } = message;
   const body = {
     chat_id: message.chatId,
     text: message.text,
     link_preview_options: { is_disabled: true },
     ...(message.html ? { parse_mode: "HTML" } : {}),
+    ...(message.keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: message.keyboard } }),
   };
-  const result = await askProvider("messenger", url, postJson(body), deadlines.messenger);
+  if (edits === null) return outcomeOf(await askMethod(botToken, "sendMessage", postJson(body)));
+  const outcome = outcomeOf(
+    await askMethod(botToken, "editMessageText", postJson({ ...body, message_id: edits })),
+  );
+  const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
+  return isThere ? { kind: "sent", messageId: edits } : outcome;
+}
+
+/**
+ * Sends one picture.
+ * @param caption At most 1,024 characters after parsing, or ""; HTML when `html` is true, else plain text.
+ */
+export async function sendPhoto(
+  botToken: string,
+  message: { chatId: string; png: ArrayBuffer; caption: string; html: boolean; keyboard: Keyboard },
+): Promise<SendOutcome> {
+  const form = new FormData();
+  form.set("chat_id", message.chatId);
+  form.set("photo", new Blob([message.png], { type: "image/png" }), "picture.png");
+  if (message.caption !== "") form.set("caption", message.caption);
+  if (message.caption !== "" && message.html) form.set("parse_mode", "HTML");
+  if (message.keyboard.length > 0) {
+    form.set("reply_markup", JSON.stringify({ inline_keyboard: message.keyboard }));
+  }
+  return outcomeOf(await askMethod(botToken, "sendPhoto", { method: "POST", body: form }));
+}
+
+function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {
+  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/${method}`;
+  return askProvider("messenger", url, init, deadlines.messenger);
+}
+
+function outcomeOf(result: Exchange): SendOutcome {
   if (result.kind === "timeout") return { kind: "uncertain", reason: "The messenger did not answer in time" };
   if (result.kind === "unreachable")
     return { kind: "uncertain", reason: "The messenger could not be reached" };
 
   const parsed = answerShape.safeParse(result.body);
-  if (parsed.success && parsed.data.ok) return { kind: "sent" };
+  if (parsed.success && parsed.data.ok) {
+    return { kind: "sent", messageId: parsed.data.result?.message_id ?? null };
+  }
   const failure = parsed.success && !parsed.data.ok ? parsed.data : undefined;
   const told = failure?.description;
   const reason = told === undefined ? `The messenger answered with status ${result.status}` : cut(told, 200);
@@ -79,13 +121,17 @@ export async function sendMessage(
   const migratedTo = failure?.parameters?.migrate_to_chat_id;
   if (migratedTo !== undefined) return { kind: "migrated", chatId: String(migratedTo) };
   if (/can't parse entities/i.test(reason)) return { kind: "unparsable", reason };
-  return { kind: "refused", reason };
+  return { kind: "refused", status: result.status, reason };
+}
+
+/** Shows for five seconds, or until its next message, that the bot is typing. Whatever becomes of it. */
+export async function showTyping(botToken: string, chatId: string): Promise<void> {
+  await askMethod(botToken, "sendChatAction", postJson({ chat_id: chatId, action: "typing" }));
 }
 
 /** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
 export async function isReachable(botToken: string): Promise<boolean> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/getMe`;
-  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
+  const result = await askMethod(botToken, "getMe", { method: "GET" });
   return result.kind === "answer" && result.status < 500;
 }
 
@@ -96,8 +142,7 @@ const meShape = z.object({ result: z.object({ username: z.string() }) });
  * @throws AppError `upstream`
  */
 export async function botUsername(botToken: string): Promise<string | null> {
-  const url = `${setting("MESSENGER_API_URL")}/bot${pathSegment(botToken)}/getMe`;
-  const result = await askProvider("messenger", url, { method: "GET" }, deadlines.messenger);
+  const result = await askMethod(botToken, "getMe", { method: "GET" });
   if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
   if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
   if (result.status === 401 || result.status === 404) return null;

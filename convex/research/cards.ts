@@ -40,20 +40,43 @@ export function reportCard(report: {
   ];
 }
 
-/** The card of an on-demand result. */
-export function snapshotCard({
-  token,
-  generatedAt,
-  result,
-}: {
-  token: string | null;
-  generatedAt: number;
-  result: Result;
-}): Paragraph[] {
+const KEY_SIGNALS = 3;
+
+/** The card of an on-demand result, in short: what it comes to, and where the rest is. @param site The deployment's address. */
+export function snapshotCard(
+  { token, generatedAt, result }: { token: string | null; generatedAt: number; result: Result },
+  site: string,
+): Paragraph[] {
+  const name = symbolText(token ?? "Market");
+  const page = `${site}/research${token === null ? "" : `?token=${encodeURIComponent(token)}`}`;
+  const signals = result.impacts
+    .toSorted((a, b) => b.confidence - a.confidence)
+    .slice(0, KEY_SIGNALS)
+    .flatMap(impactLine);
   return [
-    [{ bold: `🔬 Research · ${symbolText(token ?? "Market")}` }, `\n${dateTime(generatedAt)}`],
-    ...resultParagraphs(result),
+    [{ bold: `🔬 Research · ${name}` }, `\n${dateTime(generatedAt)} · `, { bold: result.marketOutlook }],
+    [result.shortSummary],
+    [{ bold: "Key signals" }, ...signals],
+    [{ link: "Charts and the whole report", href: page }],
   ];
+}
+
+/** The whole text of a result. @param focus "" for the whole market. */
+export function fullTextCard(focus: string, result: Result): Paragraph[] {
+  return [[{ bold: `📄 ${titleOf(focus)}` }], ...resultParagraphs(result)];
+}
+
+/** Who told what a result says. @param focus "" for the whole market. */
+export function sourcesCard(focus: string, result: Result): Paragraph[] {
+  const told = sourceParagraphs(result);
+  return [
+    [{ bold: `🔎 ${titleOf(focus)}` }],
+    ...(told.length === 0 ? [["No source was measured for it: a model wrote it alone."]] : told),
+  ];
+}
+
+function titleOf(focus: string): string {
+  return symbolText(focus === "" ? "Market" : focus);
 }
 
 function resultParagraphs(result: Result): Paragraph[] {

@@ -82,6 +82,7 @@ async function storeReport(
     synthesisId: synthesis._id,
     runId,
   });
+  const drawn = await createFunctionHandle(internal.pictures.drawing.report);
   await enqueueCard(ctx, {
     userId: shift.userId,
     chatId: shift.messengerChatId,
@@ -94,6 +95,7 @@ async function storeReport(
       generatedAt: now,
       result,
     }),
+    ...(kind === "final" ? { picture: { handle: drawn, subject: shift._id } } : {}),
     onSettled: { handle, subject: reportId },
   });
 }

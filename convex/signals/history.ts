@@ -3,6 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { latestCard } from "./cards";
+import { signalsDrawn } from "./drawn";
 import { bare, chainHeadOf, findSignal, latestSignals, totalsOf } from "./model";
 import type { Token } from "./rules";
 import { vHead, vSignalEvent } from "./eventTables";
@@ -34,7 +35,8 @@ export const sendLatest = internalMutation({
     const signals = await latestSignals(ctx, tokens);
     if (signals.length === 0) return null;
     const paragraphs = latestCard(signals, await chainHeadOf(ctx));
-    return enqueueRequestedCard(ctx, { userId, kind: "latest signals", paragraphs });
+    const picture = await signalsDrawn(signals);
+    return enqueueRequestedCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
   },
 });
 

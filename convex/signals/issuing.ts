@@ -20,6 +20,7 @@ import { issuedCard } from "./cards";
 import { dayAgo, marketContext } from "./context";
 import { momentumOf } from "./controls";
 import { completeDay, findRun } from "./days";
+import { signalsDrawn } from "./drawn";
 import { bare, chainHeadOf, findSignal, issueSignal, keepRefusal, nextIssueTime, totalsOf } from "./model";
 import { HOURS, PROMPT_VERSION, signalQuestion } from "./prompts";
 import { entered, problemsOf, TOKENS, type Token } from "./rules";
@@ -255,12 +256,11 @@ async function announce(ctx: MutationCtx, day: string): Promise<void> {
   const ready = runs.flatMap((run) => (run?.state === "issued" && !run.announced ? [run] : []));
   if (ready.length === 0) return;
   const signals = await Promise.all(ready.map(({ token }) => findSignal(ctx, token, day)));
+  const issued = signals.flatMap((row) => (row === null ? [] : [bare(row)]));
   await enqueueServiceCard(ctx, {
     kind: "trading signals",
-    paragraphs: issuedCard(
-      signals.flatMap((row) => (row === null ? [] : [bare(row)])),
-      await chainHeadOf(ctx),
-    ),
+    paragraphs: issuedCard(issued, await chainHeadOf(ctx)),
+    picture: await signalsDrawn(issued),
   });
   for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
 }

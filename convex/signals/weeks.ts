@@ -13,6 +13,7 @@ import { enqueueServiceCard } from "../messenger/notices";
 import { completeStructured } from "../providers/structured";
 import { daysOfWeek, weekDueAt } from "./calendar";
 import { weekCard } from "./cards";
+import { weekDrawn } from "./drawn";
 import { chainHeadOf, findSignal, totalsOf } from "./model";
 import { weekReviewQuestion } from "./prompts";
 import type { Token } from "./rules";
@@ -156,7 +157,8 @@ async function finish(
   if (recap === null) throw new Error("The row was just written");
   const { edge } = statisticsOf(await totalsOf(ctx, "ALL"));
   const paragraphs = weekCard(recap.week, figuresIn(recap), { review, edge, head: await chainHeadOf(ctx) });
-  await enqueueServiceCard(ctx, { kind: "weekly recap", paragraphs });
+  const picture = await weekDrawn(recap.week);
+  await enqueueServiceCard(ctx, { kind: "weekly recap", paragraphs, picture });
 }
 
 async function figuresOf(ctx: QueryCtx, week: string): Promise<Week> {

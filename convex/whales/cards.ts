@@ -21,14 +21,20 @@ export function alertCard(card: {
   /** Epoch ms. */
   at: number;
   alerts: readonly Shown[];
+  /** Which of them, from 1: where they come on pages. */
+  page?: { number: number; size: number };
 }): Paragraph[] {
   const { hours, at, alerts } = card;
+  const { number, size } = card.page ?? { number: 1, size: SHOWN };
   const window = `Last ${hours === 1 ? "hour" : `${hours} hours`} · ${dateTime(at)}`;
-  const largest = alerts.toSorted((a, b) => b.amount - a.amount).slice(0, SHOWN);
-  const more = alerts.length - largest.length;
+  const largest = alerts.toSorted((a, b) => b.amount - a.amount).slice((number - 1) * size, number * size);
+  const more = Math.max(0, alerts.length - number * size);
+  const types = ALERT_TYPES.filter(
+    (type) => number === 1 || largest.some(({ alertType }) => alertType === type),
+  );
   return [
     [{ bold: "🐋 Whale alerts" }, `\n${window}`],
-    ...ALERT_TYPES.map((type) =>
+    ...types.map((type) =>
       block(
         type,
         largest.filter(({ alertType }) => alertType === type),

@@ -85,9 +85,21 @@ export class BareContext {
     if (known !== undefined) return known;
     const source = this.#sources.get(path);
     if (source === undefined) throw new Error(`${path} is not in the bundle`);
-    const made = new vm.SourceTextModule(source, { context: this.#context, identifier: path });
+    const made = new vm.SourceTextModule(source, {
+      context: this.#context,
+      identifier: path,
+      importModuleDynamically: (specifier) => this.#loaded(relative(path, specifier)),
+    });
     this.#modules.set(path, made);
     return made;
+  }
+
+  /** What a function imports when it is called. */
+  async #loaded(path: string): Promise<vm.Module> {
+    const module = this.#moduleAt(path);
+    if (module.status === "unlinked") await module.link(this.#link);
+    if (module.status === "linked") await module.evaluate();
+    return module;
   }
 
   readonly #link = (specifier: string, from: vm.Module) =>

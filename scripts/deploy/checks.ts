@@ -4,8 +4,13 @@ import type { BundledModule } from "./bundle";
 import type { Definitions } from "./definitions";
 import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
 
-/** The isolate half of the bundle without source maps, in bytes. The platform's own limit is 32 MiB. */
-export const SIZE_BUDGET = 2_500_000;
+/** The code of the bundle without source maps, in bytes. The platform's own limit is 32 MiB, with what is embedded. */
+export const SIZE_BUDGET = 2_600_000;
+
+/** Files that travel as modules, in bytes together: they are loaded by what draws pictures, and by nothing else. */
+export const EMBEDDED_BUDGET = 1_500_000;
+const EMBEDDED = ["pictures/rendererBytes.js", "pictures/fontBytes.js"];
+const DRAWING = "pictures/png.js";
 
 /** Evaluated for every request with all it imports, in bytes: what a few handlers need is loaded by them. */
 export const HTTP_BUDGET = 520_000;
@@ -39,8 +44,9 @@ export type DeployReport = {
   functions: { public: number; internal: number };
   schema: SchemaCounts;
   crons: number;
-  /** All modules and what they share, in bytes. */
+  /** All modules and what they share without the embedded files, and those, in bytes. */
   bytes: number;
+  embedded: number;
   /** To evaluate everything once, in ms of the processor's time. */
   analysis: number;
   /** What is not there and was asked for with `typeof`. */
@@ -84,7 +90,12 @@ export async function checkBundle(
   if (crons !== undefined) faults.push(...cronFaults(crons, functions.callable));
   faults.push(...(read(exported, "convex.config.js", declaredVariables, variableFaults) ?? []));
 
-  const bytes = sum(modules.map(({ path }) => path));
+  if (exported.has(DRAWING)) faults.push(...(await drawingFaults(exported.get(DRAWING))));
+
+  const embedded = sum(EMBEDDED);
+  const bytes = sum(modules.map(({ path }) => path)) - embedded;
+  if (embedded > EMBEDDED_BUDGET)
+    faults.push(`The embedded files have ${embedded} bytes, more than their budget of ${EMBEDDED_BUDGET}`);
   if (bytes > SIZE_BUDGET)
     faults.push(`The bundle has ${bytes} bytes, more than its budget of ${SIZE_BUDGET}`);
   const http = entries.find(({ path }) => path === HTTP);
@@ -105,9 +116,31 @@ export async function checkBundle(
     schema: schema?.counts ?? { tables: 0, indexes: 0 },
     crons: countOf(crons),
     bytes,
+    embedded,
     analysis,
     lacking: [...context.lacking].sort(),
   };
+}
+
+const EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"></svg>';
+const LETTER = EMPTY.replace("><", '><text x="4" y="16" font-size="16">A</text><');
+
+/** Draws in the runtime's own context: the renderer's WebAssembly and the font have to be in the bundle. */
+async function drawingFaults(drawing: Record<string, unknown> | undefined): Promise<string[]> {
+  const draw: unknown = drawing?.pngOf;
+  if (typeof draw !== "function") return [`${DRAWING}: exports no pngOf`];
+  try {
+    const [empty, letter] = await Promise.all(
+      [EMPTY, LETTER].map(async (svg) => {
+        const drawn: unknown = await Reflect.apply(draw, undefined, [svg]);
+        return ArrayBuffer.isView(drawn) ? Buffer.from(drawn.buffer).toString("latin1") : "";
+      }),
+    );
+    if (empty?.slice(1, 4) !== "PNG") return [`${DRAWING}: what it draws is no PNG`];
+    return empty === letter ? [`${DRAWING}: it draws no letters: the font is missing`] : [];
+  } catch (error) {
+    return [`${DRAWING}: it draws nothing: ${error instanceof Error ? error.message : String(error)}`];
+  }
 }
 
 function evaluationFaults(path: string, source: string, evaluation: Evaluation): string[] {

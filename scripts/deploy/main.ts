@@ -11,7 +11,14 @@ import { parseArgs } from "node:util";
 import { figure, rendered } from "../bench/table";
 import { bold } from "../terminal";
 import { writeBundle } from "./bundle";
-import { ANALYSIS_LIMIT_MS, checkBundle, HTTP_BUDGET, SIZE_BUDGET, type DeployReport } from "./checks";
+import {
+  ANALYSIS_LIMIT_MS,
+  checkBundle,
+  EMBEDDED_BUDGET,
+  HTTP_BUDGET,
+  SIZE_BUDGET,
+  type DeployReport,
+} from "./checks";
 import { readDefinitions } from "./definitions";
 import type { RouteCost } from "./routes";
 import { stamp } from "./stamp";
@@ -56,7 +63,16 @@ if (report.faults.length > 0) {
 // What the stack's application had scheduled would go on for minutes.
 process.exit(report.faults.length > 0 ? 1 : 0);
 
-function summary({ entries, functions, bytes, schema, crons, analysis, lacking }: DeployReport): string {
+function summary({
+  entries,
+  functions,
+  bytes,
+  embedded,
+  schema,
+  crons,
+  analysis,
+  lacking,
+}: DeployReport): string {
   const shown = entries
     .filter(({ milliseconds }) => milliseconds !== null)
     .toSorted((a, b) => Number(b.path === "http.js") - Number(a.path === "http.js") || b.total - a.total);
@@ -66,6 +82,7 @@ function summary({ entries, functions, bytes, schema, crons, analysis, lacking }
       `${figure(entries.length)} modules, ${functions.public} public and ${functions.internal} internal functions, ${crons} crons`,
       `${schema.tables} tables and ${schema.indexes} indexes`,
       `${figure(bytes)} bytes without source maps, of ${figure(SIZE_BUDGET)}; http.js may evaluate ${figure(HTTP_BUDGET)}`,
+      `${figure(embedded)} bytes of embedded files, of ${figure(EMBEDDED_BUDGET)}: the renderer and the font of pictures, which draw`,
       `all of it evaluated once in ${figure(analysis)} ms of the processor's time, of ${figure(ANALYSIS_LIMIT_MS)}`,
     ],
     columns: ["module", "ms alone", "own bytes", "with imports"],

@@ -22,7 +22,8 @@ describe("/signals", () => {
     const [both = ""] = await say(app, "/signals");
     expect(both).toContain("<b>🟢 BTC BUY</b> · confidence 70%");
     expect(both).toContain("ETH BUY");
-    expect(both).toMatch(/Record 2: [0-9a-f]{64}/);
+    expect(both).toContain('“Up.” <a href="https://some.convex.site/signals/ETH-2026-01-05">Chart</a>');
+    expect((await say(app, "/record"))[0]).toMatch(/Record 2: [0-9a-f]{64}/);
     const [one = ""] = await say(app, "/signals $eth", { from: 43 });
     expect([one.includes("ETH BUY"), one.includes("BTC BUY")]).toEqual([true, false]);
     const inGroup = await say(app, "/signals@simulated_123456_bot BTC", { chat: GROUP });

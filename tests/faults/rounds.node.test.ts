@@ -10,7 +10,8 @@ test("the service dies at random calls and commits, and nothing is lost or done 
   const main = ["scripts/run.cjs", "tests/faults/rounds/main.ts", "--rounds", String(ROUNDS), "--seed", "3"];
   const child = spawn(process.execPath, main, { stdio: ["ignore", "pipe", "inherit"] });
   const output = await text(child.stdout);
-  const [, deaths] = /(\d+) deaths$/m.exec(output) ?? [];
+  const [, pictures, deaths] = /(\d+) pictures, through (\d+) deaths$/m.exec(output) ?? [];
   expect(output).toContain(`${ROUNDS} rounds of ${ROUNDS} held`);
+  expect(Number(pictures)).toBeGreaterThan(0);
   expect(Number(deaths)).toBeGreaterThanOrEqual(ROUNDS / 2);
 }, 600_000);

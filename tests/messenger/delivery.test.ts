@@ -6,12 +6,12 @@ import type { SendOutcome } from "../../convex/providers/messenger";
 type Happening = SendOutcome | "cut off" | "probe fails";
 
 const outcome: fc.Arbitrary<Happening> = fc.oneof(
-  fc.constant<SendOutcome>({ kind: "sent" }),
+  fc.constant<SendOutcome>({ kind: "sent", messageId: 1 }),
   fc.constant<SendOutcome>({ kind: "wait", retryAfterMs: 7_000, reason: "429" }),
   fc.constant<SendOutcome>({ kind: "uncertain", reason: "timeout" }),
   fc.constant<SendOutcome>({ kind: "unparsable", reason: "entities" }),
   fc.constant<SendOutcome>({ kind: "migrated", chatId: "-100" }),
-  fc.constant<SendOutcome>({ kind: "refused", reason: "blocked" }),
+  fc.constant<SendOutcome>({ kind: "refused", status: 400, reason: "blocked" }),
   fc.constant("cut off" as const),
   fc.constant("probe fails" as const),
 );

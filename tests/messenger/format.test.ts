@@ -9,14 +9,18 @@ const text = fc.oneof(
   fc.integer({ min: 1, max: 6_000 }).map((n) => "&".repeat(n)),
   fc.integer({ min: 1, max: 3_000 }).map((n) => "🚀".repeat(n)),
 );
-const paragraph: fc.Arbitrary<Paragraph> = fc.array(fc.oneof(text, fc.record({ bold: text })), {
+const link = fc.record({
+  link: fc.string({ maxLength: 40 }).map((words) => words.replace(/\s+/g, " ")),
+  href: fc.webUrl({ withQueryParameters: true }).map((url) => `${url}"&<x>`),
+});
+const paragraph: fc.Arbitrary<Paragraph> = fc.array(fc.oneof(text, fc.record({ bold: text }), link), {
   maxLength: 4,
 });
 
 const said = (paragraphs: readonly Paragraph[]) =>
   paragraphs
     .flat()
-    .map((span) => (typeof span === "string" ? span : span.bold))
+    .map((span) => (typeof span === "string" ? span : "link" in span ? span.link : span.bold))
     .join("");
 const squeezed = (all: string) => all.replace(/\s+/g, "");
 
@@ -28,7 +32,10 @@ describe("a card's parts", () => {
         for (const part of parts) {
           expect(part.length).toBeLessThanOrEqual(PART_LIMIT);
           expect(part.trim()).not.toBe("");
-          const bare = part.replace(/<b>[^<>]*<\/b>/g, (bold) => bold.slice(3, -4));
+          const bare = part.replace(
+            /<(b|a href="[^"<>]*")>([^<>]*)<\/[ab]>/g,
+            (_, _tag, words: string) => words,
+          );
           expect(bare).not.toMatch(/[<>]/);
           expect(bare.replace(/&(?:lt|gt|amp);/g, "")).not.toContain("&");
           expect(part).not.toMatch(/\p{Surrogate}/u);

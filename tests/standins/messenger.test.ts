@@ -54,7 +54,7 @@ describe("sendMessage", () => {
       result: { message_id: 1, text: "hi", chat: { id: 42, type: "private" } },
     });
     expect(sent).toEqual([
-      { botToken: TOKEN, method: "sendMessage", chatId: "42", text: "<b>hi</b>", at: START },
+      { botToken: TOKEN, method: "sendMessage", chatId: "42", text: "<b>hi</b>", messageId: 1, at: START },
     ]);
   });
 

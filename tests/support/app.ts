@@ -100,8 +100,11 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
     settle,
     pass,
     during,
-    /** What the messenger was sent. */
-    cards: () => standins.sent("messenger").filter((one) => one.method === "sendMessage"),
+    /** What the messenger was sent, the captions of pictures and the new words of messages among it. */
+    cards: () =>
+      standins
+        .sent("messenger")
+        .filter(({ method }) => ["sendMessage", "sendPhoto", "editMessageText"].includes(method)),
   };
 }
 

@@ -20,7 +20,13 @@ import { assertDocumented } from "./document";
 
 const directory = fileURLToPath(new URL("../../convex", import.meta.url));
 const modules = named(import.meta.glob("../../convex/**/*.*s"), "../../convex/");
-const parts = [partOf("", schema, modules), ...(await loadComponents(directory))];
+/** Drawing costs a second of the processor's time: cards go without pictures where a test is not about them. */
+const drawing = { ...modules, "pictures/drawing": () => import("./noPictures") };
+const components = await loadComponents(directory);
+const parts = {
+  drawn: [partOf("", schema, modules), ...components],
+  plain: [partOf("", schema, drawing), ...components],
+};
 const PROVIDERS = "http://providers.test";
 /** Of the test that runs. */
 const hosts: Host[] = [];
@@ -43,9 +49,11 @@ export type WorldOptions = {
   env?: Record<string, string | undefined>;
   /** A chain on this machine, once one runs. */
   chainUrl?: () => string;
+  /** Whether pictures are drawn. */
+  pictures?: boolean;
 };
 
-export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
+export function createWorld({ env = {}, chainUrl, pictures = false }: WorldOptions = {}) {
   let outside = 0;
   const networkFetch = countingFetch(loopbackFetch, () => {
     outside += 1;
@@ -77,7 +85,7 @@ export function createWorld({ env = {}, chainUrl }: WorldOptions = {}) {
     replace(console, level, (...words: unknown[]) => void logged.push(words));
   }
 
-  const host = createHost({ parts });
+  const host = createHost({ parts: pictures ? parts.drawn : parts.plain });
   hosts.push(host);
   const t = createClient<DataModel>(host);
 

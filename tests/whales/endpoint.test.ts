@@ -169,7 +169,9 @@ describe("the card", () => {
     };
     const card = alertCard({ hours: 1, at: START, alerts: [...alerts, small] });
     const text = card
-      .flatMap((paragraph) => paragraph.map((span) => (typeof span === "string" ? span : span.bold)))
+      .flatMap((paragraph) =>
+        paragraph.map((span) => (typeof span === "object" && "bold" in span ? span.bold : span)),
+      )
       .join("");
     const shown = [...text.matchAll(/T\d+ \$(\d+)M/g)].map(([, millions]) => Number(millions));
     expect(shown).toHaveLength(30);

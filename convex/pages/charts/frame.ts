@@ -1,4 +1,5 @@
 import { scaleUtc } from "d3-scale";
+import { line, type CurveFactory } from "d3-shape";
 import { iso } from "../../lib/time";
 import { html, type Html, type Part } from "../markup";
 
@@ -8,6 +9,74 @@ import { html, type Html, type Part } from "../markup";
  */
 
 export const SPAN = 1_000;
+
+/** What a chart is drawn on. */
+export type Canvas = {
+  /** Where it stands in a picture, in pixels; `null` on a page, whose style says. */
+  place: { x: number; y: number; width: number; height: number } | null;
+  /** Where the plot begins, and where it ends and the words below it begin, in lengths of the plot. */
+  top: number;
+  bottom: number;
+  /** About so many values stand at the left, and the plot begins behind them. */
+  values: number;
+  begin: number;
+  /** Where the plot ends and names beside it begin. */
+  names: number;
+  /** How far apart such names are at least. */
+  apart: number;
+  /** The size of marks beside what it is on a page. */
+  marks: number;
+};
+
+export const PAGE: Canvas = {
+  place: null,
+  top: 30,
+  bottom: 900,
+  values: 4,
+  begin: 120,
+  names: 740,
+  apart: 75,
+  marks: 1,
+};
+
+/**
+ * How long the plot's lengths are across and down. On a page it is stretched, and strokes keep their width; what draws
+ * pictures cannot keep it, so there the lengths are pixels.
+ */
+function lengths({ place }: Canvas): readonly [number, number] {
+  return place === null ? [1, 1] : [place.width / SPAN, place.height / SPAN];
+}
+
+/** A path through places of the plot. */
+export function course(
+  places: readonly (readonly [number, number])[],
+  canvas: Canvas,
+  curve?: CurveFactory,
+): string {
+  const [across, down] = lengths(canvas);
+  const path = line().digits(1);
+  const drawn = (curve === undefined ? path : path.curve(curve))(
+    places.map(([x, y]): [number, number] => [x * across, y * down]),
+  );
+  return drawn ?? "";
+}
+
+/** A filled part of the plot, between two places. */
+export function box(
+  kind: string,
+  [left, right]: readonly [number, number],
+  [top, bottom]: readonly [number, number],
+  canvas: Canvas,
+): Html {
+  const [across, down] = lengths(canvas);
+  return html`<rect
+    class="${kind}"
+    x="${(left * across).toFixed(1)}"
+    y="${(top * down).toFixed(1)}"
+    width="${((right - left) * across).toFixed(1)}"
+    height="${((bottom - top) * down).toFixed(1)}"
+  />`;
+}
 
 /** A length of the plot as a share of the chart. */
 export function share(length: number): string {
@@ -24,11 +93,19 @@ export type Size = "" | "spark" | "low" | "square";
 export function chart(
   { id, title, says, size = "" }: { id: string; title: string; says: string; size?: Size },
   { plot, marks }: { plot: Part; marks: Part },
+  canvas: Canvas = PAGE,
 ): Html {
-  return html`<svg class="chart ${size}" role="img" aria-labelledby="${id}-title ${id}-says">
+  const { place } = canvas;
+  const [across, down] = lengths(canvas);
+  const placed =
+    place === null
+      ? null
+      : html` x="${place.x}" y="${place.y}" width="${place.width}" height="${place.height}"`;
+  return html`<svg class="chart ${size}" ${placed} role="img" aria-labelledby="${id}-title ${id}-says">
     <title id="${id}-title">${title}</title>
     <desc id="${id}-says">${says}</desc>
-    <svg class="plot" viewBox="0 0 ${SPAN} ${SPAN}" preserveAspectRatio="none">${plot}</svg>${marks}
+    <svg class="plot" viewBox="0 0 ${SPAN * across} ${SPAN * down}" preserveAspectRatio="none">${plot}</svg
+    >${marks}
   </svg>`;
 }
 
@@ -66,7 +143,7 @@ export function scaleLines(
 ): Html[] {
   return y.ticks(count).map((value) => {
     const kind = value === 0 ? "zero" : "grid-line";
-    const word = html`<text class="axis" x="0" y="${share(y(value))}" dy="-4">${written(value)}</text>`;
+    const word = html`<text class="axis" x="0" y="${share(y(value))}" dy="-0.33em">${written(value)}</text>`;
     return html`${across(y(value), kind)}${word}`;
   });
 }
@@ -82,7 +159,7 @@ export function timeMarks(
   return x.ticks(4).map((tick) => {
     const place = x(tick);
     const anchor = place < SPAN * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
-    return html`<text class="axis" x="${share(place)}" y="100%" dy="-2" text-anchor="${anchor}"
+    return html`<text class="axis" x="${share(place)}" y="100%" dy="-0.16em" text-anchor="${anchor}"
       >${word(tick, withinDays)}</text
     >`;
   });

@@ -1,16 +1,22 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
-import { line } from "d3-shape";
 import type { PricePoint } from "../../prices/shown";
 import type { PublicSignal } from "../../signals/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";
-import { across, apart, chart, dot, share, spread, timeMarks, upright } from "./frame";
-
-/** Where the names of the levels begin. */
-const END = 740;
-/** Above the words below the plot, and so far apart that names of levels can be read. */
-const BOTTOM = 900;
-const APART = 75;
+import {
+  across,
+  apart,
+  box,
+  chart,
+  course,
+  dot,
+  PAGE,
+  share,
+  spread,
+  timeMarks,
+  upright,
+  type Canvas,
+} from "./frame";
 
 type Level = { name: string; price: number; kind: "entry" | "target" | "stop" };
 
@@ -19,31 +25,24 @@ export function levelsChart(
   signal: PublicSignal,
   path: readonly PricePoint[],
   window: { from: number; to: number },
+  canvas: Canvas = PAGE,
 ): Html {
+  const { top, bottom, names: end } = canvas;
   const { id, token, entry, generatedAt, expiresAt, closedAt, exitPrice } = signal;
   const levels = levelsOf(signal);
   const known = [...levels.map(({ price }) => price), ...path.map(({ priceUsd }) => priceUsd)];
-  const x = scaleUtc().domain([window.from, window.to]).range([0, END]);
-  const y = scaleLinear().domain(spread(known)).range([BOTTOM, 20]);
+  const x = scaleUtc().domain([window.from, window.to]).range([0, end]);
+  const y = scaleLinear().domain(spread(known)).range([bottom, top]);
   const at = (moment: string) => x(new Date(moment));
-  const course = line().digits(1)(
-    path.map(({ at: moment, priceUsd }): [number, number] => [at(moment), y(priceUsd)]),
-  );
+  const places = path.map(({ at: moment, priceUsd }): [number, number] => [at(moment), y(priceUsd)]);
   const [begins, ends] = [at(generatedAt), at(expiresAt)];
   const zone = (kind: string, price: number | null) => {
     if (price === null) return null;
-    const [top, bottom] = [Math.min(y(price), y(entry)), Math.max(y(price), y(entry))];
-    return html`<rect
-      class="${kind}"
-      x="${begins.toFixed(1)}"
-      y="${top.toFixed(1)}"
-      width="${(ends - begins).toFixed(1)}"
-      height="${(bottom - top).toFixed(1)}"
-    />`;
+    return box(kind, [begins, ends], [Math.min(y(price), y(entry)), Math.max(y(price), y(entry))], canvas);
   };
   const heights = apart(
     levels.map(({ price }) => y(price)),
-    APART,
+    canvas.apart,
   );
   const names = levels.map(
     ({ name, price, kind }, index) =>
@@ -51,22 +50,25 @@ export function levelsChart(
           class="named ${kind}"
           x="100%"
           y="${share(heights[index] ?? 0)}"
-          dy="4"
+          dy="0.33em"
           text-anchor="end"
           >${name} ${shortUsd(price)}</text
         >`,
   );
   const isPriced = closedAt !== undefined && typeof exitPrice === "number";
-  const end = isPriced ? dot(at(closedAt), y(exitPrice), signal.status.toLowerCase(), 6) : null;
+  const exit = isPriced
+    ? dot(at(closedAt), y(exitPrice), signal.status.toLowerCase(), 6 * canvas.marks)
+    : null;
   return chart(
     { id: `levels-${id}`, title: `${token} around the signal, in USD`, says: saying(signal, path) },
     {
       plot: html`${zone("gain far", signal.tp2)}${zone("gain", signal.tp1)}${zone("risk", signal.sl)}<path
           class="path"
-          d="${course ?? ""}"
+          d="${course(places, canvas)}"
         />`,
-      marks: html`${upright(begins, "issue", [0, BOTTOM])}${names}${dot(begins, y(entry), "pending", 5)}${end}${timeMarks(window.from, window.to, [0, END])}`,
+      marks: html`${upright(begins, "issue", [0, bottom])}${names}${dot(begins, y(entry), "pending", 5 * canvas.marks)}${exit}${timeMarks(window.from, window.to, [0, end])}`,
     },
+    canvas,
   );
 }
 

@@ -11,7 +11,21 @@ export type Call = {
   headers: Headers;
   /** As sent; empty without a body. */
   body: string;
+  /** The same before it was read as text, where it came over a connection. */
+  bytes?: ArrayBuffer;
 };
+
+/** The fields of a form with files (`multipart/form-data`); `null` for another body, or one that is broken. */
+export async function formOf({ headers, bytes }: Call): Promise<Record<string, unknown> | null> {
+  const type = headers.get("Content-Type") ?? "";
+  if (!type.startsWith("multipart/form-data") || bytes === undefined) return null;
+  try {
+    const form = await new Response(bytes, { headers: { "Content-Type": type } }).formData();
+    return Object.fromEntries(form.entries());
+  } catch {
+    return null;
+  }
+}
 
 /** The connection fails instead of an answer: what `fetch` reports as a TypeError. */
 export class ConnectionLost extends TypeError {}

@@ -138,6 +138,8 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     if (area === "_market" && call.method === "GET") return json(market.coins());
     if (area === "_control" && rest === "/messenger/say" && call.method === "POST")
       return controlled(() => messenger.say(parseJson(call.body)));
+    if (area === "_control" && rest === "/messenger/tap" && call.method === "POST")
+      return controlled(() => messenger.tap(parseJson(call.body)));
     if (area === "_control" && rest === "" && call.method === "POST")
       return controlled(() => control(faults, parseJson(call.body)));
     const provider = PROVIDERS.find((one) => `/${one}` === rest);
@@ -153,7 +155,8 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       const url = new URL(request.url);
       const [, area = "", rest = ""] = /^\/([^/]*)(.*)$/.exec(url.pathname) ?? [];
       const { method, headers } = request;
-      const call = { method, query: url.searchParams, headers, body: await request.text() };
+      const bytes = await request.arrayBuffer();
+      const call = { method, query: url.searchParams, headers, bytes, body: new TextDecoder().decode(bytes) };
       const provider = area === "evidence" ? evidenceSourceOf(rest) : PREFIXES.get(area);
       if (provider === undefined) return own(area, rest, { ...call, path: url.pathname });
       return serve(provider, { ...call, path: rest }, request.signal);

@@ -1,19 +1,12 @@
 /** A stand-in for the Telegram Bot API, for local use: validates as it does, delivers to nobody. */
 
 import * as z from "zod";
-import { json, parseJson, type Call } from "./http";
+import { formOf, json, parseJson, type Call } from "./http";
+import { createChats } from "./messengerChats";
 import { hash } from "./random";
 import type { SentMessage } from "./records";
-import { parseHtml } from "./telegramHtml";
 
 const TEXT_LIMIT = 4_096;
-
-const asText = z.union([z.string(), z.number().transform(String)]);
-const messageShape = z.looseObject({
-  chat_id: asText.default(""),
-  text: asText.default(""),
-  parse_mode: z.string().default(""),
-});
 
 const webhookShape = z.looseObject({
   url: z.string().default(""),
@@ -29,7 +22,7 @@ const commandsShape = z.looseObject({
     .max(100),
 });
 
-const sayShape = z.strictObject({
+const personShape = {
   /** Negative for a group. */
   chatId: z.union([
     z.int(),
@@ -38,16 +31,20 @@ const sayShape = z.strictObject({
       .regex(/^-?\d{1,16}$/)
       .transform(Number),
   ]),
-  text: z.string().min(1).max(TEXT_LIMIT),
-  /** Who writes; in a private chat it is the chat's own person. */
+  /** Who it is; in a private chat it is the chat's own person. */
   from: z
     .strictObject({ id: z.int().positive(), username: z.string().min(1).optional() })
     .partial()
     .optional(),
-});
+};
+const sayShape = z.strictObject({ ...personShape, text: z.string().min(1).max(TEXT_LIMIT) });
+const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
+
+/** What a webhook may answer: one call of a method, whose outcome nobody is told. */
+const callShape = z.looseObject({ method: z.string() });
 
 export type Messenger = {
-  handle(call: Call): Response;
+  handle(call: Call): Promise<Response>;
   /**
    * Makes a person's message and sends it to the webhook as an update.
    * @param message `{ chatId, text, from?: { id?, username? } }`
@@ -55,6 +52,12 @@ export type Messenger = {
    * @throws z.ZodError for another message; TypeError where there is no webhook to send it to.
    */
   say(message: unknown): Promise<{ updateId: number; status: number }>;
+  /**
+   * A person taps a button of the newest message in the chat that has it.
+   * @param tap `{ chatId, button, from? }`: the button's words or data
+   * @throws TypeError where no message has such a button.
+   */
+  tap(tap: unknown): Promise<{ updateId: number; status: number }>;
 };
 
 /**
@@ -68,34 +71,8 @@ export function createMessenger(options: {
 }): Messenger {
   const webhooks = new Map<string, z.infer<typeof webhookShape>>();
   const commands = new Map<string, unknown>();
-  let lastMessageId = 0;
+  const chats = createChats({ now: options.now, accepted: options.accepted, sentBy: bot, chatOf });
   let lastUpdateId = 0;
-
-  const sendMessage = (botToken: string, parameters: unknown): Response => {
-    const parsed = messageShape.safeParse(parameters);
-    if (!parsed.success) return refuse(400, "Bad Request: message text must be a string");
-    const { chat_id: chatId, text: source, parse_mode: mode } = parsed.data;
-    if (chatId === "") return refuse(400, "Bad Request: chat_id is empty");
-    if (!/^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId)) return refuse(400, "Bad Request: chat not found");
-    if (mode !== "" && mode.toLowerCase() !== "html")
-      return refuse(400, "Bad Request: unsupported parse_mode");
-
-    const read = mode === "" ? { ok: true as const, text: source } : parseHtml(source);
-    if (!read.ok) return refuse(400, `Bad Request: can't parse entities: ${read.problem}`);
-    const text = read.text.trim();
-    if (text === "") return refuse(400, "Bad Request: message text is empty");
-    if (text.length > TEXT_LIMIT) return refuse(400, "Bad Request: message is too long");
-
-    const at = options.now();
-    options.accepted({ botToken, method: "sendMessage", chatId, text: source, at });
-    return accept({
-      message_id: ++lastMessageId,
-      from: bot(botToken),
-      chat: chatOf(chatId),
-      date: Math.floor(at / 1_000),
-      text,
-    });
-  };
 
   const setWebhook = (botToken: string, parameters: unknown): Response => {
     const parsed = webhookShape.safeParse(parameters);
@@ -118,10 +95,10 @@ export function createMessenger(options: {
     return accept(true);
   };
 
-  const run = (method: string, botToken: string, parameters: unknown): Response => {
+  const run = async (method: string, botToken: string, parameters: unknown): Promise<Response> => {
+    const done = await chats.run(method.toLowerCase(), botToken, parameters);
+    if (done !== null) return done.ok ? accept(done.result) : refuse(done.status, done.description);
     switch (method.toLowerCase()) {
-      case "sendmessage":
-        return sendMessage(botToken, parameters);
       case "getme":
         return accept(bot(botToken));
       case "setwebhook":
@@ -145,44 +122,90 @@ export function createMessenger(options: {
     }
   };
 
+  /** @param botToken Of the bot that a call in the webhook's answer is for. */
+  const deliver = async (what: object, botToken?: string): Promise<{ updateId: number; status: number }> => {
+    if (options.deliver === undefined) throw new TypeError("the messenger stand-in has no webhook");
+    // Later ones are greater after a restart too.
+    lastUpdateId = Math.max(lastUpdateId + 1, Math.floor(options.now()));
+    const updateId = lastUpdateId;
+    const response = await options.deliver({ update_id: updateId, ...what });
+    const call = callShape.safeParse(parseJson(await response.text()));
+    if (call.success && botToken !== undefined) {
+      const { method, ...parameters } = call.data;
+      await run(method, botToken, parameters);
+    }
+    return { updateId, status: response.status };
+  };
+
   return {
-    handle: (call) => {
+    handle: async (call) => {
       const [, token, method] = /^\/bot([^/]+)\/([A-Za-z]+)$/.exec(call.path) ?? [];
       if (token === undefined || method === undefined) return refuse(404, "Not Found");
       const botToken = decodeToken(token);
       if (botToken === null) return refuse(401, "Unauthorized: invalid token specified");
       if (call.method !== "GET" && call.method !== "POST") return refuse(405, "Method Not Allowed");
       const inQuery = Object.fromEntries(call.query);
+      const form = await formOf(call);
+      if (form !== null) return run(method, botToken, { ...inQuery, ...form });
       if (call.body.trim() === "") return run(method, botToken, inQuery);
       const body = z.record(z.string(), z.unknown()).safeParse(parseJson(call.body));
       if (!body.success) return refuse(400, "Bad Request: can't parse JSON object");
       return run(method, botToken, { ...inQuery, ...body.data });
     },
-    say: async (message) => {
+    say: (message) => {
       const { chatId, text, from } = sayShape.parse(message);
-      if (options.deliver === undefined) throw new TypeError("the messenger stand-in has no webhook");
-      const at = options.now();
-      // Later ones are greater after a restart too.
-      lastUpdateId = Math.max(lastUpdateId + 1, Math.floor(at));
-      const senderId = from?.id ?? (chatId > 0 ? chatId : 1);
-      const person = { first_name: "Local", username: from?.username ?? `local_${senderId}` };
       const [command] = /^\/[\w@]+/.exec(text) ?? [];
-      const response = await options.deliver({
-        update_id: lastUpdateId,
+      return deliver({
         message: {
-          message_id: ++lastMessageId,
-          date: Math.floor(at / 1_000),
+          message_id: chats.nextMessageId(),
+          date: Math.floor(options.now() / 1_000),
           text,
-          from: { id: senderId, is_bot: false, ...person },
-          chat: chatId > 0 ? { id: chatId, type: "private", ...person } : chatOf(String(chatId)),
+          ...placeOf(chatId, from),
           ...(command === undefined
             ? {}
             : { entities: [{ type: "bot_command", offset: 0, length: command.length }] }),
         },
       });
-      await response.body?.cancel();
-      return { updateId: lastUpdateId, status: response.status };
     },
+    tap: (tap) => {
+      const { chatId, button, from } = tapShape.parse(tap);
+      const found = chats.withButton(String(chatId), button);
+      if (found === null) throw new TypeError(`no message of this chat has the button ${button}`);
+      const { message, data } = found;
+      const { from: person, chat } = placeOf(chatId, from);
+      return deliver(
+        {
+          callback_query: {
+            id: chats.openQuery(),
+            from: person,
+            message: {
+              message_id: message.messageId,
+              from: bot(message.botToken),
+              chat,
+              date: Math.floor(options.now() / 1_000),
+              ...(message.isPhoto ? { photo: [], caption: message.text } : { text: message.text }),
+              reply_markup: { inline_keyboard: message.keyboard },
+            },
+            chat_instance: String(hash(String(chatId))),
+            data,
+          },
+        },
+        message.botToken,
+      );
+    },
+  };
+}
+
+/** Who writes, and where. */
+function placeOf(
+  chatId: number,
+  from: { id?: number | undefined; username?: string | undefined } | undefined,
+) {
+  const id = from?.id ?? (chatId > 0 ? chatId : 1);
+  const person = { first_name: "Local", username: from?.username ?? `local_${id}` };
+  return {
+    from: { id, is_bot: false, ...person },
+    chat: chatId > 0 ? { id: chatId, type: "private", ...person } : chatOf(String(chatId)),
   };
 }
 

@@ -1,5 +1,7 @@
 /** Part of the stand-ins for local use: what each of them was sent, without keys. */
 
+import type { Keyboard } from "./messengerKeyboard";
+import type { Photo } from "./messengerPhoto";
 import { PROVIDERS, type Provider } from "./control";
 
 export type SentRequest = {
@@ -15,14 +17,19 @@ export type SentRequest = {
   schema?: string;
 };
 
-/** A message the messenger accepted. */
+/** A message, an edit or a chat action that the messenger accepted. */
 export type SentMessage = {
   botToken: string;
   method: string;
   chatId: string;
-  /** As sent, markup included. */
+  /** As sent, markup included: of a picture its caption, of a chat action its name. */
   text: string;
   at: number;
+  /** Absent for a chat action. */
+  messageId?: number;
+  photo?: Photo;
+  /** Rows of buttons below it. */
+  keyboard?: Keyboard;
 };
 
 const KEPT = 5_000;

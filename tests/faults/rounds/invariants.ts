@@ -169,7 +169,7 @@ function wrongShifts(rows: Rows, { shifts, asked }: Workload): string[] {
   return found;
 }
 
-/** Exactly once each; a card that a death left between sending and marking may have come a second time. */
+/** Exactly once each, pictures by their captions; a card that a death left between sending and marking may have come a second time. */
 function wrongCards(host: Host, rows: Rows): string[] {
   const count = (texts: readonly string[]) => {
     const counts = new Map<string, number>();
@@ -186,7 +186,7 @@ function wrongCards(host: Host, rows: Rows): string[] {
   const arrived = count(
     host.standins
       .sent("messenger")
-      .filter(({ method }) => method === "sendMessage")
+      .filter(({ method }) => method === "sendMessage" || method === "sendPhoto")
       .map(({ text }) => unmarked(text)),
   );
   const found: string[] = [];

@@ -26,8 +26,10 @@ const { values } = parseArgs({
 const first = Number(values.seed);
 const rounds = Number(values.rounds);
 const MINUTE = 60_000;
+const DAY = 86_400_000;
 
-let time = Date.UTC(2026, 0, 5, 9);
+/** Each round begins shortly before the day's signals, whose card is a picture. */
+let time = Date.UTC(2026, 0, 5, 7, 40);
 let now = () => time;
 const market = createMarket({ seed: "faults", now: () => now() });
 const chain = await startChain({
@@ -44,6 +46,7 @@ await chain.feeds.pause();
 
 let failed = 0;
 let deaths = 0;
+let pictures = 0;
 for (let seed = first; seed < first + rounds; seed++) {
   const startedAt = process.cpuUsage();
   const chance = random("faults", seed);
@@ -72,7 +75,8 @@ for (let seed = first; seed < first + rounds; seed++) {
     found = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
   }
   deaths += host.remains.length;
-  time = host.now() + MINUTE;
+  pictures += host.standins.sent("messenger").filter(({ method }) => method === "sendPhoto").length;
+  time += (Math.floor((host.now() - time) / DAY) + 1) * DAY;
   now = () => time;
   host.stop();
   const { user, system } = process.cpuUsage(startedAt);
@@ -86,5 +90,7 @@ for (let seed = first; seed < first + rounds; seed++) {
   console.log(`  Repeat it alone: npm run test:long -- crashes --seed ${seed} --rounds 1`);
 }
 await chain.stop();
-console.log(`${rounds - failed} rounds of ${rounds} held, through ${deaths} deaths`);
+console.log(
+  `${rounds - failed} rounds of ${rounds} held, with ${pictures} pictures, through ${deaths} deaths`,
+);
 process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,86 @@
+import { siteUrl } from "../lib/env";
+import { HOUR } from "../lib/time";
+import type { Button } from "../messenger/format";
+import { edgeLines } from "../signals/cards";
+import { signalToken } from "../signals/inputs";
+import { chainHeadOf, latestSignals, totalsOf } from "../signals/model";
+import { TOKENS } from "../signals/rules";
+import { statisticsOf } from "../signals/statistics";
+import { alertCard } from "../whales/cards";
+import { hours } from "../whales/views";
+import { alertsSince, hasLooked } from "../whales/model";
+import { publicAlert } from "../whales/views";
+import { latestShortCard, notice, recordCard } from "./cards";
+import type { Command } from "./command";
+
+/** The bot's commands about markets: to everybody, anywhere. */
+
+const SIGNALS: readonly Button[] = [
+  { text: "BTC", command: "signals BTC" },
+  { text: "ETH", command: "signals ETH" },
+  { text: "Record", command: "record" },
+];
+
+/** Alerts on one page of /whales. */
+const PAGE = 8;
+
+export const marketCommands: readonly Command[] = [
+  {
+    name: "signals",
+    argument: "[TOKEN]",
+    summary: "The latest trading signals of BTC and ETH",
+    access: "anywhere",
+    inPlace: true,
+    run: async (ctx, { argument }) => {
+      const token = signalToken.safeParse(argument.replace(/^\$/, ""));
+      if (!token.success)
+        return { answer: notice("There are signals of BTC and ETH, such as /signals BTC.") };
+      const signals = await latestSignals(ctx, token.data === undefined ? TOKENS : [token.data]);
+      if (signals.length === 0)
+        return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };
+      return { answer: latestShortCard(signals, siteUrl()), buttons: [SIGNALS] };
+    },
+  },
+  {
+    name: "record",
+    summary: "How the signals have done, against chance",
+    access: "anywhere",
+    inPlace: true,
+    run: async (ctx) => {
+      const { edge } = statisticsOf(await totalsOf(ctx, "ALL"));
+      const answer = recordCard(edgeLines(edge), await chainHeadOf(ctx), siteUrl());
+      return { answer, buttons: [SIGNALS.slice(0, 2)] };
+    },
+  },
+  {
+    name: "whales",
+    argument: "[HOURS]",
+    summary: "Whale alerts of the last hours (6, or as many as you say, up to 168)",
+    access: "anywhere",
+    inPlace: true,
+    run: async (ctx, { argument }) => {
+      // Behind the hours a button names a page, from 1.
+      const [asked = "", named] = argument.split(/\s+/);
+      const window = hours.safeParse(asked);
+      const page = named === undefined ? 1 : Number(/^[1-9]\d{0,2}$/.exec(named)?.[0] ?? NaN);
+      if (!window.success || Number.isNaN(page)) {
+        return { answer: notice("Say how many hours to look back, 1 to 168: /whales 24") };
+      }
+      const now = Date.now();
+      const alerts = await alertsSince(ctx, now - window.data * HOUR);
+      if (alerts.length === 0 && !(await hasLooked(ctx))) {
+        return { answer: notice("I have not looked for whales yet: I do so every hour, on the hour.") };
+      }
+      const shown = Math.min(page, Math.max(1, Math.ceil(alerts.length / PAGE)));
+      const to = (target: number, text: string): Button[] =>
+        target < 1 || (target - 1) * PAGE >= alerts.length
+          ? []
+          : [{ text, command: `whales ${window.data} ${target}` }];
+      const answer = alertCard({
+        ...{ hours: window.data, at: now, alerts: alerts.map(publicAlert) },
+        page: { number: shown, size: PAGE },
+      });
+      return { answer, buttons: [[...to(shown - 1, "◀ Larger"), ...to(shown + 1, "Smaller ▶")]] };
+    },
+  },
+];

@@ -1,0 +1,111 @@
+import { internal } from "../_generated/api";
+import type { MutationCtx } from "../_generated/server";
+import { failureOf } from "../lib/errors";
+import { optionalToken } from "../lib/input";
+import { symbolText, type Button, type Paragraph } from "../messenger/format";
+import { fullTextCard, sourcesCard } from "../research/cards";
+import type { Result } from "../research/tables";
+import { notice } from "./cards";
+import type { Command, Outcome } from "./command";
+
+/** The bot's commands about research, and its questions. */
+
+/** What a person would tap below a result. @param focus "" for the whole market. */
+export function researchButtons(focus: string): Button[][] {
+  const of = (command: string) => (focus === "" ? command : `${command} ${focus}`);
+  return [
+    [
+      { text: "Full text", command: of("report") },
+      { text: "Sources", command: of("sources") },
+      { text: "Follow for 8 h", command: of("follow") },
+    ],
+  ];
+}
+
+export const researchCommands: readonly Command[] = [
+  {
+    name: "research",
+    argument: "[TOKEN]",
+    summary: "A research snapshot of a token, or of the whole market",
+    access: "anywhere",
+    run: (_ctx, { argument }) =>
+      onToken(argument, "research", (focus) => ({
+        answer: notice(`Researching ${nameOf(focus)}: this takes up to a minute…`),
+        later: { kind: "research", focus },
+      })),
+  },
+  {
+    name: "report",
+    argument: "[TOKEN]",
+    summary: "The whole text of the last /research",
+    access: "anywhere",
+    run: (ctx, { argument }) =>
+      onToken(argument, "report", (focus) => stored(ctx, focus, (result) => fullTextCard(focus, result))),
+  },
+  {
+    name: "sources",
+    argument: "[TOKEN]",
+    summary: "Who told the figures of the last /research",
+    access: "anywhere",
+    run: (ctx, { argument }) =>
+      onToken(argument, "sources", (focus) => stored(ctx, focus, (result) => sourcesCard(focus, result))),
+  },
+  {
+    name: "follow",
+    argument: "[TOKEN]",
+    summary: "Start a research shift of eight hours",
+    access: "linked",
+    run: (ctx, { userId, argument }) =>
+      onToken(argument, "follow", async (focus) => {
+        const about = focus === "" ? {} : { token: focus };
+        try {
+          await ctx.runMutation(internal.research.shifts.start, { userId, signedIn: true, ...about });
+        } catch (error) {
+          const failure = failureOf(error);
+          if (failure === null) throw error;
+          return { answer: notice(`${failure.message}.`) };
+        }
+        return {
+          answer: notice(`I follow ${nameOf(focus)} for eight hours: reports come at 2.5, 5 and 8 hours.`),
+          buttons: [[{ text: "Stop", command: "stop" }]],
+        };
+      }),
+  },
+  {
+    name: "ask",
+    argument: "QUESTION",
+    summary: "Ask the crypto assistant; without the command too",
+    access: "anywhere",
+    run: (_ctx, { argument }) => {
+      if (argument === "")
+        return { answer: notice("Put your question behind the command: /ask How is Ethereum doing?") };
+      return { answer: notice("Thinking…"), later: { kind: "ask", question: argument } };
+    },
+  },
+];
+
+function onToken(
+  argument: string,
+  command: string,
+  run: (focus: string) => Outcome | Promise<Outcome>,
+): Outcome | Promise<Outcome> {
+  const token = optionalToken.safeParse(argument.replace(/^\$/, ""));
+  if (!token.success) return { answer: notice(`Name one token by its symbol, such as /${command} BTC.`) };
+  return run(token.data ?? "");
+}
+
+function nameOf(focus: string): string {
+  return symbolText(focus === "" ? "the whole market" : focus);
+}
+
+/** Of the last result on a focus, whoever asked for it: results are everybody's. */
+async function stored(
+  ctx: MutationCtx,
+  focus: string,
+  card: (result: Result) => Paragraph[],
+): Promise<Outcome> {
+  const found: { result: Result } | null = await ctx.runQuery(internal.research.onDemand.current, { focus });
+  if (found !== null) return { answer: card(found.result) };
+  const command = focus === "" ? "/research" : `/research ${focus}`;
+  return { answer: notice(`There is no research on ${nameOf(focus)} yet: ${command} writes it.`) };
+}

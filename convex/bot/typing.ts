@@ -1,0 +1,42 @@
+import { v } from "convex/values";
+import { optional } from "../lib/env";
+import { providerAction } from "../lib/providerCalls";
+import { SECOND, sleep } from "../lib/time";
+import { showTyping } from "../providers/messenger";
+
+/** That the bot is at work, as its chats see it. Nobody is told when that fails: it is no message. */
+
+/** The messenger shows it for five seconds. */
+const AGAIN_MS = 4 * SECOND;
+const LONGEST_MS = 60 * SECOND;
+
+/** Shows it until it is stopped. For actions, which await its stop. */
+export function typeIn(chatId: string): { stop: () => Promise<void> } {
+  const botToken = optional("MESSENGER_BOT_TOKEN");
+  if (botToken === undefined) return { stop: () => Promise.resolve() };
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<"stopped">((resolve) => (stop = () => resolve("stopped")));
+  const shown = (async () => {
+    for (let passed = 0; passed < LONGEST_MS; passed += AGAIN_MS) {
+      await showTyping(botToken, chatId);
+      if ((await Promise.race([stopped, sleep(AGAIN_MS)])) === "stopped") return;
+    }
+  })();
+  return {
+    stop: async () => {
+      stop();
+      await shown;
+    },
+  };
+}
+
+/** Shows it once, for work that goes on elsewhere. */
+export const show = providerAction({
+  args: { chatId: v.string() },
+  returns: v.null(),
+  handler: async (_ctx, { chatId }) => {
+    const botToken = optional("MESSENGER_BOT_TOKEN");
+    if (botToken !== undefined) await showTyping(botToken, chatId);
+    return null;
+  },
+});

@@ -1,0 +1,59 @@
+import { scaleLinear, scaleUtc } from "d3-scale";
+import type { PricePoint } from "../../prices/shown";
+import { html, type Html } from "../markup";
+import { signed } from "../words";
+import { apart, chart, course, dot, PAGE, scaleLines, share, spread, timeMarks, type Canvas } from "./frame";
+
+/** How prices have moved against their first, in percent; the first token is what it is about. Each has two prices at least. */
+export function relativeChart(
+  id: string,
+  tokens: readonly { name: string; path: readonly PricePoint[] }[],
+  canvas: Canvas = PAGE,
+): Html {
+  const lines = tokens.map(({ name, path }) => ({ name, moves: movesOf(path) }));
+  const times = lines.flatMap(({ moves }) => moves.map(({ at }) => at));
+  const [from, to] = [Math.min(...times), Math.max(...times)];
+  const x = scaleUtc().domain([from, to]).range([canvas.begin, canvas.names]);
+  const y = scaleLinear()
+    .domain(spread([0, ...lines.flatMap(({ moves }) => moves.map(({ percent }) => percent))]))
+    .range([canvas.bottom, canvas.top]);
+  const lasts = lines.map(({ moves }) => moves.at(-1)?.percent ?? 0);
+  const heights = apart(
+    lasts.map((last) => y(last)),
+    canvas.apart,
+  );
+  const kindOf = (index: number) => (index === 0 ? ((lasts[0] ?? 0) >= 0 ? "up" : "down") : "beside");
+  const drawn = lines.map(({ moves }, index) => {
+    const places = moves.map(({ at, percent }): [number, number] => [x(at), y(percent)]);
+    return html`<path class="path ${kindOf(index)}" d="${course(places, canvas)}" />`;
+  });
+  const named = lines.map(
+    ({ name, moves }, index) =>
+      html`${dot(x(moves.at(-1)?.at ?? to), y(lasts[index] ?? 0), kindOf(index), 4 * canvas.marks)}<text
+          class="named ${index === 0 ? "" : "beside"}"
+          x="100%"
+          y="${share(heights[index] ?? 0)}"
+          dy="0.33em"
+          text-anchor="end"
+          >${name} ${signed(lasts[index] ?? 0)}</text
+        >`,
+  );
+  return chart(
+    {
+      id,
+      title: `${lines.map(({ name }) => name).join(" against ")} since the start, in percent`,
+      says: `${lines.map(({ name }, index) => `${name} ${signed(lasts[index] ?? 0)}`).join(", ")}.`,
+    },
+    {
+      // What it is about lies on top.
+      plot: drawn.toReversed(),
+      marks: html`${scaleLines(y, (value) => signed(value, 1), canvas.values)}${named}${timeMarks(from, to, [canvas.begin, canvas.names])}`,
+    },
+    canvas,
+  );
+}
+
+function movesOf(path: readonly PricePoint[]): { at: number; percent: number }[] {
+  const first = path[0]?.priceUsd ?? 1;
+  return path.map(({ at, priceUsd }) => ({ at: Date.parse(at), percent: (priceUsd / first - 1) * 100 }));
+}

@@ -1,0 +1,40 @@
+/** Pictures from SVG, by resvg. For actions. */
+
+/**
+ * The renderer with its fonts, made once where a module's state lasts, as on a local stack; the platform's actions begin
+ * anew. It comes to 1.4 MB that no request is to evaluate, so it is loaded here, when something is drawn.
+ */
+let renderer: Promise<{ draw: (svg: string) => Uint8Array<ArrayBuffer> }> | undefined;
+
+/** An SVG of the size it says, as PNG. @throws Error for an SVG that cannot be read. */
+export async function pngOf(svg: string): Promise<Uint8Array<ArrayBuffer>> {
+  renderer ??= loadRenderer();
+  return (await renderer).draw(svg);
+}
+
+async function loadRenderer() {
+  const [{ initWasm, Resvg }, { inflateSync }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
+    import("@resvg/resvg-wasm"),
+    import("fflate"),
+    import("./rendererBytes"),
+    import("./fontBytes"),
+  ]);
+  await initWasm(new Uint8Array(inflateSync(bytesOf(RENDERER))));
+  const fontBuffers = [bytesOf(REGULAR), bytesOf(SEMIBOLD)];
+  return {
+    draw: (svg: string) => {
+      const drawing = new Resvg(svg, { font: { fontBuffers, defaultFontFamily: "Inter" } });
+      const image = drawing.render();
+      try {
+        return new Uint8Array(image.asPng());
+      } finally {
+        image.free();
+        drawing.free();
+      }
+    },
+  };
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}

@@ -1,0 +1,191 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { closeApp, type App } from "../support/app";
+import { buy, EIGHT, issued } from "../signals/support";
+import { agentSays, alert, watchNow } from "../whales/support";
+import { ALICE, arrived, BOT_NAME, createBotApp, deliver, GROUP, linkedUser, say, updateOf } from "./support";
+
+/** What is tapped rather than typed, and what a chat sees while the bot works. */
+
+afterEach(closeApp);
+
+const LONG = { answers: 2 };
+
+let lastUpdateId = 900_000;
+
+/** Taps a button of the newest message that has it, as the messenger tells the webhook. @returns What the bot sent then. */
+async function tap(app: App, words: string, { from = ALICE, data }: { from?: number; data?: string } = {}) {
+  const card = app.cards().findLast(({ keyboard }) => keyboard?.flat().some(({ text }) => text === words));
+  const button = card?.keyboard?.flat().find(({ text }) => text === words);
+  if (card === undefined || button === undefined) throw new Error(`There is no button ${words}`);
+  const before = app.cards().length;
+  const id = ++lastUpdateId;
+  const chat = Number(card.chatId);
+  const { status, body } = await deliver(app, {
+    update_id: id,
+    callback_query: {
+      id: `query-${id}`,
+      from: { id: from, is_bot: false, first_name: "A", username: `user_${from}` },
+      message: {
+        message_id: card.messageId,
+        chat: chat < 0 ? { id: chat, type: "supergroup", title: "G" } : { id: chat, type: "private" },
+        ...(card.photo === undefined ? { text: "as it stands" } : { photo: [], caption: "as it stands" }),
+      },
+      chat_instance: "1",
+      data: data ?? button.callback_data,
+    },
+  });
+  // The tap itself is answered in the answer to the webhook.
+  expect([status, body]).toEqual([200, { method: "answerCallbackQuery", callback_query_id: `query-${id}` }]);
+  await arrived(app, before + 1);
+  return app.cards().slice(before);
+}
+
+const buttonsOf = (app: App) =>
+  app
+    .cards()
+    .at(-1)
+    ?.keyboard?.map((row) => row.map(({ text }) => text)) ?? [];
+
+describe("a tapped button", () => {
+  test("of /signals shows one token or the record in the place of the message", async () => {
+    const app = createBotApp({ now: EIGHT });
+    await issued(app, buy);
+    await say(app, "/signals");
+    const first = app.cards().at(-1)?.messageId;
+    expect(buttonsOf(app)).toEqual([["BTC", "ETH", "Record"]]);
+    expect(await tap(app, "ETH")).toMatchObject([
+      { method: "editMessageText", messageId: first, text: expect.stringMatching(/^<b>🟢 ETH BUY/) },
+    ]);
+    expect(await tap(app, "Record")).toMatchObject([
+      { method: "editMessageText", messageId: first, text: expect.stringMatching(/Record 2: [0-9a-f]{64}/) },
+    ]);
+    // The same once more changes nothing, and is sent to nobody a second time.
+    expect(await tap(app, "BTC")).toHaveLength(1);
+    expect(await tap(app, "BTC")).toEqual([]);
+    expect((await app.rows("messages")).map(({ state }) => state).filter((one) => one !== "sent")).toEqual(
+      [],
+    );
+  });
+
+  test("of a list turns its pages", async () => {
+    const app = createBotApp();
+    agentSays(
+      app,
+      Array.from({ length: 19 }, (_, i) =>
+        alert({ amount: 1_000_000 * (40 - i), description: `Move ${i}.` }),
+      ),
+    );
+    await watchNow(app);
+    const [first = ""] = await say(app, "/whales");
+    expect([first.includes("Move 7."), first.includes("Move 8."), buttonsOf(app)]).toEqual([
+      ...[true, false],
+      [["Smaller ▶"]],
+    ]);
+    const [second] = await tap(app, "Smaller ▶");
+    expect(second?.text).toMatch(/Move 8\.[^]*Move 15\.[^]*… and 3 smaller ones/);
+    expect(buttonsOf(app)).toEqual([["◀ Larger", "Smaller ▶"]]);
+    const [third] = await tap(app, "Smaller ▶");
+    expect([third?.text.includes("Move 18."), buttonsOf(app)]).toEqual([true, [["◀ Larger"]]]);
+  });
+
+  test("of a result brings its text, its sources, and for a linked user a shift", async () => {
+    const app = createBotApp();
+    await say(app, "/research SOL", LONG);
+    const [row] = buttonsOf(app);
+    expect(row).toEqual(["Full text", "Sources", "Follow for 8 h"]);
+    expect((await tap(app, "Full text"))[0]).toMatchObject({
+      method: "sendMessage",
+      text: expect.stringContaining("<b>Full analysis</b>"),
+    });
+    expect((await tap(app, "Sources"))[0]?.text).toContain("🔎 SOL");
+    expect((await tap(app, "Follow for 8 h"))[0]?.text).toContain("create a link code");
+    expect(await app.rows("shifts")).toEqual([]);
+    const { userId } = await linkedUser(app, "alice");
+    await tap(app, "Follow for 8 h");
+    expect(await app.rows("shifts")).toMatchObject([{ userId, token: "SOL", status: "active" }]);
+    await tap(app, "Stop");
+    expect(await app.rows("shifts")).toMatchObject([{ status: "stopped" }]);
+  });
+
+  test("does what its chat may do, whoever made up its data, and takes an update once", async () => {
+    const app = createBotApp();
+    await linkedUser(app, "alice");
+    await linkedUser(app, "mallory", 66);
+    const sample = {
+      token: "BTC" as const,
+      priceUsd: 100_000,
+      source: "coinbase" as const,
+      observedAt: Date.now(),
+    };
+    await app.t.mutation(internal.prices.samples.store, sample);
+    await say(app, "/alert BTC above 110000", LONG);
+    await say(app, "/alerts");
+    const [set] = await app.rows("priceAlerts");
+    expect(buttonsOf(app)).toEqual([["Off: BTC above $110,000"]]);
+    // Another account's tap on what it should never have seen, in its own chat.
+    await say(app, "/help", { from: 66 });
+    const forged = {
+      update_id: ++lastUpdateId,
+      callback_query: {
+        id: "forged",
+        from: { id: 66, is_bot: false },
+        message: { message_id: 1, chat: { id: 66, type: "private" }, text: "x" },
+        data: `alert_off ${set?._id}`,
+      },
+    };
+    await deliver(app, forged);
+    await deliver(app, forged);
+    await app.settle();
+    expect(await app.rows("priceAlerts")).toMatchObject([{ state: "active" }]);
+    expect(
+      app.cards().filter(({ chatId, text }) => chatId === "66" && text.includes("no active")),
+    ).toHaveLength(1);
+    const [off] = await tap(app, "Off: BTC above $110,000");
+    expect(off).toMatchObject({ method: "editMessageText", text: "Cancelled: BTC above $110,000." });
+    expect(await app.rows("priceAlerts")).toMatchObject([{ state: "cancelled" }]);
+  });
+
+  test("in a group is answered there, and tells nothing of anybody's own", async () => {
+    const app = createBotApp({ now: EIGHT });
+    await linkedUser(app, "alice");
+    await issued(app, buy);
+    await say(app, `/signals@${BOT_NAME}`, { chat: GROUP });
+    expect(await tap(app, "BTC")).toMatchObject([{ method: "editMessageText", chatId: String(GROUP) }]);
+    const [told] = await tap(app, "BTC", { data: "wallet" });
+    expect(told?.text).toContain("I answer that in a private chat only");
+  });
+});
+
+describe("work that takes a while", () => {
+  test("shows the bot typing, and its answer takes the place of the notice", async () => {
+    const app = createBotApp();
+    await say(app, "How is Ethereum doing?", LONG);
+    const [notice, answer] = app.cards();
+    expect([notice?.method, notice?.text, answer?.method, answer?.messageId]).toEqual([
+      ...["sendMessage", "Thinking…", "editMessageText"],
+      notice?.messageId,
+    ]);
+    expect(answer?.text).toContain("How is Ethereum doing?");
+    const typing = app.standins.sent("messenger").filter(({ method }) => method === "sendChatAction");
+    expect(typing).toMatchObject([{ text: "typing", chatId: String(ALICE) }]);
+  });
+
+  test("answers in a message of its own where the notice never came or is gone", async () => {
+    const app = createBotApp();
+    // The notice, and that the bot is typing.
+    app.standins.fail("messenger", { mode: "status", status: 403, times: 2 });
+    await deliver(app, updateOf("How is SOL?"));
+    await arrived(app, 1);
+    expect(app.cards()).toMatchObject([
+      { method: "sendMessage", text: expect.stringContaining("How is SOL?") },
+    ]);
+  });
+
+  test("is a question in a group where the words begin with the bot's name", async () => {
+    const app = createBotApp();
+    const [, answer] = await say(app, `@${BOT_NAME} how is ETH?`, { chat: GROUP, ...LONG });
+    expect(answer).toContain("how is ETH?");
+    expect(await say(app, "@another_bot how is ETH?", { chat: GROUP, answers: 0 })).toEqual([]);
+  });
+});

@@ -1,0 +1,83 @@
+import { portfolioPicture } from "../../convex/pictures/portfolio";
+import { reportPicture } from "../../convex/pictures/report";
+import { signalsPicture, type DrawnSignal } from "../../convex/pictures/signals";
+import { weekPicture } from "../../convex/pictures/week";
+import type { PricePoint } from "../../convex/prices/shown";
+import { signalExample } from "../../convex/signals/examples";
+import type { PublicSignal } from "../../convex/signals/shapes";
+
+/** A picture of each kind, of prices that swing as prices do and are the same every time. */
+
+const HOUR = 3_600_000;
+const ISSUED = Date.UTC(2026, 10, 20, 8);
+const SITE = "some.convex.site";
+
+const time = (ms: number) => new Date(ms).toISOString();
+
+function prices(from: number, count: number, stepMs: number, mean: number): PricePoint[] {
+  return Array.from({ length: count }, (_, i) => ({
+    at: time(from + i * stepMs),
+    priceUsd: mean * (1 + 0.012 * Math.sin(i / 5) + 0.006 * Math.sin(i * 1.7) + 0.003 * Math.sin(i * 5.3)),
+    source: i % 3 === 0 ? ("coinbase" as const) : ("chainlink" as const),
+  }));
+}
+
+function signalOf(token: "BTC" | "ETH", side: "BUY" | "SELL" | "HOLD", mean: number): DrawnSignal {
+  const before = prices(ISSUED - 24 * HOUR, 22, HOUR, mean);
+  const path = prices(ISSUED - 2 * HOUR, 25, HOUR / 12, mean);
+  const entry = path.at(-1)?.priceUsd ?? mean;
+  const way = side === "BUY" ? 1 : -1;
+  const level = (share: number) => (side === "HOLD" ? null : entry * (1 + way * share));
+  const signal: PublicSignal = {
+    ...signalExample,
+    ...{ id: `${token}-2026-11-20`, token, signal: side, entry, status: "PENDING" },
+    ...{ tp1: level(0.008), tp2: level(0.016), sl: level(-0.008), confidence: 71, calibratedConfidence: 52 },
+    ...{ generatedAt: time(ISSUED), expiresAt: time(ISSUED + 6 * HOUR) },
+  };
+  delete signal.closedAt;
+  delete signal.exitPrice;
+  const issued = { model: "a model", priceUsd: entry, source: "coinbase" as const, observedAt: time(ISSUED) };
+  return { signal, issued, path, before };
+}
+
+const ENDINGS = ["WIN", "LOSS", "EXPIRED", "WIN", "LOSS", "WIN", "PENDING"] as const;
+const RESULTS = [0.9, -0.8, 0.1, 1.1, -0.9, 0.8, undefined];
+
+function weekOf(token: "BTC" | "ETH", mean: number) {
+  const closes = prices(ISSUED - 168 * HOUR, 168, HOUR, mean);
+  const signals = ENDINGS.map((status, day): PublicSignal => {
+    const { at, priceUsd } = closes[day * 24 + 3] ?? { at: time(ISSUED), priceUsd: mean };
+    const [tp1, sl, pnlPercent] = [priceUsd * 1.01, priceUsd * 0.99, RESULTS[day]];
+    const levels = { entry: priceUsd, tp1, sl, generatedAt: at, status };
+    const { pnlPercent: _, ...example } = signalExample;
+    return { ...example, token, ...levels, ...(pnlPercent === undefined ? {} : { pnlPercent }) };
+  });
+  return { token, signals, closes };
+}
+
+const holdings = [
+  { token: "ETH", valueUsd: 9_200.1 },
+  { token: "USDC", valueUsd: 4_400 },
+  { token: "WBTC", valueUsd: 1_500 },
+  { token: "DAI", valueUsd: 120 },
+  { token: "USDT", valueUsd: 14.46 },
+  { token: "EURC", valueUsd: 8 },
+];
+
+export const PICTURES: Readonly<Record<string, string>> = {
+  signals: signalsPicture([signalOf("BTC", "SELL", 97_000), signalOf("ETH", "BUY", 3_400)], SITE),
+  hold: signalsPicture([signalOf("BTC", "HOLD", 97_000)], "a-long-name-123.eu-west-1.convex.site"),
+  week: weekPicture({ week: "2026-11-16", tokens: [weekOf("BTC", 97_000), weekOf("ETH", 3_400)] }, SITE),
+  report: reportPicture(
+    {
+      subject: "ETH",
+      generatedAt: time(ISSUED),
+      tokens: [
+        { name: "ETH", path: prices(ISSUED - 8 * HOUR, 96, HOUR / 12, 3_400) },
+        { name: "BTC", path: prices(ISSUED - 8 * HOUR, 16, HOUR / 2, 97_000) },
+      ],
+    },
+    SITE,
+  ),
+  portfolio: portfolioPicture({ at: ISSUED, totalUsd: 15_242.56, holdings }, SITE),
+};

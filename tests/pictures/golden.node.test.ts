@@ -1,0 +1,35 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import pixelmatch from "pixelmatch";
+import { PNG } from "pngjs";
+import { expect, test } from "vitest";
+import { HEIGHT, WIDTH } from "../../convex/pictures/card";
+import { pngOf } from "../../convex/pictures/png";
+import { embeddedModules } from "../../scripts/pictures/embed";
+import { PICTURES } from "./examples";
+
+/** `UPDATE_GOLDEN=1` writes the pictures anew; look at them before they are kept. */
+const isWritten = process.env.UPDATE_GOLDEN === "1";
+/** Renderers of other versions smooth edges otherwise; a word or a line elsewhere is thousands of pixels. */
+const DIFFERENT_PIXELS = 500;
+
+test.each(Object.entries(PICTURES))("the picture %s is the one that was looked at", async (name, svg) => {
+  const drawn = await pngOf(svg);
+  const file = fileURLToPath(new URL(`golden/${name}.png`, import.meta.url));
+  if (isWritten) await writeFile(file, drawn);
+  const [{ data, width, height }, golden] = [
+    PNG.sync.read(Buffer.from(drawn)),
+    PNG.sync.read(await readFile(file)),
+  ];
+  expect([width, height, golden.width, golden.height]).toEqual([WIDTH, HEIGHT, WIDTH, HEIGHT]);
+  expect(pixelmatch(data, golden.data, undefined, width, height, { threshold: 0.1 })).toBeLessThan(
+    DIFFERENT_PIXELS,
+  );
+});
+
+test("renderer and font are those of the package and of the repository", async () => {
+  for (const [file, source] of Object.entries(await embeddedModules())) {
+    const kept = await readFile(new URL(`../../${file}`, import.meta.url), "utf8");
+    expect([file, kept === source]).toEqual([file, true]);
+  }
+});

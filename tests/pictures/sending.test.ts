@@ -1,0 +1,108 @@
+import { createFunctionHandle } from "convex/server";
+import { afterEach, describe, expect, test } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { enqueueCard } from "../../convex/messenger/model";
+import { closeApp, createApp, type App } from "../support/app";
+import { samplePrices } from "../pages/support";
+import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
+
+afterEach(closeApp);
+
+const MINUTE = 60_000;
+const HOLDINGS = JSON.stringify({ at: 0, totalUsd: 12, holdings: [{ token: "USDC", valueUsd: 12 }] });
+
+const PICTURE = { width: 1_000, height: 500, bytes: expect.any(Number) };
+
+/** Queues a card with a picture for Alice's chat. */
+async function send(app: App, words: string, drawing: "portfolio" | "unreadable" | "missing"): Promise<void> {
+  await app.t.run(async (ctx) => {
+    const { portfolio, week } = internal.pictures.drawing;
+    const handle = await createFunctionHandle(drawing === "missing" ? week : portfolio);
+    const subject = { portfolio: HOLDINGS, unreadable: "no JSON", missing: "2026-01-05" }[drawing];
+    const paragraphs = words.split("\n\n").map((paragraph) => [paragraph]);
+    await enqueueCard(ctx, {
+      userId: "alice",
+      chatId: "7",
+      bot: "default",
+      kind: "a card",
+      paragraphs,
+      picture: { handle, subject },
+    });
+  });
+  await app.settle();
+}
+
+const sent = (app: App) => app.cards().map(({ method, text, photo }) => [method, text, photo]);
+
+describe("a card with a picture", () => {
+  test("is one picture with its words below it; long words come behind it", async () => {
+    const app = createApp({ pictures: true });
+    await send(app, "Twelve dollars", "portfolio");
+    await send(app, "word ".repeat(300), "portfolio");
+    expect(sent(app)).toEqual([
+      ["sendPhoto", "Twelve dollars", PICTURE],
+      ["sendPhoto", "", PICTURE],
+      ["sendMessage", "word ".repeat(300).trim(), undefined],
+    ]);
+    expect((await app.rows("messages")).map(({ state, partsSent }) => [state, partsSent])).toEqual([
+      ["sent", 1],
+      ["sent", 2],
+    ]);
+  });
+
+  test("is a text where there is nothing to draw, or drawing fails", async () => {
+    const app = createApp({ pictures: true });
+    await send(app, "No prices", "missing");
+    await send(app, "Broken", "unreadable");
+    await send(app, "word ".repeat(300), "missing");
+    expect(sent(app)).toEqual([
+      ["sendMessage", "No prices", undefined],
+      ["sendMessage", "Broken", undefined],
+      ["sendMessage", "word ".repeat(300).trim(), undefined],
+    ]);
+  });
+
+  test("is a text where the messenger refuses the picture", async () => {
+    const app = createApp({ pictures: true });
+    app.standins.fail("messenger", { mode: "status", status: 400, times: 1 });
+    await send(app, "Refused", "portfolio");
+    app.standins.fail("messenger", { mode: "status", status: 413, times: 1 });
+    await send(app, "Too large", "portfolio");
+    expect(sent(app)).toEqual([
+      ["sendMessage", "Refused", undefined],
+      ["sendMessage", "Too large", undefined],
+    ]);
+    app.standins.fail("messenger", { mode: "status", status: 403, times: 1 });
+    await send(app, "Blocked", "portfolio");
+    expect((await app.rows("messages")).map(({ state }) => state)).toEqual(["sent", "sent", "failed"]);
+  });
+
+  test("is sent once more where its outcome is unknown, and not a third time", async () => {
+    const app = createApp({ pictures: true });
+    app.standins.fail("messenger", { mode: "drop", times: 1 });
+    await send(app, "Doubtful", "portfolio");
+    await app.pass(5 * MINUTE);
+    expect(sent(app)).toEqual([
+      ["sendPhoto", "Doubtful", PICTURE],
+      ["sendPhoto", "Doubtful", PICTURE],
+    ]);
+    expect((await app.rows("messages")).map(({ state }) => state)).toEqual(["sent"]);
+  });
+});
+
+describe("the service's pictures", () => {
+  test("show the day's signals once prices are known", async () => {
+    const app = createApp({ now: EIGHT - 2 * HOUR, pictures: true });
+    await samplePrices(app, [99, 101, 100, 100.5]);
+    await issued(app, buy);
+    expect(sent(app)).toEqual([
+      ["sendPhoto", expect.stringMatching(/^<b>📈 Trading signals[^]*Record 2: /), PICTURE],
+    ]);
+  });
+
+  test("are left out on the first day, when no price is known", async () => {
+    const app = createApp({ now: EIGHT, pictures: true });
+    await issue(app);
+    expect(sent(app)).toEqual([["sendMessage", expect.stringContaining("Trading signals"), undefined]]);
+  });
+});
