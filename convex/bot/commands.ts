@@ -1,13 +1,14 @@
 import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
+import { confirmedCard, listCard } from "../alerts/cards";
+import { alertsOf, confirm as confirmAlert, numberedAlert, switchOff } from "../alerts/model";
 import { failureOf } from "../lib/errors";
 import { optionalToken } from "../lib/input";
 import { HOUR } from "../lib/time";
 import { codeHash } from "../messenger/codes";
 import { symbolText, type Paragraph } from "../messenger/format";
 import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
-import { alertsOf, cancelAlert } from "../prices/alertRows";
-import type { Alert } from "../prices/tables";
 import { activeShiftsOf, lastCollectionOf, researchOf } from "../research/model";
 import { latestCard } from "../signals/cards";
 import { signalToken } from "../signals/inputs";
@@ -19,18 +20,8 @@ import { hours } from "../whales/inputs";
 import { alertsSince, hasLooked } from "../whales/model";
 import { publicAlert } from "../whales/views";
 import { pseudonymOf } from "../users/model";
-import {
-  alertLine,
-  alertsCard,
-  helpCard,
-  linkedCard,
-  notice,
-  statusCard,
-  UNCONFIRMED,
-  walletCard,
-} from "./cards";
+import { helpCard, linkedCard, notice, statusCard, UNCONFIRMED, walletCard } from "./cards";
 import { unconfirmedLinkOf } from "./model";
-import { parseAlert } from "./parsing";
 import type { Sender, Work } from "./tables";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
@@ -175,46 +166,28 @@ export const commands: readonly Command[] = [
   },
   {
     name: "alert",
-    argument: "TOKEN above|below PRICE",
-    summary: "One message when a price is reached, such as /alert BTC above 100000",
+    argument: "WORDS",
+    summary: "Be told when something happens, such as /alert BTC above 100000",
     access: "linked",
-    run: (_ctx, { userId, argument }) => {
-      const wish = parseAlert(argument);
-      if (wish === null) {
-        return {
-          answer: notice(
-            "Say it like this: /alert BTC above 100000, or /alert ETH below 2500.50 (BTC and ETH, USD).",
-          ),
-        };
-      }
-      return { answer: notice("Looking at the live price…"), later: { kind: "alert", userId, ...wish } };
+    run: async (ctx, { userId, argument }) => {
+      if (argument === "") return { answer: notice(HOW_TO_ASK) };
+      const [, number] = /^(?:yes|confirm) +(\d{1,6})$/i.exec(argument) ?? [];
+      if (number === undefined)
+        return { answer: notice("Reading that…"), later: { kind: "alert", userId, text: argument } };
+      return changed(ctx, userId, Number(number), async (row) => confirmedCard(await confirmAlert(ctx, row)));
     },
   },
   {
     name: "alerts",
-    summary: "Your price alerts",
-    access: "linked",
-    run: async (ctx, { userId }) => {
-      const alerts = await alertsOf(ctx, userId);
-      return {
-        answer: alertsCard(
-          numbered(alerts),
-          alerts.filter(({ state }) => state !== "active"),
-        ),
-      };
-    },
-  },
-  {
-    name: "alert_off",
-    argument: "NUMBER",
-    summary: "Cancel a price alert by its number in /alerts",
+    argument: "[off NUMBER]",
+    summary: "Your alerts; one goes off by its number",
     access: "linked",
     run: async (ctx, { userId, argument }) => {
-      const active = numbered(await alertsOf(ctx, userId));
-      const alert = /^\d{1,2}$/.test(argument) ? active[Number(argument) - 1] : undefined;
-      if (alert === undefined) return { answer: alertsCard(active, []) };
-      await cancelAlert(ctx, userId, alert.alertId);
-      return { answer: notice(`Cancelled: ${alertLine(alert)}.`) };
+      const [, number] = /^off +(\d{1,6})$/i.exec(argument) ?? [];
+      if (number === undefined) return { answer: listCard(await alertsOf(ctx, userId)) };
+      return changed(ctx, userId, Number(number), async (row) =>
+        notice(`Off: ${(await switchOff(ctx, row)).words}.`),
+      );
     },
   },
   {
@@ -264,9 +237,26 @@ export function help(introduction?: string): Paragraph[] {
   return helpCard(commands, introduction);
 }
 
-/** The active ones, oldest first, so that a new one leaves the others' numbers as they are. */
-function numbered(alerts: readonly Alert[]): Alert[] {
-  return alerts.filter(({ state }) => state === "active").toReversed();
+const HOW_TO_ASK =
+  "Say what, such as /alert BTC above 100000, /alert ETH down 5 % in 24 h, /alert ETH funding above 0.05 %, " +
+  "/alert whale inflow of USDC over 10M, or /alert digest at 07:30 Europe/Berlin.";
+
+/** What became of an alert of the user's, by its number; all of them where none has it. */
+async function changed(
+  ctx: MutationCtx,
+  userId: string,
+  number: number,
+  change: (row: Doc<"alerts">) => Promise<readonly Paragraph[]>,
+): Promise<Outcome> {
+  const row = await numberedAlert(ctx, userId, number);
+  if (row === null) return { answer: listCard(await alertsOf(ctx, userId)) };
+  try {
+    return { answer: await change(row) };
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return { answer: notice(`${failure.message}.`) };
+  }
 }
 
 /** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */

@@ -1,6 +1,8 @@
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
+import { proposalCard } from "../alerts/cards";
+import { proposeAlert } from "../alerts/proposals";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { required } from "../lib/env";
@@ -14,7 +16,7 @@ import { pseudonymOf } from "../users/model";
 import { snapshotCard } from "../research/cards";
 import { portfolioOf } from "../wallets/accounts";
 import { ensureWallet } from "../wallets/ensuring";
-import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
+import { linkedCard, notice, portfolioCard } from "./cards";
 import { connectAccount } from "./linking";
 import type { Sender, Work } from "./tables";
 
@@ -76,7 +78,7 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
       return answer(said.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
     case "alert":
-      return answer(await setAlert(ctx, work));
+      return answer(await propose(ctx, work));
   }
 }
 
@@ -102,21 +104,19 @@ async function portfolio(ctx: ActionCtx, userId: string): Promise<readonly Parag
   return portfolioCard({ address, ...(await portfolioOf(ctx, address)) });
 }
 
-/** Setting the same again is the same alert, so a try that was cut off does no harm. */
-async function setAlert(
+/** Proposing the same again is the same proposal, so a try that was cut off does no harm. */
+async function propose(
   ctx: ActionCtx,
-  { userId, token, direction, levelUsd }: Extract<Work, { kind: "alert" }>,
+  { userId, text }: Extract<Work, { kind: "alert" }>,
 ): Promise<readonly Paragraph[]> {
-  await charge(ctx, "settings", { userId, address: null });
+  const caller = { userId, address: null, signedIn: true };
+  await charge(ctx, "settings", caller);
   try {
-    return alertSetCard(
-      await ctx.runAction(internal.prices.alerts.create, { userId, token, direction, levelUsd }),
-    );
+    return proposalCard(await proposeAlert(ctx, { caller, userId, text }));
   } catch (error) {
     const failure = failureOf(error);
     if (failure?.code !== "invalid_request") throw error;
-    // The message begins with the name of a field, which nobody here has filled in.
-    return notice(`${failure.message.replace(/^levelUsd/, "The level")}.`);
+    return notice(failure.message);
   }
 }
 
