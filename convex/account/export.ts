@@ -6,7 +6,7 @@ import { requireUser } from "../users/model";
 /** Never leaves the service: sealed or signed bytes, and how work is done. */
 const WITHHELD = new Set([
   "sealedBotToken",
-  "sealedSecret",
+  "sealedSigning",
   "keyId",
   "rawTransaction",
   "authorization",

@@ -14,11 +14,17 @@ export function proposalCard({ alert, replay }: Proposed): Paragraph[] {
   const { number, words, state, readBy } = alert;
   if (state === "active") return [[{ bold: `🔔 Alert ${number} is that already` }, `\n${words}`]];
   return [
-    [{ bold: `❔ Alert ${number}: is this right?` }, `\n${words}`],
+    [{ bold: `❔ Alert ${number}: is this right?` }, `\n${words}`, ...nowLines(alert, replay)],
     ...(readBy === "model" ? [["A model has read your words. Look at coin, direction and number."]] : []),
     replayLines(alert, replay),
     [`It is off until you say yes: /alert yes ${number}`],
   ];
+}
+
+function nowLines({ condition }: Alert, { latest, holds }: Proposed["replay"]): string[] {
+  if (latest === null) return [];
+  const now = `\nNow: ${observed(condition, latest)}`;
+  return holds ? [now, "\nThat is so already: you hear when it begins again."] : [now];
 }
 
 function replayLines({ condition }: Alert, { knownSince, fired }: Proposed["replay"]): Paragraph {

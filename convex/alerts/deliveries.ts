@@ -40,7 +40,7 @@ const vTry = v.object({
   try: v.number(),
   userId: v.string(),
   url: v.string(),
-  sealedSecret: v.string(),
+  sealedSigning: v.string(),
   messageId: v.string(),
   body: v.string(),
 });
@@ -71,14 +71,14 @@ export const post = providerAction({
 });
 
 async function outcomeOf(one: Infer<typeof vTry>): Promise<PostOutcome> {
-  const { userId, url, sealedSecret, messageId: id, body } = one;
+  const { userId, url, sealedSigning, messageId: id, body } = one;
   // What is refused today may have been let in by an earlier version.
   const refusal = refusalOf(url);
   if (refusal !== null) return { kind: "failed", reason: `The address ${refusal}` };
   try {
     return await postWebhook({
       url,
-      secret: await open(sealedSecret, secretSeal({ userId, url })),
+      secret: await open(sealedSigning, secretSeal({ userId, url })),
       id,
       body,
     });
@@ -123,11 +123,11 @@ export const claim = internalMutation({
 async function begin(
   ctx: MutationCtx,
   { _id, tries, firingId, body }: Doc<"alertDeliveries">,
-  { userId, url, sealedSecret }: Doc<"alertSinks">,
+  { userId, url, sealedSigning }: Doc<"alertSinks">,
   now: number,
 ): Promise<Infer<typeof vTry>> {
   await ctx.db.patch("alertDeliveries", _id, { state: "posting", tries: tries + 1, dueAt: now + LEASE_MS });
-  return { deliveryId: _id, try: tries + 1, userId, url, sealedSecret, messageId: `msg_${firingId}`, body };
+  return { deliveryId: _id, try: tries + 1, userId, url, sealedSigning, messageId: `msg_${firingId}`, body };
 }
 
 /** What came of tries; the word of one that was overtaken is dropped. */

@@ -61,6 +61,8 @@ const propose: MountedEndpoint = endpoint({
         knownSince: "2025-12-29T09:30:00.000Z",
         count: 1,
         fired: [{ at: "2026-01-02T14:05:00.000Z", value: 100_120.4, source: "chainlink" }],
+        now: { at: EXAMPLE_TIME, value: 97_250.5, source: "chainlink" },
+        holdsNow: false,
       },
     },
   },

@@ -18,7 +18,7 @@ export type Reading =
 const refused = (say: string): Reading => ({ kind: "refused", say });
 
 const OPENINGS =
-  /^(?:please |hey |hi |ok )?(?:can you |could you |i want to know |i(?:'d| would) like to know |set (?:up )?(?:an |a )?(?:alert|alarm) |create (?:an |a )?(?:alert|alarm) )?(?:please )?(?:(?:alert|tell|notify|ping|warn|message|inform|remind) me |let me know |send me |give me |i want |alert |alarm )?(?:please )?(?:when|if|once|whenever|as soon as|for|on)? ?(?:the |a |an )?/;
+  /^(?:please |hey |hi |ok )?(?:can you |could you |i want to know |i(?:'d| would) like to know |set (?:up )?(?:an |a )?(?:alert|alarm) |create (?:an |a )?(?:alert|alarm) )?(?:please )?(?:(?:alert|tell|notify|ping|warn|message|inform|remind) me |let me know |send me |give me |i want |alert |alarm )?(?:please )?(?:whenever|when|if|once|as soon as|for|on)? ?(?:the |a |an )?/;
 
 const TOKENS: Readonly<Record<string, string>> = {
   btc: "BTC",

@@ -5,7 +5,7 @@ import { DAY } from "../lib/time";
 import { digestTimes } from "./digests";
 import { watchOf, type Condition } from "./grammar";
 import { lastObservation, observationsAfter } from "./observations";
-import { REPLAYED_DAYS, replay } from "./rules";
+import { holds, REPLAYED_DAYS, replay } from "./rules";
 import { vObservation, type Observation } from "./tables";
 
 /** When an alert would have fired in the last days, by what the service has kept. */
@@ -19,6 +19,9 @@ export const vReplay = v.object({
   knownSince: v.union(v.number(), v.null()),
   /** When it would have fired, oldest first. */
   fired: v.array(vObservation),
+  /** What was last observed, within an hour, and whether the condition holds by it. */
+  latest: v.union(vObservation, v.null()),
+  holds: v.boolean(),
 });
 export type Replay = Infer<typeof vReplay>;
 
@@ -29,7 +32,7 @@ export async function replayOf(ctx: ActionCtx, condition: Condition): Promise<Re
   if (condition.kind === "digest") {
     const times = digestTimes(condition.time, condition.timeZone, since, now);
     const fired = times.map((at) => ({ at, observedAt: at, value: 0, source: "clock" }));
-    return { knownSince: since, fired };
+    return { knownSince: since, fired, latest: null, holds: false };
   }
   const watch = watchOf(condition);
   const { subject } = watch;
@@ -46,7 +49,10 @@ export async function replayOf(ctx: ActionCtx, condition: Condition): Promise<Re
     after = page.at;
   }
   const first = observations[0];
+  const latest: Observation | null = await ctx.runQuery(internal.alerts.replays.before, { subject, at: now });
   return {
+    latest,
+    holds: latest !== null && holds(watch, latest.value),
     knownSince: first === undefined ? null : Math.max(first.at, since),
     fired: replay(watch, observations, since),
   };

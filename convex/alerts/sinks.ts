@@ -28,22 +28,22 @@ export async function addSink(
   const url = postable(address);
   const key = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   const secret = `whsec_${btoa(String.fromCharCode(...key))}`;
-  const sealedSecret = await seal(secret, secretSeal({ userId, url }));
-  const sink: Sink = await ctx.runMutation(internal.alerts.sinks.store, { userId, url, sealedSecret });
+  const sealedSigning = await seal(secret, secretSeal({ userId, url }));
+  const sink: Sink = await ctx.runMutation(internal.alerts.sinks.store, { userId, url, sealedSigning });
   return { ...sink, secret };
 }
 
 export const store = internalMutation({
-  args: { userId: v.string(), url: v.string(), sealedSecret: v.string() },
+  args: { userId: v.string(), url: v.string(), sealedSigning: v.string() },
   returns: vSink,
-  handler: async (ctx, { userId, url, sealedSecret }) => {
+  handler: async (ctx, { userId, url, sealedSigning }) => {
     const active = await sinksOf(ctx, userId);
     if (active.some((one) => one.url === url))
       throw new AppError("conflict", "This address is a webhook of the user's already");
     if (active.length >= MAX_SINKS)
       throw new AppError("conflict", `At most ${MAX_SINKS} webhooks: remove one first`);
     const sinkId = await ctx.db.insert("alertSinks", {
-      ...{ userId, url, sealedSecret, keyId: keyIdOf(sealedSecret) },
+      ...{ userId, url, sealedSigning, keyId: keyIdOf(sealedSigning) },
       ...{ state: "active", createdAt: Date.now(), restUntil: 0 },
     });
     const row = await ctx.db.get("alertSinks", sinkId);
@@ -75,10 +75,10 @@ export const rotate = internalAction({
       const batch = await ctx.runQuery(internal.alerts.sinks.outdated, { keyId, limit });
       const open = batch.filter(({ sinkId }) => !failed.includes(sinkId));
       if (open.length === 0) return { rotated, failed };
-      for (const { sinkId, userId, url, sealedSecret } of open) {
+      for (const { sinkId, userId, url, sealedSigning } of open) {
         try {
-          const to = await reseal(sealedSecret, secretSeal({ userId, url }));
-          await ctx.runMutation(internal.alerts.sinks.replaceSecret, { sinkId, from: sealedSecret, to });
+          const to = await reseal(sealedSigning, secretSeal({ userId, url }));
+          await ctx.runMutation(internal.alerts.sinks.replaceSecret, { sinkId, from: sealedSigning, to });
           rotated++;
         } catch (error) {
           log.error("alerts.rotation failed", { sinkId, message: messageOf(error) });
@@ -93,7 +93,7 @@ export const rotate = internalAction({
 export const outdated = internalQuery({
   args: { keyId: v.string(), limit: v.number() },
   returns: v.array(
-    v.object({ sinkId: v.id("alertSinks"), userId: v.string(), url: v.string(), sealedSecret: v.string() }),
+    v.object({ sinkId: v.id("alertSinks"), userId: v.string(), url: v.string(), sealedSigning: v.string() }),
   ),
   handler: async (ctx, { keyId, limit }) => {
     const before = await ctx.db
@@ -104,8 +104,8 @@ export const outdated = internalQuery({
       .query("alertSinks")
       .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
       .take(limit - before.length);
-    return [...before, ...after].map(({ _id: sinkId, userId, url, sealedSecret }) => {
-      return { sinkId, userId, url, sealedSecret };
+    return [...before, ...after].map(({ _id: sinkId, userId, url, sealedSigning }) => {
+      return { sinkId, userId, url, sealedSigning };
     });
   },
 });
@@ -116,8 +116,8 @@ export const replaceSecret = internalMutation({
   returns: v.null(),
   handler: async (ctx, { sinkId, from, to }) => {
     const row = await ctx.db.get("alertSinks", sinkId);
-    if (row?.sealedSecret === from)
-      await ctx.db.patch("alertSinks", sinkId, { sealedSecret: to, keyId: keyIdOf(to) });
+    if (row?.sealedSigning === from)
+      await ctx.db.patch("alertSinks", sinkId, { sealedSigning: to, keyId: keyIdOf(to) });
     return null;
   },
 });

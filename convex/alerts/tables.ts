@@ -145,7 +145,7 @@ export const alertTables = {
     userId: v.string(),
     url: v.string(),
     /** The signing secret, as `lib/sealing` keeps it. */
-    sealedSecret: v.string(),
+    sealedSigning: v.string(),
     /** Of the key that sealed it. */
     keyId: v.string(),
     state: v.union(v.literal("active"), v.literal("ended")),

@@ -5,6 +5,7 @@ import type { Alert } from "./model";
 import type { Replay } from "./replays";
 import { REPLAYED_DAYS } from "./rules";
 import type { Sink } from "./sinkRows";
+import type { Observation } from "./tables";
 
 /** Alerts and webhooks as the HTTP interface answers them. */
 
@@ -39,6 +40,15 @@ export const replayShape = z.object({
       }),
     )
     .describe("The last twenty times, oldest first"),
+  now: z
+    .object({ at: moment, value: z.number(), source: z.string() })
+    .nullable()
+    .describe(
+      "What was last observed; null where nothing was within the hour, and for movements and digests",
+    ),
+  holdsNow: z
+    .boolean()
+    .describe("Whether the condition holds by that: then it has to end before it can begin"),
 });
 
 export const webhookShape = z.object({
@@ -64,15 +74,19 @@ export function shownAlert(alert: Alert): z.input<typeof alertShape> {
   };
 }
 
-export function shownReplay({ knownSince, fired }: Replay): z.input<typeof replayShape> {
+export function shownReplay({ knownSince, fired, latest, holds }: Replay): z.input<typeof replayShape> {
   return {
     days: REPLAYED_DAYS,
     knownSince: optionalIso(knownSince),
     count: fired.length,
-    fired: fired
-      .slice(-SHOWN)
-      .map(({ observedAt, value, source }) => ({ at: iso(observedAt), value, source })),
+    now: latest === null ? null : shownObservation(latest),
+    holdsNow: holds,
+    fired: fired.slice(-SHOWN).map(shownObservation),
   };
+}
+
+function shownObservation({ observedAt, value, source }: Observation) {
+  return { at: iso(observedAt), value, source };
 }
 
 export function shownSink({ createdAt, ...sink }: Sink): z.input<typeof webhookShape> {
