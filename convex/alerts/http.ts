@@ -82,6 +82,8 @@ const list: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/alerts",
   summary: "A user's alerts, and the webhooks that they are posted to.",
+  description:
+    "Secrets of webhooks are not among it. `problem` says what a webhook's last post came to, where it failed.",
   example: {
     input: { userId: EXAMPLE_USER },
     output: { alerts: [alertExample], webhooks: [webhookExample] },
@@ -126,6 +128,7 @@ const end: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/alerts/off",
   summary: "Switches an alert off, or drops a proposal.",
+  description: "It stays in the list for 90 days, and is not switched on again. One that is off stays so.",
   errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such alert." },
   example: {
     input: { userId: EXAMPLE_USER, alertId: alertExample.alertId },
@@ -176,6 +179,7 @@ const endWebhook: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/alerts/webhooks/off",
   summary: "Ends a webhook: nothing more is posted to it.",
+  description: "What was due for it is dropped. One that has ended stays so.",
   errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
   example: {
     input: { userId: EXAMPLE_USER, webhookId: webhookExample.webhookId },
