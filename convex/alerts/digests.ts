@@ -9,7 +9,7 @@ import { TOKENS } from "../signals/rules";
 import { latestAlerts } from "../whales/model";
 import { COINS, isCoin } from "../whales/coins";
 import { fire } from "./firing";
-import { CLOCK } from "./grammar";
+import { CLOCK } from "./subjects";
 import { lastObservation } from "./observations";
 import { nextTime } from "./times";
 import { dollars, percent } from "./words";

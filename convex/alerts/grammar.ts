@@ -1,6 +1,5 @@
 import type { Infer } from "convex/values";
 import * as z from "zod";
-import { FLOOR_USD } from "../whales/coins";
 import type { vCondition } from "./tables";
 
 /** What an alert may be about. Whoever proposes one, a person's words or a model, this decides. */
@@ -12,6 +11,8 @@ export const PRICED = ["BTC", "ETH"] as const;
 export const FUNDED = ["BTC", "ETH", "SOL"] as const;
 export const MOVED = ["USDC", "USDT", "DAI", "ETH", "WETH", "CBBTC"] as const;
 
+/** Smaller movements are not measured: the floor of `whales/coins`, which has more to it than endpoints need. */
+export const LEAST_FLOW_USD = 1_000_000;
 const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
 
@@ -48,8 +49,7 @@ export const conditionShape = z.discriminatedUnion("kind", [
     kind: z.literal("flow"),
     token: z.enum(MOVED),
     direction: z.enum(["in", "out"]),
-    // Smaller movements are not measured.
-    overUsd: z.number().min(FLOOR_USD).max(MAX_USD),
+    overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
   }),
   z.strictObject({
     kind: z.literal("digest"),
@@ -58,74 +58,6 @@ export const conditionShape = z.discriminatedUnion("kind", [
   }),
 ]) satisfies z.ZodType<Infer<typeof vCondition>>;
 export type Condition = z.output<typeof conditionShape>;
-
-/** What observations an alert is compared with, on which side of which level it fires. */
-export type Watch = { subject: string; side: "over" | "under"; level: number };
-
-/** The subject of alerts at a time of day. */
-export const CLOCK = "clock";
-
-export function watchOf(condition: Condition): Watch {
-  switch (condition.kind) {
-    case "price":
-      return {
-        subject: `price:${condition.token}`,
-        side: condition.direction === "above" ? "over" : "under",
-        level: condition.levelUsd,
-      };
-    case "change": {
-      const isUp = condition.direction === "up";
-      return {
-        subject: `change:${condition.token}:${condition.windowHours}`,
-        side: isUp ? "over" : "under",
-        level: isUp ? condition.percent : -condition.percent,
-      };
-    }
-    case "funding":
-      return {
-        subject: `funding:${condition.token}`,
-        side: condition.direction === "above" ? "over" : "under",
-        level: condition.percentPerHour,
-      };
-    case "flow":
-      return {
-        subject: `flow:${condition.token}:${condition.direction}`,
-        side: "over",
-        level: condition.overUsd,
-      };
-    case "digest":
-      return { subject: CLOCK, side: "over", level: 0 };
-  }
-}
-
-/** A subject's parts, with their types. */
-export type Subject =
-  | { kind: "price"; token: (typeof PRICED)[number] }
-  | { kind: "change"; token: (typeof PRICED)[number]; windowHours: number }
-  | { kind: "funding"; token: (typeof FUNDED)[number] }
-  | { kind: "flow"; token: (typeof MOVED)[number]; direction: "in" | "out" };
-
-const subjectShape = z.union([
-  z.tuple([z.literal("price"), z.enum(PRICED)]),
-  z.tuple([z.literal("change"), z.enum(PRICED), z.coerce.number()]),
-  z.tuple([z.literal("funding"), z.enum(FUNDED)]),
-  z.tuple([z.literal("flow"), z.enum(MOVED), z.enum(["in", "out"])]),
-]);
-
-/** Reads what `watchOf` wrote, the clock aside. */
-export function subjectOf(text: string): Subject {
-  const parts = subjectShape.parse(text.split(":"));
-  switch (parts[0]) {
-    case "price":
-      return { kind: "price", token: parts[1] };
-    case "change":
-      return { kind: "change", token: parts[1], windowHours: parts[2] };
-    case "funding":
-      return { kind: "funding", token: parts[1] };
-    case "flow":
-      return { kind: "flow", token: parts[1], direction: parts[2] };
-  }
-}
 
 /** Whether the platform knows a zone by this name. Names without a slash are short forms that mean several zones, UTC aside. */
 export function isTimeZone(name: string): boolean {

@@ -1,16 +1,19 @@
 import * as z from "zod";
-import { internal } from "../_generated/api";
-import { refuseCrowd, waitingAs } from "../lib/crowd";
+import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
-import { assertMayMove } from "../users/access";
-import { alertShape, replayShape, shownAlert, shownReplay, shownSink, webhookShape } from "./views";
+import { once } from "../lib/once";
+import { alertShape, replayShape, webhookShape } from "./views";
+
+type AlertAnswer = z.input<typeof alertShape>;
+
+const answers = once(() => import("./answers"));
 
 const id = (what: string) => text(64).describe(`The \`${what}\` that an earlier answer told.`);
 
-const alertExample = {
+const example = {
   alertId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
   number: 1,
   state: "proposed" as const,
@@ -46,16 +49,12 @@ const propose: MountedEndpoint = endpoint({
   summary:
     "Reads an alert from a person's words, says when it would have fired, and keeps it until it is confirmed.",
   description:
-    "Five kinds: a price of BTC or ETH above or below a level in USD; a price up or down by a percentage within hours; a funding rate of BTC, ETH or SOL above or below percent per hour; a measured movement into or out of exchanges on Base from an amount in USD on; a digest every day at a time, UTC unless a zone such as `Europe/Berlin` follows. Words that fit no phrase are shown to a model, whose proposal has to keep to the same grammar. What could mean two things is refused. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
-  errors: {
-    ...USER_TOKEN_ERRORS,
-    invalid_request: "The words are no alert, or could be several; the message says what to say instead.",
-    rate_limited: "A model was needed, and too many ask it just now.",
-  },
+    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 %` (per hour), `whale inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone). Words that fit no phrase are shown to a model, whose proposal has to keep to the same grammar; what could mean two things is refused. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
+  errors: { ...USER_TOKEN_ERRORS, invalid_request: "`error` says what to say instead." },
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
     output: {
-      alert: alertExample,
+      alert: example,
       replay: {
         days: 7,
         knownSince: "2025-12-29T09:30:00.000Z",
@@ -68,13 +67,7 @@ const propose: MountedEndpoint = endpoint({
   },
   input: z.object({ userId, text: text(300).describe("What to be told of, at most 300 characters.") }),
   returns: z.object({ alert: alertShape, replay: replayShape }),
-  handler: async (ctx, input, { caller }) => {
-    await assertMayMove(ctx, input.userId);
-    const { proposeAlert } = await import("./proposals");
-    const work = () => proposeAlert(ctx, { ...input, caller });
-    const { alert, replay } = await waitingAs(ctx, caller, work, refuseCrowd);
-    return { alert: shownAlert(alert), replay: shownReplay(replay) };
-  },
+  handler: async (ctx, input, call) => (await answers()).proposal(ctx, input, call),
 });
 
 const list: MountedEndpoint = endpoint({
@@ -86,61 +79,56 @@ const list: MountedEndpoint = endpoint({
     "Secrets of webhooks are not among it. `problem` says what a webhook's last post came to, where it failed.",
   example: {
     input: { userId: EXAMPLE_USER },
-    output: { alerts: [alertExample], webhooks: [webhookExample] },
+    output: { alerts: [example], webhooks: [webhookExample] },
   },
   input: z.object({ userId }),
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
     webhooks: z.array(webhookShape),
   }),
-  handler: async (ctx, { userId }) => {
-    await assertMayMove(ctx, userId);
-    const { alerts, webhooks } = await ctx.runQuery(internal.alerts.proposals.all, { userId });
-    return { alerts: alerts.map(shownAlert), webhooks: webhooks.map(shownSink) };
-  },
+  handler: async (ctx, input) => (await answers()).everything(ctx, input),
 });
 
-const active = { ...alertExample, state: "active" as const, confirmedAt: EXAMPLE_TIME };
+/** What changes one alert. */
+const changing = (
+  path: "/alerts/confirm" | "/alerts/off",
+  told: Record<"summary" | "description", string>,
+  change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<{ alert: AlertAnswer }>,
+): MountedEndpoint =>
+  endpoint({
+    ...guarded,
+    ...told,
+    methods: ["POST"],
+    path,
+    errors: {
+      ...USER_TOKEN_ERRORS,
+      not_found: "This user has no such alert.",
+      conflict: "Twenty are active.",
+    },
+    example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
+    input: z.object({ userId, alertId: id("alertId") }),
+    returns: z.object({ alert: alertShape }),
+    handler: change,
+  });
 
-const accept: MountedEndpoint = endpoint({
-  ...guarded,
-  methods: ["POST"],
-  path: "/alerts/confirm",
-  summary: "Switches a proposed alert on.",
-  description:
-    "From now on it fires when its condition begins to hold, each time; after that not before the condition was seen not to hold, an hour later at the earliest. What holds already at this moment has to end first.",
-  errors: {
-    ...USER_TOKEN_ERRORS,
-    not_found: "This user has no such alert: a proposal is kept for a day.",
-    conflict: "Twenty alerts are active, or this one was switched off.",
+const accept = changing(
+  "/alerts/confirm",
+  {
+    summary: "Switches a proposed alert on.",
+    description:
+      "It fires each time its condition begins to hold, at most once an hour. What holds already has to end first.",
   },
-  example: { input: { userId: EXAMPLE_USER, alertId: alertExample.alertId }, output: { alert: active } },
-  input: z.object({ userId, alertId: id("alertId") }),
-  returns: z.object({ alert: alertShape }),
-  handler: async (ctx, input) => {
-    await assertMayMove(ctx, input.userId);
-    return { alert: shownAlert(await ctx.runMutation(internal.alerts.proposals.accept, input)) };
-  },
-});
+  async (ctx, input) => (await answers()).confirmed(ctx, input),
+);
 
-const end: MountedEndpoint = endpoint({
-  ...guarded,
-  methods: ["POST"],
-  path: "/alerts/off",
-  summary: "Switches an alert off, or drops a proposal.",
-  description: "It stays in the list for 90 days, and is not switched on again. One that is off stays so.",
-  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such alert." },
-  example: {
-    input: { userId: EXAMPLE_USER, alertId: alertExample.alertId },
-    output: { alert: { ...active, state: "off", endedAt: EXAMPLE_TIME } },
+const end = changing(
+  "/alerts/off",
+  {
+    summary: "Switches an alert off, or drops a proposal.",
+    description: "It stays in the list for 90 days, and is not switched on again.",
   },
-  input: z.object({ userId, alertId: id("alertId") }),
-  returns: z.object({ alert: alertShape }),
-  handler: async (ctx, input) => {
-    await assertMayMove(ctx, input.userId);
-    return { alert: shownAlert(await ctx.runMutation(internal.alerts.proposals.end, input)) };
-  },
-});
+  async (ctx, input) => (await answers()).ended(ctx, input),
+);
 
 const addWebhook: MountedEndpoint = endpoint({
   ...guarded,
@@ -148,12 +136,9 @@ const addWebhook: MountedEndpoint = endpoint({
   path: "/alerts/webhooks",
   summary: "Has the user's alerts posted to an https address too, signed; tells the secret this once.",
   description:
-    "By the Standard Webhooks specification: `webhook-id`, `webhook-timestamp` and `webhook-signature` (`v1,` and the base64 of the HMAC-SHA256 of id, timestamp and body). A post that is not answered with a 2xx within 10 seconds is tried again over three days; 410 ends the webhook. The same `webhook-id` may arrive twice. Redirects are not followed. At most three.",
+    "By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three.",
   needs: ["WALLET_ENCRYPTION_KEY"],
-  errors: {
-    ...USER_TOKEN_ERRORS,
-    conflict: "The user has three webhooks, or this one already.",
-  },
+  errors: { ...USER_TOKEN_ERRORS, conflict: "The user has three, or this one already." },
   example: {
     input: { userId: EXAMPLE_USER, url: webhookExample.url },
     output: { webhook: webhookExample, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=" },
@@ -166,12 +151,7 @@ const addWebhook: MountedEndpoint = endpoint({
     webhook: webhookShape,
     secret: z.string().describe("What to verify signatures with; never told again"),
   }),
-  handler: async (ctx, { userId, url }) => {
-    await assertMayMove(ctx, userId);
-    const { addSink } = await import("./sinks");
-    const { secret, ...sink } = await addSink(ctx, userId, url);
-    return { webhook: shownSink(sink), secret };
-  },
+  handler: async (ctx, input) => (await answers()).webhookAdded(ctx, input),
 });
 
 const endWebhook: MountedEndpoint = endpoint({
@@ -187,10 +167,7 @@ const endWebhook: MountedEndpoint = endpoint({
   },
   input: z.object({ userId, webhookId: id("webhookId") }),
   returns: z.object({ webhook: webhookShape }),
-  handler: async (ctx, input) => {
-    await assertMayMove(ctx, input.userId);
-    return { webhook: shownSink(await ctx.runMutation(internal.alerts.sinks.remove, input)) };
-  },
+  handler: async (ctx, input) => (await answers()).webhookEnded(ctx, input),
 });
 
 export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end, addWebhook, endWebhook];

@@ -4,7 +4,7 @@ import { keyOf, slotOf } from "../evidence/model";
 import { HOUR, MINUTE } from "../lib/time";
 import { newestSample } from "../prices/model";
 import type { PricedToken } from "../prices/tables";
-import { subjectOf, type Subject } from "./grammar";
+import { subjectOf, type Subject } from "./subjects";
 import type { Observation } from "./tables";
 
 /** What the service has observed of a subject: stored prices, facts and measured movements, in the order it came to know. */

@@ -1,3 +1,4 @@
+import { withoutTrailing } from "../lib/text";
 import { conditionShape, WINDOWS, type Condition } from "./grammar";
 import { hasAmbiguousNumber, NUMBER, numberOf } from "./numbers";
 import { ambiguityOf, nearest } from "./refusals";
@@ -92,7 +93,7 @@ const WAYS: Readonly<Record<string, "in" | "out">> = {
 export function readPhrase(asked: string): Reading {
   const spaced = asked.normalize("NFKC").replaceAll("’", "'").replace(/\s+/gu, " ").trim();
   // A zone's name is written in one way.
-  const text = spaced.toLowerCase().replace(/[.!?]+$/, "");
+  const text = withoutTrailing(spaced.toLowerCase(), ".!?");
   if (hasAmbiguousNumber(text))
     return refused("Write the number with a comma for thousands and a point for decimals: 100,000 or 2.5.");
   const words = text.replace(OPENINGS, "");

@@ -1,5 +1,5 @@
 import { HOUR } from "../lib/time";
-import type { Watch } from "./grammar";
+import type { Watch } from "./subjects";
 import type { Observation } from "./tables";
 
 /** When an alert fires, on paper. The tick does the same by indexes, for all alerts of a subject at once. */

@@ -5,7 +5,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { recordCronRun } from "../lib/cronRuns";
 import { MINUTE } from "../lib/time";
 import { fire, firingCard } from "./firing";
-import { CLOCK, subjectOf } from "./grammar";
+import { CLOCK, subjectOf } from "./subjects";
 import { cursorOf } from "./model";
 import { newestAt, observationsAfter } from "./observations";
 import { holds, isEvent, isNews, QUIET_MS } from "./rules";

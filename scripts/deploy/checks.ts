@@ -5,7 +5,7 @@ import type { Definitions } from "./definitions";
 import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
 
 /** The isolate half of the bundle without source maps, in bytes. The platform's own limit is 32 MiB. */
-export const SIZE_BUDGET = 2_500_000;
+export const SIZE_BUDGET = 2_600_000;
 
 /** Evaluated for every request with all it imports, in bytes: what a few handlers need is loaded by them. */
 export const HTTP_BUDGET = 520_000;

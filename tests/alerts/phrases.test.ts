@@ -1,8 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { LEAST_FLOW_USD } from "../../convex/alerts/grammar";
 import { readPhrase } from "../../convex/alerts/phrases";
+import { FLOOR_USD } from "../../convex/whales/coins";
 import { READ, UNREAD } from "./phrases";
 
 describe("an alert's words", () => {
+  test("may name every movement that is measured, and no smaller one", () => {
+    expect(LEAST_FLOW_USD).toBe(FLOOR_USD);
+  });
+
   test("in 200 ways are read exactly", () => {
     const wrong = READ.flatMap(([condition, phrases]) =>
       phrases
