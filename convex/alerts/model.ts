@@ -3,7 +3,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import type { Condition } from "./grammar";
-import { CLOCK, watchOf } from "./subjects";
+import { watchOf } from "./subjects";
 import { lastObservation } from "./observations";
 import { vCondition } from "./tables";
 import { nextTime } from "./times";
@@ -222,9 +222,4 @@ export function alertOf(row: Doc<"alerts">): Alert {
     ...{ alertId: _id, number, state, words: describe(condition), condition, asked, readBy, createdAt },
     ...{ confirmedAt, endedAt, fired, lastFiredAt },
   };
-}
-
-/** Whether a subject is compared with observations: the clock is not. */
-export function isObserved(subject: string): boolean {
-  return subject !== CLOCK;
 }
