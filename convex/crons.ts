@@ -47,6 +47,7 @@ crons.interval("resume interrupted weekly recaps", { minutes: 5 }, internal.sign
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});
 crons.interval("measure whales on Base", { minutes: 1 }, internal.whales.chain.cursor.begin, {});
 crons.interval("resume lost looks for whales", { minutes: 1 }, internal.whales.agent.watches.resume, {});
+crons.interval("watch for alerts", { minutes: 1 }, internal.alerts.watching.tick, {});
 crons.interval("free lost places", { minutes: 1 }, internal.lib.lanes.sweep, {});
 crons.interval("watch the budget", { minutes: 5 }, internal.ops.budget.watch, {});
 crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});

@@ -1,4 +1,5 @@
 import { httpRouter } from "convex/server";
+import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { linkingEndpoints } from "./bot/linkingHttp";
 import { chatEndpoints } from "./chat/http";
@@ -29,6 +30,7 @@ export const domains: Record<string, MountedEndpoint[]> = {
   research: researchEndpoints,
   signals: signalEndpoints,
   whales: whaleEndpoints,
+  alerts: alertEndpoints,
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints],

@@ -1,5 +1,6 @@
 import { defineSchema } from "convex/server";
 import { accountTables } from "./account/tables";
+import { alertTables } from "./alerts/tables";
 import { botTables } from "./bot/tables";
 import { creditTables } from "./credits/tables";
 import { evidenceTables } from "./evidence/tables";
@@ -28,6 +29,7 @@ export default defineSchema({
   ...researchTables,
   ...runTables,
   ...signalTables,
+  ...alertTables,
   ...messengerTables,
   ...botTables,
   ...walletTables,

@@ -21,6 +21,9 @@ const UPWARD: Readonly<Record<string, string>> = {
   "users/addresses": "payments",
   // Where neither feeds nor tickers tell a price, the market's snapshot does.
   "prices/modelData": "market",
+  // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
+  "research/publishing": "pictures",
+  "signals/drawn": "pictures",
 };
 
 const modules: Module[] = Object.entries(sources)
@@ -179,11 +182,13 @@ describe("the house", () => {
       .filter(({ room }) => room === "providers")
       .map(({ path, source }) => [path, source.match(calls)?.length ?? 0] as const)
       .filter(([, count]) => count > 0);
-    // The definition and its one use by `askProvider`; the two clients that fetch on their own note what they do.
+    // The definition and its one use by `askProvider`; the two clients that fetch on their own note what they do. Users'
+    // own webhooks are nobody's outage.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
       "providers/chain": 1,
       "providers/llm": 1,
+      "providers/webhooks": 1,
     });
     for (const path of ["providers/chain", "providers/llm"]) {
       expect(modules.find((one) => one.path === path)?.source).toContain("noteCall(");

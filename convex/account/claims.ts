@@ -8,7 +8,7 @@ import { AppError } from "../lib/errors";
 import { userId as userIdShape } from "../lib/input";
 import { charge } from "../lib/limits";
 import { configOf, linkOf } from "../messenger/model";
-import { hasActiveAlerts } from "../prices/alertRows";
+import { hasActiveAlerts } from "../alerts/model";
 import { hasResearch } from "../research/model";
 import { hasRuns } from "../runs/model";
 import { hasAuthors } from "../social/model";
@@ -60,7 +60,7 @@ export const claim = internalMutation({
     if (await isInUse(ctx, user.userId)) {
       throw new AppError(
         "conflict",
-        "This account has credits, wallets, research, links, price alerts or settings of its own already",
+        "This account has credits, wallets, research, links, alerts or settings of its own already",
       );
     }
     await ctx.db.patch("users", user._id, { userId, claimed: true });

@@ -8,7 +8,7 @@ import { MINUTE } from "../lib/time";
 import { eraseMessages } from "../messenger/model";
 import { anonymiseDeposits } from "../payments/deposits/model";
 import { anonymiseClaims } from "../payments/reports/model";
-import { eraseAlerts } from "../prices/alertRows";
+import { eraseAlerts } from "../alerts/model";
 import { eraseResearch, hasActiveShift } from "../research/model";
 import { eraseRuns, hasRuns } from "../runs/model";
 import { eraseSocial } from "../social/model";
@@ -17,7 +17,7 @@ import { eraseTransferDays } from "../wallets/policies";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
- * settings, price alerts, links, social accounts and mentions, ended reservations and past daily totals. Deposits and
+ * settings, alerts with their webhooks, links, social accounts and mentions, ended reservations and past daily totals. Deposits and
  * payments stay without the user's name, because a payment whose row is gone could be used again. What money depends on
  * stays as it is: the credits ledger with games, wallets, transactions, trades and what counts against limits, and the
  * account itself, which is what protects the wallets.

@@ -6,6 +6,7 @@ import { requireUser } from "../users/model";
 /** Never leaves the service: sealed or signed bytes, and how work is done. */
 const WITHHELD = new Set([
   "sealedBotToken",
+  "sealedSigning",
   "keyId",
   "rawTransaction",
   "authorization",
@@ -44,6 +45,9 @@ export const page = query({
       v.literal("socialDays"),
       v.literal("socialRecipients"),
       v.literal("alerts"),
+      v.literal("alertFirings"),
+      v.literal("alertWebhooks"),
+      v.literal("alertPosts"),
       v.literal("deletions"),
     ),
     paginationOpts: paginationOptsValidator,
@@ -203,8 +207,29 @@ export const page = query({
       case "alerts":
         return lines(
           await db
-            .query("priceAlerts")
+            .query("alerts")
             .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "alertFirings":
+        return lines(
+          await db
+            .query("alertFirings")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "alertWebhooks":
+        return lines(
+          await db
+            .query("alertSinks")
+            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
+            .paginate(paginationOpts),
+        );
+      case "alertPosts":
+        return lines(
+          await db
+            .query("alertDeliveries")
+            .withIndex("by_userId", (q) => q.eq("userId", userId))
             .paginate(paginationOpts),
         );
       case "deletions":

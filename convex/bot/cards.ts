@@ -1,10 +1,8 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import { cut, groupedDigits } from "../lib/text";
+import { cut, dollars, groupedDigits } from "../lib/text";
 import { dateTime, MINUTE } from "../lib/time";
 import { symbolText, type Paragraph, type Span } from "../messenger/format";
-import { dollars } from "../prices/alertRows";
-import type { Alert } from "../prices/tables";
 import type { Collection } from "../research/model";
 import { MARKS } from "../research/result";
 import type { ChainHead } from "../signals/eventChain";
@@ -135,37 +133,6 @@ export function portfolioCard(portfolio: {
 function shortAmount(balance: string): string {
   const value = Number(balance);
   return value >= 100_000 ? groupedDigits(value.toFixed(0)) : `${Number(value.toPrecision(6))}`;
-}
-
-export function alertSetCard({ token, direction, levelUsd }: Alert): Paragraph[] {
-  return [
-    [{ bold: "🔔 Alert set" }, `\n${alertLine({ token, direction, levelUsd })}`],
-    ["You get one message, the first time a price is there. /alerts shows all of yours."],
-  ];
-}
-
-/** Active alerts with the numbers they are cancelled by, from 1 in this order, and those that ended. */
-export function alertsCard(active: readonly Alert[], ended: readonly Alert[]): Paragraph[] {
-  const past = ended.map(
-    (alert) =>
-      `\n${alertLine(alert)}, ${alert.firedAtUsd === undefined ? "cancelled" : `fired at ${dollars(alert.firedAtUsd)}`}`,
-  );
-  return [
-    active.length === 0
-      ? ["You have no active price alert: set one with /alert BTC above 100000."]
-      : [{ bold: "🔔 Your price alerts" }, ...active.map((alert, i) => `\n${i + 1}. ${alertLine(alert)}`)],
-    ...(past.length === 0 ? [] : [[{ bold: "Ended" }, ...past]]),
-    ...(active.length === 0 ? [] : notice("Cancel one by its number: /alert_off 1")),
-  ];
-}
-
-/** `BTC above $100,000`. */
-export function alertLine({
-  token,
-  direction,
-  levelUsd,
-}: Pick<Alert, "token" | "direction" | "levelUsd">): string {
-  return `${token} ${direction} ${dollars(levelUsd)}`;
 }
 
 /** A user's active shifts (the newest one in full) and latest reports, at `now` (epoch ms). */

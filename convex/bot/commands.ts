@@ -1,28 +1,20 @@
 import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
+import { confirmedCard, listCard } from "../alerts/cards";
+import { alertsOf, confirm as confirmAlert, numberedAlert, switchOff } from "../alerts/model";
 import { failureOf } from "../lib/errors";
+import { cut } from "../lib/text";
 import { codeHash } from "../messenger/codes";
 import type { Paragraph } from "../messenger/format";
 import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
-import { alertsOf, cancelAlert } from "../prices/alertRows";
-import type { Alert } from "../prices/tables";
 import { activeShiftsOf, lastCollectionOf, researchOf } from "../research/model";
 import { walletOf } from "../wallets/model";
 import { pseudonymOf } from "../users/model";
-import {
-  alertLine,
-  alertsCard,
-  helpCard,
-  linkedCard,
-  notice,
-  statusCard,
-  UNCONFIRMED,
-  walletCard,
-} from "./cards";
+import { helpCard, linkedCard, notice, statusCard, UNCONFIRMED, walletCard } from "./cards";
 import type { Command, Outcome, Request } from "./command";
 import { marketCommands } from "./marketCommands";
 import { unconfirmedLinkOf } from "./model";
-import { parseAlert } from "./parsing";
 import { researchCommands } from "./researchCommands";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
@@ -82,52 +74,30 @@ export const commands: readonly Command[] = [
   ...marketCommands,
   {
     name: "alert",
-    argument: "TOKEN above|below PRICE",
-    summary: "One message when a price is reached, such as /alert BTC above 100000",
+    argument: "WORDS",
+    summary: "Be told when something happens, such as /alert BTC above 100000",
     access: "linked",
-    run: (_ctx, { userId, argument }) => {
-      const wish = parseAlert(argument);
-      if (wish === null) {
-        return {
-          answer: notice(
-            "Say it like this: /alert BTC above 100000, or /alert ETH below 2500.50 (BTC and ETH, USD).",
-          ),
-        };
-      }
-      return { answer: notice("Looking at the live price…"), later: { kind: "alert", userId, ...wish } };
+    inPlace: true,
+    run: async (ctx, { userId, argument }) => {
+      if (argument === "") return { answer: notice(HOW_TO_ASK) };
+      const [, number] = /^(?:yes|confirm) +(\d{1,6})$/i.exec(argument) ?? [];
+      if (number === undefined)
+        return { answer: notice("Reading that…"), later: { kind: "alert", userId, text: argument } };
+      return changed(ctx, userId, Number(number), async (row) => confirmedCard(await confirmAlert(ctx, row)));
     },
   },
   {
     name: "alerts",
-    summary: "Your price alerts",
-    access: "linked",
-    inPlace: true,
-    run: async (ctx, { userId }) => {
-      const alerts = await alertsOf(ctx, userId);
-      const active = numbered(alerts);
-      const ended = alerts.filter(({ state }) => state !== "active");
-      const buttons = active.map((alert) => [
-        { text: `Off: ${alertLine(alert)}`, command: `alert_off ${alert.alertId}` },
-      ]);
-      return { answer: alertsCard(active, ended), buttons };
-    },
-  },
-  {
-    name: "alert_off",
-    argument: "NUMBER",
-    summary: "Cancel a price alert by its number in /alerts",
+    argument: "[off NUMBER]",
+    summary: "Your alerts; one goes off by its number",
     access: "linked",
     inPlace: true,
     run: async (ctx, { userId, argument }) => {
-      const active = numbered(await alertsOf(ctx, userId));
-      // A button names the alert itself: numbers change with every alert that ends.
-      const alert = /^\d{1,2}$/.test(argument)
-        ? active[Number(argument) - 1]
-        : active.find(({ alertId }) => alertId === argument);
-      if (alert === undefined) return { answer: alertsCard(active, []) };
-      await cancelAlert(ctx, userId, alert.alertId);
-      const buttons = [[{ text: "My alerts", command: "alerts" }]];
-      return { answer: notice(`Cancelled: ${alertLine(alert)}.`), buttons };
+      const [, number] = /^off +(\d{1,6})$/i.exec(argument) ?? [];
+      if (number === undefined) return list(ctx, userId);
+      return changed(ctx, userId, Number(number), async (row) =>
+        notice(`Off: ${(await switchOff(ctx, row)).words}.`),
+      );
     },
   },
   {
@@ -166,9 +136,39 @@ export function help(introduction?: string): Paragraph[] {
   return helpCard(commands, introduction);
 }
 
-/** The active ones, oldest first, so that a new one leaves the others' numbers as they are. */
-function numbered(alerts: readonly Alert[]): Alert[] {
-  return alerts.filter(({ state }) => state === "active").toReversed();
+/** Of a button's words, in characters: a phone shows about as many. */
+const BUTTON_LENGTH = 40;
+
+const HOW_TO_ASK =
+  "Say what, such as /alert BTC above 100000, /alert ETH down 5 % in 24 h, /alert ETH funding above 0.05 %, " +
+  "/alert whale inflow of USDC over 10M, or /alert digest at 07:30 Europe/Berlin.";
+
+async function list(ctx: MutationCtx, userId: string): Promise<Outcome> {
+  const alerts = await alertsOf(ctx, userId);
+  const buttons = alerts
+    .filter(({ state }) => state === "active")
+    .map(({ number, words }) => [
+      { text: cut(`Off: ${words}`, BUTTON_LENGTH), command: `alerts off ${number}` },
+    ]);
+  return { answer: listCard(alerts), buttons };
+}
+
+/** What became of an alert of the user's, by its number; all of them where none has it. */
+async function changed(
+  ctx: MutationCtx,
+  userId: string,
+  number: number,
+  change: (row: Doc<"alerts">) => Promise<readonly Paragraph[]>,
+): Promise<Outcome> {
+  const row = await numberedAlert(ctx, userId, number);
+  if (row === null) return list(ctx, userId);
+  try {
+    return { answer: await change(row), buttons: [[{ text: "My alerts", command: "alerts" }]] };
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return { answer: notice(`${failure.message}.`) };
+  }
 }
 
 /** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */

@@ -1,5 +1,3 @@
-import { PRICED_TOKENS, type Direction, type PricedToken } from "../prices/tables";
-
 /** What a text to the bot says. Pure. */
 
 export type ParsedCommand = {
@@ -27,21 +25,4 @@ export function parseMention(text: string): { to: string; words: string } | null
   const [, to = "", rest = ""] = MENTION.exec(text.trim()) ?? [];
   const words = rest.replace(/^[\s,:]+/, "");
   return words === "" ? null : { to: to.toLowerCase(), words };
-}
-
-const ALERT =
-  /^\$?([A-Za-z]+)\s+(above|below)\s+\$?(\d{1,3}(?:,\d{3})+(?:\.\d{1,8})?|\d{1,10}(?:\.\d{1,8})?)$/i;
-
-/** `BTC above 100000`, `eth below $2,500.50`; `null` for anything else. */
-export function parseAlert(
-  argument: string,
-): { token: PricedToken; direction: Direction; levelUsd: number } | null {
-  const [matched, symbol = "", direction = "", level = ""] = ALERT.exec(argument) ?? [];
-  const token = PRICED_TOKENS.find((one) => one === symbol.toUpperCase());
-  if (matched === undefined || token === undefined) return null;
-  return {
-    token,
-    direction: direction.toLowerCase() === "above" ? "above" : "below",
-    levelUsd: Number(level.replaceAll(",", "")),
-  };
 }

@@ -1,7 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
-import { vDirection, vPricedToken } from "../prices/tables";
 
 /** Who wrote to the bot, and where. */
 export const vSender = v.object({
@@ -31,14 +30,8 @@ export const vWork = v.union(
   /** `focus` is "" for the whole market; `ticket` is of the research under way. */
   v.object({ kind: v.literal("research"), focus: v.string(), ticket: v.optional(vTicket) }),
   v.object({ kind: v.literal("ask"), question: v.string() }),
-  v.object({
-    kind: v.literal("alert"),
-    userId: v.string(),
-    token: vPricedToken,
-    direction: vDirection,
-    /** USD. */
-    levelUsd: v.number(),
-  }),
+  /** `text` is what to be alerted of, in the user's words. */
+  v.object({ kind: v.literal("alert"), userId: v.string(), text: v.string() }),
 );
 export type Work = Infer<typeof vWork>;
 

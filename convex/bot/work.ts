@@ -2,6 +2,8 @@ import { createFunctionHandle } from "convex/server";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
+import { proposalCard } from "../alerts/cards";
+import { proposeAlert } from "../alerts/proposals";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { required, siteUrl } from "../lib/env";
@@ -16,7 +18,7 @@ import { snapshotCard } from "../research/cards";
 import { pseudonymOf } from "../users/model";
 import { portfolioOf } from "../wallets/holdings";
 import { ensureWallet } from "../wallets/model";
-import { alertSetCard, linkedCard, notice, portfolioCard } from "./cards";
+import { linkedCard, notice, portfolioCard } from "./cards";
 import { connectAccount } from "./linking";
 import { researchButtons } from "./researchCommands";
 import type { Sender, Work } from "./tables";
@@ -79,7 +81,7 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
       return answer(said.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
     case "alert":
-      return answer(await setAlert(ctx, work));
+      return propose(ctx, work);
   }
 }
 
@@ -113,21 +115,20 @@ async function portfolio(ctx: ActionCtx, userId: string): Promise<Step> {
   return { ...card, picture: { handle, subject } };
 }
 
-/** Setting the same again is the same alert, so a try that was cut off does no harm. */
-async function setAlert(
-  ctx: ActionCtx,
-  { userId, token, direction, levelUsd }: Extract<Work, { kind: "alert" }>,
-): Promise<readonly Paragraph[]> {
-  await charge(ctx, "settings", { userId, address: null });
+/** Proposing the same again is the same proposal, so a try that was cut off does no harm. */
+async function propose(ctx: ActionCtx, { userId, text }: Extract<Work, { kind: "alert" }>): Promise<Step> {
+  const caller = { userId, address: null, signedIn: true };
+  await charge(ctx, "settings", caller);
   try {
-    return alertSetCard(
-      await ctx.runAction(internal.prices.alerts.create, { userId, token, direction, levelUsd }),
-    );
+    const proposed = await proposeAlert(ctx, { caller, userId, text });
+    const card = answer(proposalCard(proposed));
+    const { number, state } = proposed.alert;
+    if (state === "active") return card;
+    return { ...card, buttons: [[{ text: "Yes, tell me", command: `alert yes ${number}` }]] };
   } catch (error) {
     const failure = failureOf(error);
     if (failure?.code !== "invalid_request") throw error;
-    // The message begins with the name of a field, which nobody here has filled in.
-    return notice(`${failure.message.replace(/^levelUsd/, "The level")}.`);
+    return answer(notice(failure.message));
   }
 }
 

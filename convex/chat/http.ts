@@ -6,7 +6,6 @@ import { EXAMPLE_TIME } from "../lib/examples";
 import { USER_TOKEN } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
-import { agentNamed, DEFAULT_AGENT } from "./agents";
 import { iso } from "../lib/time";
 import { lastTurns } from "./turns";
 
@@ -84,14 +83,16 @@ const chat: MountedEndpoint = endpoint({
       unproven: z.int().describe("Figures that no cited fact says; their sentences end with `[model]`"),
     }),
   }),
-  handler: async (ctx, { question, agentId = DEFAULT_AGENT, messages = [], userId }, { caller }) => {
+  handler: async (ctx, { question, agentId: asked, messages = [], userId }, { caller }) => {
+    const { agentNamed, DEFAULT_AGENT } = await import("./agents");
+    const agentId = asked ?? DEFAULT_AGENT;
     const agent = agentNamed(agentId);
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", ...NOTHING };
     const id = userId ?? null;
     const { answer: reply } = await import("./replies");
-    const asked = {
+    const wanted = {
       agentId: agent,
       question,
       messages: lastTurns(messages),
@@ -99,7 +100,7 @@ const chat: MountedEndpoint = endpoint({
       personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: id }),
       proven: await ctx.runQuery(internal.users.access.provesToBe, { userId: id }),
     };
-    const said = await waitingAs(ctx, caller, () => reply(ctx, asked), refuseCrowd);
+    const said = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd);
     const { answer, model, sources, checked } = said;
     const cited = sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) }));
     return { answer, agentId, model, sources: cited, checked };

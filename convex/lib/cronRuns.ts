@@ -25,6 +25,7 @@ export const CRON_PERIODS = {
   "look for whales": HOUR,
   "measure whales on Base": MINUTE,
   "resume lost looks for whales": MINUTE,
+  "watch for alerts": MINUTE,
   "free lost places": MINUTE,
   "watch the budget": 5 * MINUTE,
   "delete what has aged": DAY,

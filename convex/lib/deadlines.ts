@@ -49,6 +49,10 @@ export const deadlines = {
   deposit: 3 * SECOND,
   /** One message to the messenger. */
   messenger: 15 * SECOND,
+  /** What an alert's words mean, asked of a model whose answer is a few words: at most two turns while a caller waits. */
+  alertWords: 12 * SECOND,
+  /** One message to a user's webhook. */
+  webhook: 10 * SECOND,
   /** How long who asked for a card is kept waiting for its delivery. */
   delivery: 8 * SECOND,
   /** One request to the agent API, which answers at once: its work goes on behind. */

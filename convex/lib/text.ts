@@ -25,3 +25,11 @@ export function groupedDigits(digits: string): string {
   for (let end = digits.length; end > 0; end -= 3) groups.unshift(digits.slice(Math.max(0, end - 3), end));
   return groups.join(",");
 }
+
+/** `$104,500.25`, `$3,480`; below a dollar with five digits that count. */
+export function dollars(usd: number): string {
+  if (usd < 1) return `$${Number(usd.toPrecision(5))}`;
+  const [whole = "", cents] = usd.toFixed(2).split(".");
+  const grouped = groupedDigits(whole);
+  return cents === "00" ? `$${grouped}` : `$${grouped}.${cents}`;
+}

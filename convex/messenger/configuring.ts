@@ -4,7 +4,6 @@ import type { ActionCtx } from "../_generated/server";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { chatId, userId, withAliases } from "../lib/input";
-import { seal } from "../lib/sealing";
 import { assertMayMove } from "../users/access";
 import { botTokenSeal } from "./seals";
 
@@ -47,12 +46,18 @@ async function configure(
   { userId, messengerBotToken, messengerChatId }: z.output<typeof settingsInput>,
 ): Promise<void> {
   await assertMayMove(ctx, userId);
-  const sealed = messengerBotToken ? await seal(messengerBotToken, botTokenSeal(userId)) : null;
+  const sealed = messengerBotToken ? await sealedToken(userId, messengerBotToken) : null;
   await ctx.runMutation(internal.messenger.settings.save, {
     userId,
     ...(messengerBotToken === undefined ? {} : { sealedBotToken: sealed }),
     ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
   });
+}
+
+/** What seals is loaded where there is something to seal. */
+async function sealedToken(userId: string, botToken: string): Promise<string> {
+  const { seal } = await import("../lib/sealing");
+  return seal(botToken, botTokenSeal(userId));
 }
 
 /** The endpoint that takes them, under any of its names. */

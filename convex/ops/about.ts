@@ -23,6 +23,8 @@ export const about = {
     signals: "Daily trading signals for BTC and ETH, and how they turned out.",
     prices: "Measured prices, and the service's own history of them.",
     whales: "Large transfers and exchange flows.",
+    alerts:
+      "What users want to be told of: prices, funding rates, whales, digests; by the bot, and by signed webhooks.",
     payments: "The paid report, and the webhook that credits deposits.",
     messenger: "Where cards and reports are delivered.",
     wallets: "Wallets on Base: balances, sends and swaps.",

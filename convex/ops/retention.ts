@@ -18,6 +18,7 @@ const BATCH = 200;
 const DAYS_KEPT_MS = 90 * DAY;
 const EVIDENCE_KEPT_MS = 30 * DAY;
 const CARDS_KEPT_MS = 30 * DAY;
+const ALERTS_KEPT_MS = 90 * DAY;
 const SPENDING_KEPT_MS = 35 * DAY;
 const STRANGERS_KEPT_MS = 180 * DAY;
 
@@ -131,10 +132,46 @@ export const RETENTION: Readonly<Record<TableNames, Retention>> = {
     aged: (db, before) =>
       db.query("tokenAnswers").withIndex("by_fetchedAt", (q) => q.lt("fetchedAt", before)),
   }),
-  priceSamples: kept("storing a sample deletes those older than a week (prices/model)"),
+  priceSamples: kept("storing a sample deletes those older than 15 days (prices/model)"),
   hourlyCloses: kept("the service's own price history: two rows an hour"),
   quoteBoards: kept("one row"),
-  priceAlerts: kept("the user's history, until they delete their data"),
+
+  alerts: goes(
+    "alerts",
+    {
+      keptMs: DAY,
+      why: "nobody has said yes to it",
+      aged: (db, before) =>
+        db.query("alerts").withIndex("by_state", (q) => q.eq("state", "proposed").lt("createdAt", before)),
+    },
+    {
+      keptMs: ALERTS_KEPT_MS,
+      why: "it was switched off; strangers could fill the disk with what they have ended",
+      aged: (db, before) =>
+        db.query("alerts").withIndex("by_state", (q) => q.eq("state", "off").lt("createdAt", before)),
+      ended: (_ctx, { endedAt = 0 }, before) => endedAt < before,
+    },
+  ),
+  alertCursors: kept("one row for each of some forty subjects"),
+  alertFirings: goes("alertFirings", {
+    keptMs: ALERTS_KEPT_MS,
+    why: "a season's history; the card is kept for a month",
+    aged: (db, before) =>
+      db.query("alertFirings").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+  }),
+  alertSinks: goes("alertSinks", {
+    keptMs: ALERTS_KEPT_MS,
+    why: "it has ended, and its user has seen why",
+    aged: (db, before) =>
+      db.query("alertSinks").withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
+    ended: (_ctx, { endedAt = 0 }, before) => endedAt < before,
+  }),
+  alertDeliveries: goes("alertDeliveries", {
+    keptMs: CARDS_KEPT_MS,
+    why: "as a card; its tries end after three days",
+    aged: (db, before) =>
+      db.query("alertDeliveries").withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+  }),
 
   shifts: goes("shifts", {
     keptMs: STRANGERS_KEPT_MS,

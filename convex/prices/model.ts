@@ -5,7 +5,8 @@ import type { Price, PricedToken, PriceSource } from "./tables";
 
 /** A sample this young serves whoever asks. */
 const REUSED_FOR_MS = MINUTE;
-const KEPT_MS = 7 * DAY;
+/** A week, and the week before it, that changes within it are told from. */
+const KEPT_MS = 15 * DAY;
 
 /** A token's newest sample, however old. */
 export async function newestSample(ctx: QueryCtx, token: PricedToken): Promise<Doc<"priceSamples"> | null> {
@@ -29,22 +30,19 @@ export async function youngSample(
 /**
  * Stores a sample and its hour's close. Two that race, and a tick that runs twice, leave one: a young sample is not
  * followed by another, unless it came from the model and the new one does not.
- * @returns The sample that counts, and whether it is this one.
+ * @returns The sample that counts.
  */
-export async function storeSample(
-  ctx: MutationCtx,
-  sample: Omit<Price, "takenAt">,
-): Promise<{ price: Price; stored: boolean }> {
+export async function storeSample(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
   const takenAt = Date.now();
   const young = await youngSample(ctx, sample.token, takenAt);
   if (young !== null && (young.source !== "llm" || sample.source === "llm")) {
-    return { price: priceOf(young), stored: false };
+    return priceOf(young);
   }
   const price = { ...sample, takenAt };
   await ctx.db.insert("priceSamples", price);
   await closeHour(ctx, price);
   await forgetOld(ctx, sample.token, takenAt);
-  return { price, stored: true };
+  return price;
 }
 
 /** A row without what the database adds. */

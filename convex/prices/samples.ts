@@ -2,7 +2,6 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
-import { fireCrossed } from "./alertRows";
 import { priceOf, samplesBetween, storeSample, youngSample } from "./model";
 import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
 
@@ -38,13 +37,9 @@ export const takeDue = internalMutation({
   },
 });
 
-/** Stores what a source said and fires the alerts that it crosses. @returns The sample that counts: an earlier one where one is young enough. */
+/** Stores what a source said. @returns The sample that counts: an earlier one where one is young enough. */
 export const store = internalMutation({
   args: { token: vPricedToken, priceUsd: v.number(), source: vPriceSource, observedAt: v.number() },
   returns: vPrice,
-  handler: async (ctx, sample) => {
-    const { price, stored } = await storeSample(ctx, sample);
-    if (stored) await fireCrossed(ctx, price);
-    return price;
-  },
+  handler: async (ctx, sample) => storeSample(ctx, sample),
 });

@@ -44,31 +44,10 @@ export const vQuoteSource = v.object({
 });
 export type QuoteSource = Infer<typeof vQuoteSource>;
 
-/** `above` fires at the level or higher, `below` at the level or lower. */
-export const vDirection = v.union(v.literal("above"), v.literal("below"));
-export type Direction = Infer<typeof vDirection>;
-
-const alertFields = {
-  token: vPricedToken,
-  direction: vDirection,
-  levelUsd: v.number(),
-  state: v.union(v.literal("active"), v.literal("fired"), v.literal("cancelled")),
-  /** Epoch ms. */
-  createdAt: v.number(),
-  /** Epoch ms: when it fired or was cancelled. */
-  endedAt: v.optional(v.number()),
-  /** USD: the price that fired it. */
-  firedAtUsd: v.optional(v.number()),
-};
-
-/** A price alert as its user sees it. */
-export const vAlert = v.object({ alertId: v.id("priceAlerts"), ...alertFields });
-export type Alert = Infer<typeof vAlert>;
-
 export const priceTables = {
   /**
    * Live prices as they were taken: one per token and tick of five minutes, and those that somebody asked for in
-   * between; never two within a minute. Written by `prices/samples`. Dies after a week.
+   * between; never two within a minute. Written by `prices/samples`. Dies after 15 days.
    */
   priceSamples: defineTable(vPrice).index("by_token_and_takenAt", ["token", "takenAt"]),
 
@@ -91,12 +70,4 @@ export const priceTables = {
    * by `prices/quotes`; replaced at each refresh, kept.
    */
   quoteBoards: defineTable({ askedAt: v.number(), sources: v.array(vQuoteSource) }),
-
-  /**
-   * What users want to be told: once, when a price has crossed a level. Written by `prices/alertRows`. Kept as the
-   * user's history until they delete their data.
-   */
-  priceAlerts: defineTable({ userId: v.string(), ...alertFields })
-    .index("by_crossing", ["token", "direction", "state", "levelUsd"])
-    .index("by_userId_and_state", ["userId", "state"]),
 };

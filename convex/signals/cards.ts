@@ -1,4 +1,4 @@
-import { groupedDigits } from "../lib/text";
+import { dollars } from "../lib/text";
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { ChainHead } from "./eventChain";
@@ -43,7 +43,7 @@ export function recapCard(day: string, signals: readonly Signal[], review: strin
           index === 0 ? "" : "\n",
           `${MARKS[signal.signal]} `,
           { bold: `${signal.token} ${signal.signal}` },
-          ` at ${usd(signal.entry)} · ${ending(signal)}`,
+          ` at ${dollars(signal.entry)} · ${ending(signal)}`,
         ]),
     ...reviewLines(review),
   ];
@@ -87,11 +87,11 @@ export function edgeLines({ trades, days, excessPoints, lowPoints, highPoints, v
 function levelLines(signal: Signal): Span[] {
   const { entry, tp1, tp2, sl, price } = signal;
   const title = `${MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
-  const from = (level: number) => `${usd(level)} (${percent((level / entry - 1) * 100)})`;
+  const from = (level: number) => `${dollars(level)} (${percent((level / entry - 1) * 100)})`;
   const levels =
     tp1 === null || tp2 === null || sl === null
-      ? `\nNo position around ${usd(entry)}`
-      : `\nEntry ${usd(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
+      ? `\nNo position around ${dollars(entry)}`
+      : `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
   return [
     { bold: title },
     ` · confidence ${signal.confidence}%, calibrated ${signal.calibrated.confidence}% (n ${signal.calibrated.n})`,
@@ -150,14 +150,6 @@ const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 function weekday(day: string): string {
   return WEEKDAYS[new Date(day).getUTCDay()] ?? day;
-}
-
-/** `$104,500.25`; below a dollar with five significant digits. */
-function usd(value: number): string {
-  if (value < 1) return `$${Number(value.toPrecision(5))}`;
-  const [whole = "", cents] = value.toFixed(2).split(".");
-  const grouped = groupedDigits(whole);
-  return cents === "00" ? `$${grouped}` : `$${grouped}.${cents}`;
 }
 
 /** `+2.1`. */

@@ -77,7 +77,7 @@ export function checkConfiguration({
         : warning(
             "WALLET_ENCRYPTION_KEY_PREVIOUS",
             "is set: a rotation is under way",
-            "When both rotate commands answer { rotated: 0 }, take it out.",
+            "When all rotate commands answer { rotated: 0 }, take it out.",
           ),
     );
   }

@@ -33,7 +33,7 @@ describe("every command", () => {
     const app = createBotApp();
     const own = commands.filter(({ access }) => access === "linked");
     expect(own.map(({ name }) => name)).toEqual([
-      ...["wallet", "portfolio", "follow", "alert", "alerts", "alert_off", "status", "stop"],
+      ...["wallet", "portfolio", "follow", "alert", "alerts", "status", "stop"],
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("botJobs")).toEqual([]);

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { parseAlert } from "../../convex/bot/parsing";
 import { closeApp, type App } from "../support/app";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
@@ -69,111 +68,61 @@ describe("/whales", () => {
   });
 });
 
-describe("price alerts", () => {
+describe("alerts", () => {
   /** BTC at this price, as a source tells it now. */
   async function priced(app: App, priceUsd: number): Promise<void> {
     const sample = { token: "BTC" as const, priceUsd, source: "coinbase" as const, observedAt: Date.now() };
     await app.t.mutation(internal.prices.samples.store, sample);
   }
 
-  test("are set, listed by number, cancelled by number, and reach the linked chat once", async () => {
-    const app = createBotApp();
-    const { userId } = await linkedUser(app, "alice");
-    await priced(app, 100_000);
-    expect(await say(app, "/alerts")).toEqual([expect.stringContaining("You have no active price alert")]);
-    const [first, set] = await say(app, "/alert btc above $101,000.50", LONG);
-    expect(first).toBe("Looking at the live price…");
-    expect(set).toContain("<b>🔔 Alert set</b>\nBTC above $101,000.5");
-    await say(app, "/alert BTC below 90000", LONG);
-    await say(app, "/alert BTC above 120000", LONG);
-    // Once more is the same alert.
-    await say(app, "/alert BTC above 120000", LONG);
-    expect((await say(app, "/alerts"))[0]).toContain(
-      "\n1. BTC above $101,000.5\n2. BTC below $90,000\n3. BTC above $120,000\n",
-    );
-    expect(await say(app, "/alert_off 2")).toEqual(["Cancelled: BTC below $90,000."]);
-    expect((await say(app, "/alerts"))[0]).toMatch(
-      /2\. BTC above \$120,000\n[^]*Ended<\/b>\nBTC below \$90,000, cancelled/,
-    );
-
-    const before = app.cards().length;
-    vi.setSystemTime(Date.now() + 5 * MINUTE);
-    await priced(app, 101_500);
-    await arrived(app, before + 1);
-    const fired = app.cards().slice(before);
-    expect(fired).toMatchObject([
-      { chatId: String(ALICE), text: expect.stringContaining("BTC is above $101,000.5") },
-    ]);
-    expect((await say(app, "/alerts"))[0]).toMatch(
-      /1\. BTC above \$120,000[^]*BTC above \$101,000\.5, fired at \$101,500/,
-    );
-    const rows = await app.rows("priceAlerts");
-    expect(rows.map((row) => [row.userId === userId, row.state])).toEqual([
-      [true, "fired"],
-      [true, "cancelled"],
-      [true, "active"],
-    ]);
-  });
-
-  test("are one's own: another user sees and cancels none of them", async () => {
+  test("are read, confirmed by number, listed, switched off, and reach the linked chat", async () => {
     const app = createBotApp();
     await linkedUser(app, "alice");
     await linkedUser(app, "bob", 43);
     await priced(app, 100_000);
-    await say(app, "/alert BTC above 110000", LONG);
-    expect((await say(app, "/alerts", { from: 43 }))[0]).toContain("You have no active price alert");
-    expect((await say(app, "/alert_off 1", { from: 43 }))[0]).toContain("You have no active price alert");
-    expect(await app.rows("priceAlerts")).toMatchObject([{ state: "active" }]);
-  });
-
-  test("that are crossed already, or one too many, are refused with the reason", async () => {
-    const app = createBotApp();
-    await linkedUser(app, "alice");
-    await priced(app, 100_000);
-    expect((await say(app, "/alert BTC above 99000", LONG))[1]).toBe(
-      "The level is reached already: BTC is at $100,000.",
+    expect(await say(app, "/alerts")).toEqual([expect.stringContaining("You have no active alert")]);
+    const [first, read] = await say(app, "/alert btc above $101,000.50", LONG);
+    expect(first).toBe("Reading that…");
+    expect(read).toMatch(
+      /Alert 1: is this right\?<\/b>\nBTC at \$101,000\.50 or above\nNow: BTC is at \$100,000, [^]*would not have fired[^]*\/alert yes 1/,
     );
-    for (let i = 0; i < 10; i++) {
-      const wish = { token: "BTC" as const, direction: "above" as const, levelUsd: 110_000 + i };
-      const { userId } = (await app.rows("messengerLinks"))[0] ?? { userId: "" };
-      await app.during(app.t.action(internal.prices.alerts.create, { userId, ...wish }));
-    }
-    expect((await say(app, "/alert BTC above 150000", LONG))[1]).toBe(
-      "At most 10 price alerts can be active: cancel one first.",
+    const [, already] = await say(app, "/alert BTC above 90000", LONG);
+    expect(already).toContain("That is so already: you hear when it begins again.");
+    expect((await say(app, "/alerts"))[0]).toMatch(
+      /no active alert[^]*Waiting for your yes<\/b>\n1\. BTC at/,
     );
-  });
+    expect((await say(app, "/alert yes 1", { from: 43 }))[0]).toContain("You have no active alert");
+    expect((await say(app, "/alert yes 1"))[0]).toContain("Alert 1 is on</b>\nBTC at $101,000.50 or above");
+    await say(app, "/alert yes 2");
 
-  test.each(["", "BTC", "BTC above", "BTC above cheap", "DOGE above 1", "BTC at 100000", "BTC above -5"])(
-    "are not set by /alert %s, which says how to say it",
-    async (argument) => {
-      const app = createBotApp();
-      await linkedUser(app, "alice");
-      expect(await say(app, `/alert ${argument}`)).toEqual([
-        expect.stringContaining("/alert BTC above 100000"),
-      ]);
-      expect([await app.rows("priceAlerts"), await app.rows("botJobs")]).toEqual([[], []]);
-    },
-  );
-
-  test.each(["", "0", "2", "1.5", "first", "-1"])("are not cancelled by /alert_off %s", async (argument) => {
-    const app = createBotApp();
-    await linkedUser(app, "alice");
-    await priced(app, 100_000);
-    await say(app, "/alert BTC above 110000", LONG);
-    expect(await say(app, `/alert_off ${argument}`)).toEqual([
-      expect.stringContaining("1. BTC above $110,000"),
+    const before = app.cards().length;
+    vi.setSystemTime(Date.now() + 5 * MINUTE);
+    await priced(app, 101_500);
+    await app.t.mutation(internal.alerts.watching.tick, {});
+    await arrived(app, before + 1);
+    expect(app.cards().slice(before)).toMatchObject([
+      { chatId: String(ALICE), text: expect.stringContaining("BTC is at $101,500") },
     ]);
-    expect(await app.rows("priceAlerts")).toMatchObject([{ state: "active" }]);
+    expect((await say(app, "/alerts"))[0]).toMatch(
+      /1\. BTC at [^\n]*, fired once\n2\. BTC at \$90,000 or above\n/,
+    );
+    expect(await say(app, "/alerts off 2")).toEqual(["Off: BTC at $90,000 or above."]);
+    expect((await say(app, "/alerts off 1", { from: 43 }))[0]).toContain("You have no active alert");
+    expect((await say(app, "/alert yes 2"))[0]).toBe("This alert was switched off: ask for it anew.");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active", "off"]);
   });
 
-  test.each([
-    ["BTC above 100000", { token: "BTC", direction: "above", levelUsd: 100_000 }],
-    ["$eth  BELOW\n$2,500.50", { token: "ETH", direction: "below", levelUsd: 2_500.5 }],
-    ["btc above 1,000,000", { token: "BTC", direction: "above", levelUsd: 1_000_000 }],
-    ["BTC above 1,00", null],
-    ["BTC above 1e5", null],
-    ["BTC above 100k", null],
-    ["BTC above 100000 please", null],
-    ["SOL above 100", null],
-  ])("are read from %j", (argument, wish) => expect(parseAlert(argument)).toEqual(wish));
+  test("in words that could mean several things say what to say instead", async () => {
+    const app = createBotApp();
+    await linkedUser(app, "alice");
+    expect(await say(app, "/alert")).toEqual([expect.stringContaining("/alert BTC above 100000")]);
+    const answers = await say(app, "/alert BTC at 100000", LONG);
+    expect(answers[1]).toBe("Say above or below: BTC above 100,000, or BTC below 90,000.");
+    for (const text of ["/alerts off", "/alerts off 9", "/alerts off first", "/alert yes 9"])
+      expect([text, (await say(app, text))[0]]).toEqual([
+        text,
+        expect.stringContaining("You have no active alert"),
+      ]);
+    expect([await app.rows("alerts"), await app.rows("botJobs")]).toEqual([[], []]);
+  });
 });

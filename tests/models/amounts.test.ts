@@ -71,7 +71,7 @@ const WAYS = [
   (whole: string, fraction: string) => `${grouped(whole, "\u00A0")}${fraction === "" ? "" : `,${fraction}`}`,
 ];
 const grouped = (whole: string, by: string) => whole.replace(/\B(?=(?:\d{3})+$)/g, by);
-const UNITS = [
+const UNITS: readonly (readonly [string, number])[] = [
   ["", 0],
   ["k", 3],
   ["K", 3],
@@ -85,7 +85,15 @@ const UNITS = [
   [" billion", 9],
   ["T", 12],
   [" trillion", 12],
-] as const;
+];
+/** What stands before and behind an amount of dollars. */
+const AFFIXES: readonly (readonly [string, string])[] = [
+  ["", ""],
+  ["$", ""],
+  ["US$", ""],
+  ["", " USD"],
+  ["USD ", ""],
+];
 
 const digits = (min: number, max: number) =>
   fc.array(fc.integer({ min: 0, max: 9 }), { minLength: min, maxLength: max }).map((all) => all.join(""));
@@ -97,7 +105,7 @@ test("however an amount is written, it is the same amount, to its last digit", (
     way: fc.constantFrom(...WAYS),
     unit: fc.constantFrom(...UNITS),
     sign: fc.constantFrom("", "-", "+"),
-    dollars: fc.constantFrom(["", ""], ["$", ""], ["US$", ""], ["", " USD"], ["USD ", ""]),
+    dollars: fc.constantFrom(...AFFIXES),
   });
   fc.assert(
     fc.property(written, ({ whole, fraction, way, unit: [unit, power], sign, dollars: [before, after] }) => {

@@ -19,6 +19,12 @@ const PUBLIC_FUNCTIONS = [
   "account/export:page",
   "account/recovery:pending",
   "account/recovery:refuse",
+  "alerts/app:accept",
+  "alerts/app:addWebhook",
+  "alerts/app:end",
+  "alerts/app:endWebhook",
+  "alerts/app:mine",
+  "alerts/app:propose",
   "chat/runs:start",
   "credits/app:balance",
   "credits/app:finishGame",
@@ -27,9 +33,6 @@ const PUBLIC_FUNCTIONS = [
   "messenger/linking:createCode",
   "messenger/linking:status",
   "messenger/linking:unlink",
-  "prices/app:alerts",
-  "prices/app:cancelAlert",
-  "prices/app:createAlert",
   "research/app:reports",
   "research/app:shifts",
   "runs/app:mine",
@@ -125,6 +128,8 @@ describe("every function", () => {
       /private|secret|mnemonic|seed|sealedKey/i.test(value.exportReturns()),
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
+      // What a user verifies their webhook's posts with, told once.
+      "../../convex/alerts/app.ts addWebhook",
       "../../convex/wallets/custody/keys.ts outdated",
     ]);
   });

@@ -11,7 +11,7 @@ afterEach(closeApp);
 const paginationOpts = { numItems: 5, cursor: null };
 const row = z.looseObject({});
 const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
-  const { users, account, credits, chat, messenger, prices, runs, research, social, wallets } = api;
+  const { users, account, credits, chat, messenger, alerts, runs, research, social, wallets } = api;
   const query = (one: FunctionReference<"query">, args = {}) => [one, () => app.query(one, args)] as const;
   const mutation = (one: FunctionReference<"mutation">, args = {}) =>
     [one, () => app.mutation(one, args)] as const;
@@ -29,9 +29,12 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     query(credits.app.balance),
     query(credits.app.history, { paginationOpts }),
     mutation(credits.app.openGame),
-    action(prices.app.createAlert, { token: "BTC", direction: "above", levelUsd: 1 }),
-    query(prices.app.alerts),
-    mutation(prices.app.cancelAlert, { alertId: "none" }),
+    action(alerts.app.propose, { text: "BTC above 1" }),
+    query(alerts.app.mine),
+    mutation(alerts.app.accept, { alertId: "none" }),
+    mutation(alerts.app.end, { alertId: "none" }),
+    action(alerts.app.addWebhook, { url: "https://hooks.example.com/" }),
+    mutation(alerts.app.endWebhook, { webhookId: "none" }),
     mutation(chat.runs.start, { question: "Why?" }),
     mutation(messenger.linking.createCode),
     query(messenger.linking.status),

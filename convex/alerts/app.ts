@@ -1,0 +1,80 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import { action, mutation, query } from "../_generated/server";
+import { charge } from "../lib/limits";
+import { counted } from "../lib/providerCalls";
+import { requireUser } from "../users/model";
+import { alertsOf, confirm, ownAlert, switchOff, vAlert } from "./model";
+import { proposeAlert, type Proposed } from "./proposals";
+import { vReplay } from "./replays";
+import { endSink, sinkOf, sinksOf, vSink, type Sink } from "./sinkRows";
+import { addSink } from "./sinks";
+
+/** Alerts as the web application sets them. Every function is about the signed-in user alone. */
+
+/**
+ * Reads an alert from the user's words, and keeps it as a proposal. For whatever fits no phrase a model is asked.
+ * @throws AppError `invalid_request`, saying what to say instead; `rate_limited`.
+ */
+export const propose = action({
+  args: { text: v.string() },
+  returns: v.object({ alert: vAlert, replay: vReplay }),
+  handler: counted(async (ctx, { text }: { text: string }): Promise<Proposed> => {
+    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
+    const caller = { userId, address: null, signedIn: true };
+    await charge(ctx, "settings", caller);
+    return proposeAlert(ctx, { caller, userId, text });
+  }),
+});
+
+/** Switches a proposal on. @throws AppError `not_found`; `conflict` with twenty active ones. */
+export const accept = mutation({
+  args: { alertId: v.string() },
+  returns: vAlert,
+  handler: async (ctx, { alertId }) => {
+    const { userId } = await requireUser(ctx);
+    return confirm(ctx, await ownAlert(ctx, userId, alertId));
+  },
+});
+
+/** Switches an alert off, or drops a proposal. @throws AppError `not_found` for none of the user's. */
+export const end = mutation({
+  args: { alertId: v.string() },
+  returns: vAlert,
+  handler: async (ctx, { alertId }) => {
+    const { userId } = await requireUser(ctx);
+    return switchOff(ctx, await ownAlert(ctx, userId, alertId));
+  },
+});
+
+/** The user's alerts and webhooks. */
+export const mine = query({
+  args: {},
+  returns: v.object({ alerts: v.array(vAlert), webhooks: v.array(vSink) }),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    return {
+      alerts: await alertsOf(ctx, userId),
+      webhooks: (await sinksOf(ctx, userId)).map(sinkOf),
+    };
+  },
+});
+
+/** Adds a webhook; the secret is told this once. @throws AppError as `sinks.addSink` does; `rate_limited`. */
+export const addWebhook = action({
+  args: { url: v.string() },
+  returns: v.object({ webhook: vSink, secret: v.string() }),
+  handler: async (ctx, { url }): Promise<{ webhook: Sink; secret: string }> => {
+    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
+    await charge(ctx, "settings", { userId, address: null });
+    const { secret, ...webhook } = await addSink(ctx, userId, url);
+    return { webhook, secret };
+  },
+});
+
+/** Ends a webhook. @throws AppError `not_found` for none of the user's. */
+export const endWebhook = mutation({
+  args: { webhookId: v.string() },
+  returns: vSink,
+  handler: async (ctx, { webhookId }) => endSink(ctx, (await requireUser(ctx)).userId, webhookId),
+});

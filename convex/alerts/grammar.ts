@@ -1,0 +1,73 @@
+import type { Infer } from "convex/values";
+import * as z from "zod";
+import type { vCondition } from "./tables";
+
+/** What an alert may be about. Whoever proposes one, a person's words or a model, this decides. */
+
+/** Hours over which a change of price may be asked for. */
+export const WINDOWS = [1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168] as const;
+
+export const PRICED = ["BTC", "ETH"] as const;
+export const FUNDED = ["BTC", "ETH", "SOL"] as const;
+export const MOVED = ["USDC", "USDT", "DAI", "ETH", "WETH", "CBBTC"] as const;
+
+/** Smaller movements are not measured: the floor of `whales/coins`, which has more to it than endpoints need. */
+export const LEAST_FLOW_USD = 1_000_000;
+const MAX_USD = 1e12;
+const levelUsd = z.number().positive().max(1e9);
+
+/** Percent that a price may rise or fall: nothing falls further than to nothing. */
+const changes = z
+  .strictObject({
+    kind: z.literal("change"),
+    token: z.enum(PRICED),
+    direction: z.enum(["up", "down"]),
+    percent: z.number().min(0.1).max(1_000),
+    windowHours: z
+      .int()
+      .refine((hours) => WINDOWS.some((one) => one === hours))
+      .describe(`One of ${WINDOWS.join(", ")}`),
+  })
+  .refine(({ direction, percent }) => direction === "up" || percent < 100);
+
+export const conditionShape = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("price"),
+    token: z.enum(PRICED),
+    direction: z.enum(["above", "below"]),
+    levelUsd,
+  }),
+  changes,
+  z.strictObject({
+    kind: z.literal("funding"),
+    token: z.enum(FUNDED),
+    direction: z.enum(["above", "below"]),
+    // Hyperliquid caps its rate at 4 % an hour.
+    percentPerHour: z.number().min(-4).max(4),
+  }),
+  z.strictObject({
+    kind: z.literal("flow"),
+    token: z.enum(MOVED),
+    direction: z.enum(["in", "out"]),
+    overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
+  }),
+  z.strictObject({
+    kind: z.literal("digest"),
+    time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),
+    timeZone: z.string().max(64).refine(isTimeZone),
+  }),
+]) satisfies z.ZodType<Infer<typeof vCondition>>;
+export type Condition = z.output<typeof conditionShape>;
+
+/** Whether the platform knows a zone by this name. Names without a slash are short forms that mean several zones, UTC aside. */
+export function isTimeZone(name: string): boolean {
+  if (name === "UTC") return true;
+  // The signs of `Etc/GMT+2` are the other way round.
+  if (/^etc\//i.test(name) || !/^[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2}$/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat("en-GB", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,173 @@
+import * as z from "zod";
+import type { ActionCtx } from "../_generated/server";
+import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { text, userId } from "../lib/input";
+import { once } from "../lib/once";
+import { alertShape, replayShape, webhookShape } from "./views";
+
+type AlertAnswer = z.input<typeof alertShape>;
+
+const answers = once(() => import("./answers"));
+
+const id = (what: string) => text(64).describe(`The \`${what}\` that an earlier answer told.`);
+
+const example = {
+  alertId: "kd7f2m9q4x1c8v6b3n5h0j2w9e7r4t6y",
+  number: 1,
+  state: "proposed" as const,
+  words: "BTC at $100,000 or above",
+  condition: {
+    kind: "price" as const,
+    token: "BTC" as const,
+    direction: "above" as const,
+    levelUsd: 100_000,
+  },
+  readBy: "grammar" as const,
+  createdAt: EXAMPLE_TIME,
+  confirmedAt: null,
+  endedAt: null,
+  fired: 0,
+  lastFiredAt: null,
+};
+
+const webhookExample = {
+  webhookId: "ks9b4n7m2v5c8x1z6q3w0e7r4t9y2u5h",
+  url: "https://hooks.example.com/alerts",
+  state: "active" as const,
+  createdAt: EXAMPLE_TIME,
+  problem: null,
+};
+
+const guarded = { needs: [], limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
+
+const propose: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["POST"],
+  path: "/alerts",
+  summary:
+    "Reads an alert from a person's words, says when it would have fired, and keeps it until it is confirmed.",
+  description:
+    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 %` (per hour), `whale inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone). Words that fit no phrase are shown to a model, whose proposal has to keep to the same grammar; what could mean two things is refused. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
+  errors: { ...USER_TOKEN_ERRORS, invalid_request: "`error` says what to say instead." },
+  example: {
+    input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
+    output: {
+      alert: example,
+      replay: {
+        days: 7,
+        knownSince: "2025-12-29T09:30:00.000Z",
+        count: 1,
+        fired: [{ at: "2026-01-02T14:05:00.000Z", value: 100_120.4, source: "chainlink" }],
+        now: { at: EXAMPLE_TIME, value: 97_250.5, source: "chainlink" },
+        holdsNow: false,
+      },
+    },
+  },
+  input: z.object({ userId, text: text(300).describe("What to be told of, at most 300 characters.") }),
+  returns: z.object({ alert: alertShape, replay: replayShape }),
+  handler: async (ctx, input, call) => (await answers()).proposal(ctx, input, call),
+});
+
+const list: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["GET"],
+  path: "/alerts",
+  summary: "A user's alerts, and the webhooks that they are posted to.",
+  description:
+    "Secrets of webhooks are not among it. `problem` says what a webhook's last post came to, where it failed.",
+  example: {
+    input: { userId: EXAMPLE_USER },
+    output: { alerts: [example], webhooks: [webhookExample] },
+  },
+  input: z.object({ userId }),
+  returns: z.object({
+    alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
+    webhooks: z.array(webhookShape),
+  }),
+  handler: async (ctx, input) => (await answers()).everything(ctx, input),
+});
+
+/** What changes one alert. */
+const changing = (
+  path: "/alerts/confirm" | "/alerts/off",
+  told: Record<"summary" | "description", string>,
+  change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<{ alert: AlertAnswer }>,
+): MountedEndpoint =>
+  endpoint({
+    ...guarded,
+    ...told,
+    methods: ["POST"],
+    path,
+    errors: {
+      ...USER_TOKEN_ERRORS,
+      not_found: "This user has no such alert.",
+      conflict: "Twenty are active.",
+    },
+    example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
+    input: z.object({ userId, alertId: id("alertId") }),
+    returns: z.object({ alert: alertShape }),
+    handler: change,
+  });
+
+const accept = changing(
+  "/alerts/confirm",
+  {
+    summary: "Switches a proposed alert on.",
+    description:
+      "It fires each time its condition begins to hold, at most once an hour. What holds already has to end first.",
+  },
+  async (ctx, input) => (await answers()).confirmed(ctx, input),
+);
+
+const end = changing(
+  "/alerts/off",
+  {
+    summary: "Switches an alert off, or drops a proposal.",
+    description: "It stays in the list for 90 days, and is not switched on again.",
+  },
+  async (ctx, input) => (await answers()).ended(ctx, input),
+);
+
+const addWebhook: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["POST"],
+  path: "/alerts/webhooks",
+  summary: "Has the user's alerts posted to an https address too, signed; tells the secret this once.",
+  description:
+    "By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three.",
+  needs: ["WALLET_ENCRYPTION_KEY"],
+  errors: { ...USER_TOKEN_ERRORS, conflict: "The user has three, or this one already." },
+  example: {
+    input: { userId: EXAMPLE_USER, url: webhookExample.url },
+    output: { webhook: webhookExample, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=" },
+  },
+  input: z.object({
+    userId,
+    url: text(2_048).describe("An https address with a public name, on port 443 or 8443."),
+  }),
+  returns: z.object({
+    webhook: webhookShape,
+    secret: z.string().describe("What to verify signatures with; never told again"),
+  }),
+  handler: async (ctx, input) => (await answers()).webhookAdded(ctx, input),
+});
+
+const endWebhook: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["POST"],
+  path: "/alerts/webhooks/off",
+  summary: "Ends a webhook: nothing more is posted to it.",
+  description: "What was due for it is dropped. One that has ended stays so.",
+  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
+  example: {
+    input: { userId: EXAMPLE_USER, webhookId: webhookExample.webhookId },
+    output: { webhook: { ...webhookExample, state: "ended", problem: "Removed by its user" } },
+  },
+  input: z.object({ userId, webhookId: id("webhookId") }),
+  returns: z.object({ webhook: webhookShape }),
+  handler: async (ctx, input) => (await answers()).webhookEnded(ctx, input),
+});
+
+export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end, addWebhook, endWebhook];

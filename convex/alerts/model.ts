@@ -1,0 +1,225 @@
+import { v, type Infer } from "convex/values";
+import type { Doc, Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import type { Condition } from "./grammar";
+import { watchOf } from "./subjects";
+import { lastObservation } from "./observations";
+import { vCondition } from "./tables";
+import { nextTime } from "./times";
+import { describe } from "./words";
+
+/** Users' alerts: proposed, confirmed, ended. */
+
+/** A user's active alerts at most. */
+export const MAX_ACTIVE = 20;
+/** A user's open proposals at most: a further one takes the oldest one's place. */
+const MAX_PROPOSED = 10;
+/** How many ended ones are shown, newest first. */
+const SHOWN_ENDED = 10;
+
+/** An alert as its user sees it. Times in epoch ms. */
+export const vAlert = v.object({
+  alertId: v.id("alerts"),
+  number: v.number(),
+  state: v.union(v.literal("proposed"), v.literal("active"), v.literal("off")),
+  /** What it waits for, in words. */
+  words: v.string(),
+  condition: vCondition,
+  asked: v.string(),
+  readBy: v.union(v.literal("grammar"), v.literal("model")),
+  createdAt: v.number(),
+  confirmedAt: v.union(v.number(), v.null()),
+  endedAt: v.union(v.number(), v.null()),
+  fired: v.number(),
+  lastFiredAt: v.union(v.number(), v.null()),
+});
+export type Alert = Infer<typeof vAlert>;
+
+export type Proposal = {
+  userId: string;
+  asked: string;
+  condition: Condition;
+  readBy: Doc<"alerts">["readBy"];
+};
+
+/**
+ * Keeps a proposal until its user says yes. One that the user has in the same words of the grammar already, proposed or
+ * active, is that one.
+ */
+export async function propose(ctx: MutationCtx, proposal: Proposal): Promise<Alert> {
+  const { userId, condition } = proposal;
+  const open = [...(await inState(ctx, userId, "active")), ...(await inState(ctx, userId, "proposed"))];
+  const words = describe(condition);
+  const same = open.find((row) => describe(row.condition) === words);
+  if (same !== undefined) return alertOf(same);
+  const proposed = open.filter(({ state }) => state === "proposed");
+  const [oldest] = proposed;
+  if (oldest !== undefined && proposed.length >= MAX_PROPOSED) await ctx.db.delete("alerts", oldest._id);
+  const latest = await ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId))
+    .order("desc")
+    .first();
+  const now = Date.now();
+  const alertId = await ctx.db.insert("alerts", {
+    ...proposal,
+    ...watchOf(condition),
+    number: (latest?.number ?? 0) + 1,
+    state: "proposed",
+    watched: false,
+    phase: "ended",
+    readyAt: 0,
+    createdAt: now,
+    fired: 0,
+  });
+  return alertOf(await existing(ctx, alertId));
+}
+
+/**
+ * Switches a proposal on. One that is active stays so.
+ * @throws AppError `not_found` for none of the user's; `conflict` with twenty active ones, and for one that was ended.
+ */
+export async function confirm(ctx: MutationCtx, row: Doc<"alerts">): Promise<Alert> {
+  if (row.state === "active") return alertOf(row);
+  if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it anew");
+  const active = await inState(ctx, row.userId, "active");
+  if (active.length >= MAX_ACTIVE)
+    throw new AppError("conflict", `At most ${MAX_ACTIVE} alerts can be active: switch one off first`);
+  const now = Date.now();
+  const { condition } = row;
+  if (condition.kind !== "digest") await follow(ctx, row.subject, now);
+  const readyAt = condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
+  await ctx.db.patch("alerts", row._id, {
+    ...{ state: "active", watched: true, phase: "waiting", readyAt },
+    confirmedAt: now,
+  });
+  return alertOf(await existing(ctx, row._id));
+}
+
+/** The first alert of a subject is compared with what comes from now on, and begins with how things stand. */
+async function follow(ctx: MutationCtx, subject: string, now: number): Promise<void> {
+  const other = await ctx.db
+    .query("alerts")
+    .withIndex("by_level", (q) => q.eq("watched", true).eq("subject", subject))
+    .first();
+  if (other !== null) return;
+  const cursor = await cursorOf(ctx, subject);
+  const start = { subject, at: now, last: await lastObservation(ctx, subject, now) };
+  if (cursor === null) await ctx.db.insert("alertCursors", start);
+  else await ctx.db.replace("alertCursors", cursor._id, start);
+}
+
+export async function cursorOf(ctx: QueryCtx, subject: string): Promise<Doc<"alertCursors"> | null> {
+  return ctx.db
+    .query("alertCursors")
+    .withIndex("by_subject", (q) => q.eq("subject", subject))
+    .unique();
+}
+
+/** Switches an alert off, proposed or active; one that is off stays so. */
+export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<Alert> {
+  if (row.state !== "off") {
+    const ended = { state: "off", watched: false, phase: "ended", endedAt: Date.now() } as const;
+    await ctx.db.patch("alerts", row._id, ended);
+  }
+  return alertOf(await existing(ctx, row._id));
+}
+
+/** A user's alert by its id. @throws AppError `not_found` for none of theirs. */
+export async function ownAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts">> {
+  const alertId = ctx.db.normalizeId("alerts", id);
+  const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
+  if (row === null || row.userId !== userId) throw new AppError("not_found", "This user has no such alert");
+  return row;
+}
+
+/** A user's alert by its number; `null` for none. */
+export async function numberedAlert(
+  ctx: QueryCtx,
+  userId: string,
+  number: number,
+): Promise<Doc<"alerts"> | null> {
+  return ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId).eq("number", number))
+    .unique();
+}
+
+/** Active ones, then proposals, by their numbers; then the latest that ended, newest first. */
+export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> {
+  const [active, proposed] = await Promise.all([
+    inState(ctx, userId, "active"),
+    inState(ctx, userId, "proposed"),
+  ]);
+  const ended = await ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "off"))
+    .order("desc")
+    .take(SHOWN_ENDED);
+  return [...active, ...proposed, ...ended].map(alertOf);
+}
+
+/** Whether any alert of the user's is active. */
+export async function hasActiveAlerts(ctx: QueryCtx, userId: string): Promise<boolean> {
+  const first = await ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
+    .first();
+  return first !== null;
+}
+
+/** Erases some of what a user's alerts have left: alerts, firings, webhooks, what was posted. @returns How many rows went. */
+export async function eraseAlerts(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
+  const { db } = ctx;
+  const erased = await Promise.all([
+    db
+      .query("alerts")
+      .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
+      .take(limit),
+    db
+      .query("alertFirings")
+      .withIndex("by_userId", (q) => q.eq("userId", userId))
+      .take(limit),
+    db
+      .query("alertSinks")
+      .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
+      .take(limit),
+    db
+      .query("alertDeliveries")
+      .withIndex("by_userId", (q) => q.eq("userId", userId))
+      .take(limit),
+  ]);
+  const [alerts, firings, sinks, deliveries] = erased;
+  for (const { _id } of alerts) await db.delete("alerts", _id);
+  for (const { _id } of firings) await db.delete("alertFirings", _id);
+  for (const { _id } of sinks) await db.delete("alertSinks", _id);
+  for (const { _id } of deliveries) await db.delete("alertDeliveries", _id);
+  return erased.flat().length;
+}
+
+async function inState(
+  ctx: QueryCtx,
+  userId: string,
+  state: "active" | "proposed",
+): Promise<Doc<"alerts">[]> {
+  return ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", state))
+    .take(MAX_ACTIVE);
+}
+
+async function existing(ctx: QueryCtx, alertId: Id<"alerts">): Promise<Doc<"alerts">> {
+  const row = await ctx.db.get("alerts", alertId);
+  if (row === null) throw new Error("The row was just written");
+  return row;
+}
+
+export function alertOf(row: Doc<"alerts">): Alert {
+  const { _id, number, state, condition, asked, readBy, createdAt, fired } = row;
+  const { confirmedAt = null, endedAt = null, lastFiredAt = null } = row;
+  return {
+    ...{ alertId: _id, number, state, words: describe(condition), condition, asked, readBy, createdAt },
+    ...{ confirmedAt, endedAt, fired, lastFiredAt },
+  };
+}

@@ -1,0 +1,186 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+
+/** What an alert waits for, with its units. `alerts/grammar` says which values are allowed. */
+export const vCondition = v.union(
+  /** The price is at the level or beyond it. */
+  v.object({
+    kind: v.literal("price"),
+    token: v.union(v.literal("BTC"), v.literal("ETH")),
+    direction: v.union(v.literal("above"), v.literal("below")),
+    levelUsd: v.number(),
+  }),
+  /** The price is so many percent above or below what it was so many hours before, or further. */
+  v.object({
+    kind: v.literal("change"),
+    token: v.union(v.literal("BTC"), v.literal("ETH")),
+    direction: v.union(v.literal("up"), v.literal("down")),
+    percent: v.number(),
+    windowHours: v.number(),
+  }),
+  /** The funding rate of the perpetual market is at the level or beyond it. */
+  v.object({
+    kind: v.literal("funding"),
+    token: v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL")),
+    direction: v.union(v.literal("above"), v.literal("below")),
+    percentPerHour: v.number(),
+  }),
+  /** One measured movement on Base into an exchange, or out of one, is worth so much or more. */
+  v.object({
+    kind: v.literal("flow"),
+    token: v.union(
+      v.literal("USDC"),
+      v.literal("USDT"),
+      v.literal("DAI"),
+      v.literal("ETH"),
+      v.literal("WETH"),
+      v.literal("CBBTC"),
+    ),
+    direction: v.union(v.literal("in"), v.literal("out")),
+    overUsd: v.number(),
+  }),
+  /** It is this time of the day: `07:30`, in a zone of the IANA data base. */
+  v.object({ kind: v.literal("digest"), time: v.string(), timeZone: v.string() }),
+);
+
+/**
+ * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition
+ * holds. `resting`: the condition holds already; it is armed once it does not. `ended`: of an alert that is not active.
+ */
+export const vPhase = v.union(
+  v.literal("waiting"),
+  v.literal("armed"),
+  v.literal("resting"),
+  v.literal("ended"),
+);
+
+/** `proposed`: waits for its user's yes. */
+const vState = v.union(v.literal("proposed"), v.literal("active"), v.literal("off"));
+
+/** A value that is compared with the alerts' levels. */
+export const vObservation = v.object({
+  /** Epoch ms: when the service knew it. Orders the observations of a subject. */
+  at: v.number(),
+  /** Epoch ms: when its source saw it. */
+  observedAt: v.number(),
+  /** In the unit of its subject's levels. */
+  value: v.number(),
+  /** Who says so, or where to look it up. */
+  source: v.string(),
+});
+export type Observation = Infer<typeof vObservation>;
+
+/** What a firing tells a webhook, and keeps. */
+const firingFields = {
+  alertId: v.id("alerts"),
+  userId: v.string(),
+  observation: vObservation,
+  /** What it told, in words. */
+  text: v.string(),
+};
+
+export const alertTables = {
+  /**
+   * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/watching` and
+   * `alerts/firing` (phases). A proposal dies after a day, an ended one after 90 days, an active one with its user's data.
+   */
+  alerts: defineTable({
+    userId: v.string(),
+    /** Counts a user's alerts from 1, so that a person can name one. */
+    number: v.number(),
+    /** As its user wrote it. */
+    asked: v.string(),
+    condition: vCondition,
+    /** Who read the words: the rules of the grammar, or a model whose proposal kept to them. */
+    readBy: v.union(v.literal("grammar"), v.literal("model")),
+    state: vState,
+    /** What its observations are of: `price:BTC`, `change:BTC:24`, `funding:ETH`, `flow:USDC:in`, `clock`. */
+    subject: v.string(),
+    /** Whether a value at the level or over it fires, or one at the level or under it. */
+    side: v.union(v.literal("over"), v.literal("under")),
+    /** In the unit of its subject: USD or percent; 0 for the clock. */
+    level: v.number(),
+    /** `active`: whether the tick looks at it. */
+    watched: v.boolean(),
+    phase: vPhase,
+    /** Epoch ms: when `waiting` ends. */
+    readyAt: v.number(),
+    createdAt: v.number(),
+    confirmedAt: v.optional(v.number()),
+    /** Epoch ms: when it was switched off. */
+    endedAt: v.optional(v.number()),
+    fired: v.number(),
+    /** Epoch ms. */
+    lastFiredAt: v.optional(v.number()),
+  })
+    .index("by_userId_and_state", ["userId", "state"])
+    .index("by_userId_and_number", ["userId", "number"])
+    .index("by_level", ["watched", "subject", "phase", "side", "level"])
+    .index("by_readyAt", ["watched", "subject", "phase", "readyAt"])
+    .index("by_state", ["state", "createdAt"]),
+
+  /**
+   * How far each subject's observations have been compared with its alerts: one row a subject. Written by
+   * `alerts/watching`, and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
+   */
+  alertCursors: defineTable({
+    subject: v.string(),
+    /** Epoch ms: the `at` of the last observation that was compared. */
+    at: v.number(),
+    last: v.union(vObservation, v.null()),
+  }).index("by_subject", ["subject"]),
+
+  /**
+   * Each time an alert has fired, once for each alert and observation. Written by `alerts/firing`. Dies after 90 days.
+   */
+  alertFirings: defineTable({ ...firingFields, observedAt: v.number() })
+    .index("by_alertId_and_observedAt", ["alertId", "observedAt"])
+    .index("by_userId", ["userId"]),
+
+  /**
+   * Where users want alerts posted to, besides their chat. Written by `alerts/sinks` and `alerts/deliveries`. An ended one
+   * dies after 90 days.
+   */
+  alertSinks: defineTable({
+    userId: v.string(),
+    url: v.string(),
+    /** The signing secret, as `lib/sealing` keeps it. */
+    sealedSigning: v.string(),
+    /** Of the key that sealed it. */
+    keyId: v.string(),
+    state: v.union(v.literal("active"), v.literal("ended")),
+    createdAt: v.number(),
+    endedAt: v.optional(v.number()),
+    /** Why it ended. */
+    reason: v.optional(v.string()),
+    /** What the last try came to, where it did not work. */
+    problem: v.optional(v.string()),
+    /** Epoch ms: nothing is posted before. One that does not answer keeps nobody else waiting. */
+    restUntil: v.number(),
+  })
+    .index("by_userId_and_state", ["userId", "state"])
+    .index("by_keyId", ["keyId"])
+    .index("by_state", ["state", "createdAt"]),
+
+  /**
+   * What is posted to webhooks: one row for each firing and sink. Written by `alerts/firing` and `alerts/deliveries`. Dies
+   * after 30 days.
+   */
+  alertDeliveries: defineTable({
+    userId: v.string(),
+    sinkId: v.id("alertSinks"),
+    firingId: v.id("alertFirings"),
+    /** The JSON that is posted, the same in every try. */
+    body: v.string(),
+    /** `due`: waits for `dueAt`. `posting`: a try is under way until `dueAt`. */
+    state: v.union(v.literal("due"), v.literal("posting"), v.literal("delivered"), v.literal("failed")),
+    /** How many tries have begun; names the one under way. */
+    tries: v.number(),
+    dueAt: v.number(),
+    /** What the last try came to. */
+    outcome: v.optional(v.string()),
+  })
+    .index("by_state_and_dueAt", ["state", "dueAt"])
+    .index("by_sinkId_and_state", ["sinkId", "state"])
+    .index("by_userId", ["userId"]),
+};

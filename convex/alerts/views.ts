@@ -1,0 +1,50 @@
+import * as z from "zod";
+import { conditionShape } from "./grammar";
+
+/** Alerts and webhooks as the HTTP interface answers them. */
+
+const moment = z.iso.datetime();
+
+export const alertShape = z.object({
+  alertId: z.string(),
+  number: z.int().describe("Counts the user's alerts: what the bot calls it"),
+  state: z.enum(["proposed", "active", "off"]),
+  words: z.string().describe("What it waits for, as it was understood"),
+  condition: conditionShape,
+  readBy: z.enum(["grammar", "model"]).describe("Who read the words"),
+  createdAt: moment,
+  confirmedAt: moment.nullable(),
+  endedAt: moment.nullable(),
+  fired: z.int().describe("How often it has fired"),
+  lastFiredAt: moment.nullable(),
+});
+
+export const replayShape = z.object({
+  days: z.int().describe("How far back was looked"),
+  knownSince: moment.nullable().describe("Since when anything is kept of them"),
+  count: z.int().describe("How often it would have fired"),
+  fired: z
+    .array(
+      z.object({
+        at: moment,
+        value: z.number().describe("In the unit of the condition; 0 for a digest"),
+        source: z.string(),
+      }),
+    )
+    .describe("The last twenty times, oldest first"),
+  now: z
+    .object({ at: moment, value: z.number(), source: z.string() })
+    .nullable()
+    .describe(
+      "What was last observed; null where nothing was within the hour, and for movements and digests",
+    ),
+  holdsNow: z.boolean().describe("Whether the condition holds by that"),
+});
+
+export const webhookShape = z.object({
+  webhookId: z.string(),
+  url: z.string(),
+  state: z.enum(["active", "ended"]),
+  createdAt: moment,
+  problem: z.string().nullable().describe("Why it ended, or how the last post failed"),
+});

@@ -1,0 +1,54 @@
+import { dollars } from "../lib/text";
+import { dateTime } from "../lib/time";
+import { COINS } from "../whales/coins";
+import type { Condition } from "./grammar";
+import type { Observation } from "./tables";
+
+/** Alerts and firings in words. */
+
+/** `5 %`, `0.0125 %`. */
+export function percent(value: number): string {
+  return `${value.toLocaleString("en-US", { maximumFractionDigits: 6 })} %`;
+}
+
+/** What an alert waits for, with its units. */
+export function describe(condition: Condition): string {
+  switch (condition.kind) {
+    case "price":
+      return `${condition.token} at ${dollars(condition.levelUsd)} or ${condition.direction}`;
+    case "change": {
+      const way = condition.direction === "up" ? "above" : "below";
+      return `${condition.token} at least ${percent(condition.percent)} ${way} its price ${hours(condition.windowHours)} before`;
+    }
+    case "funding":
+      return `${condition.token} funding at ${percent(condition.percentPerHour)} per hour or ${condition.direction} (Hyperliquid)`;
+    case "flow": {
+      const way = condition.direction === "in" ? "into" : "out of";
+      return `one movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${dollars(condition.overUsd)} or more`;
+    }
+    case "digest":
+      return `a digest every day at ${condition.time} ${condition.timeZone}`;
+  }
+}
+
+/** What an observation that has fired an alert says. */
+export function observed(condition: Condition, { value, observedAt, source }: Observation): string {
+  const when = `${dateTime(observedAt)} (${source})`;
+  switch (condition.kind) {
+    case "price":
+      return `${condition.token} is at ${dollars(value)}, ${when}`;
+    case "change":
+      return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${percent(Number(Math.abs(value).toFixed(2)))} in ${hours(condition.windowHours)}, ${when}`;
+    case "funding":
+      return `${condition.token} funding is at ${percent(value)} per hour, ${when}`;
+    case "flow":
+      return `${dollars(value)} of ${COINS[condition.token].name} went ${condition.direction === "in" ? "into" : "out of"} an exchange, ${when}`;
+    case "digest":
+      return `It is ${condition.time} in ${condition.timeZone}`;
+  }
+}
+
+function hours(count: number): string {
+  if (count > 24) return `${count / 24} days`;
+  return count === 1 ? "an hour" : `${count} hours`;
+}

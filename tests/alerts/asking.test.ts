@@ -1,0 +1,144 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { ALERT_SCHEMA_NAME } from "../../convex/alerts/prompts";
+import { closeApp, START } from "../support/app";
+import { keepHouse } from "../support/housekeeping";
+import { browserOf } from "../web/support";
+import { alertApp, ask, DAY, MINUTE, priced, proposed, setAlert, tick } from "./support";
+
+afterEach(closeApp);
+
+const nothing = { token: null, direction: null, amount: null, windowHours: null, time: null, timeZone: null };
+
+describe("asking for an alert", () => {
+  test("tells when it would have fired, is the same when asked again, and goes up to twenty", async () => {
+    const app = alertApp();
+    const first = proposed.parse((await ask(app, "BTC above 110")).body);
+    expect(first.replay).toEqual({ knownSince: null, count: 0, fired: [], holdsNow: false });
+    for (const [i, usd] of [100, 120, 100, 120, 100, 120].entries())
+      await priced(app, START + i * 40 * MINUTE, usd);
+    const again = proposed.parse((await ask(app, "bitcoin over $110")).body);
+    expect(again.alert.alertId).toBe(first.alert.alertId);
+    expect(again.replay).toMatchObject({
+      knownSince: new Date(START).toISOString(),
+      count: 3,
+      holdsNow: true,
+    });
+    for (let i = 0; i < 20; i++) await setAlert(app, `BTC above ${200 + i}`);
+    const { alertId } = proposed.parse((await ask(app, "BTC above 300")).body).alert;
+    const { status, body } = await app.post("/alerts/confirm", { userId: "alice", alertId });
+    expect([status, body["error"]]).toEqual([409, "At most 20 alerts can be active: switch one off first"]);
+    const bobs = await app.post("/alerts/confirm", { userId: "bob", alertId });
+    expect(bobs.status).toBe(404);
+    const owned = await app.get("/alerts?userId=bob");
+    expect(owned.body).toEqual({ alerts: [], webhooks: [] });
+  });
+
+  test("in other words shows them to the model; the grammar and the words themselves decide", async () => {
+    const app = alertApp();
+    const says = (value: object) =>
+      app.standins.fail("llm", {
+        ...{ mode: "reply", schema: ALERT_SCHEMA_NAME, times: 2 },
+        content: JSON.stringify({ ...nothing, ...value }),
+      });
+    const asked = "Sag mir Bescheid, wenn Bitcoin über 120000 steigt";
+    const meant = { kind: "price", token: "BTC", direction: "above", amount: 120_000 };
+    const wrong = [
+      { ...meant, amount: 12_000 },
+      { ...meant, token: "ETH" },
+      { ...meant, kind: "funding", amount: 120_000 },
+      { ...meant, direction: "up" },
+      { kind: "digest", time: "12:00" },
+      { kind: "none" },
+    ];
+    for (const value of wrong) {
+      app.standins.clear();
+      says(value);
+      const { status, body } = await ask(app, asked);
+      expect([value, status, body["error"]]).toEqual([
+        value,
+        400,
+        expect.stringContaining("Say it like one of these"),
+      ]);
+    }
+    expect(await app.rows("alerts")).toEqual([]);
+    app.standins.clear();
+    says(meant);
+    const { alert } = proposed.parse((await ask(app, asked)).body);
+    expect(alert).toMatchObject({ state: "proposed", readBy: "model", words: "BTC at $120,000 or above" });
+    app.standins.forget();
+    app.standins.clear();
+    expect((await ask(app, "BTC above 100.000")).body["error"]).toContain("comma for thousands");
+    expect((await ask(app, "BTC down 5%")).body["error"]).toContain("BTC down 5 % in 24 h");
+    expect(app.standins.sent("llm")).toEqual([]);
+    app.standins.fail("llm", { mode: "status", status: 503 });
+    expect((await ask(app, asked)).status).toBe(400);
+    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+    expect((await ask(app, asked)).status).toBe(400);
+  });
+
+  test("is the signed-in user's own: another's token is refused, and all of it goes with the account", async () => {
+    const app = alertApp();
+    const [alice, bob] = [browserOf(app, "alice"), browserOf(app, "bob")];
+    const { userId } = await alice.mutation(api.users.profile.signIn, {});
+    await bob.mutation(api.users.profile.signIn, {});
+    expect((await ask(app, "BTC above 110", userId)).status).toBe(401);
+    expect((await ask(app, "BTC above 110", userId, { as: "bob" })).status).toBe(403);
+    const { alert } = await app.during(alice.action(api.alerts.app.propose, { text: "BTC above 110" }));
+    await expect(bob.mutation(api.alerts.app.accept, { alertId: alert.alertId })).rejects.toThrow(
+      "no such alert",
+    );
+    await alice.mutation(api.alerts.app.accept, { alertId: alert.alertId });
+    const url = "https://hooks.example.com/a";
+    const { webhook } = await app.during(alice.action(api.alerts.app.addWebhook, { url }));
+    await setAlert(app, "BTC above 115", "carol");
+    await priced(app, START + MINUTE, 100);
+    await priced(app, START + 3 * MINUTE, 120);
+    await tick(app);
+    expect(await alice.query(api.alerts.app.mine, {})).toMatchObject({
+      alerts: [{ alertId: alert.alertId, state: "active", fired: 1 }],
+      webhooks: [{ url, state: "active" }],
+    });
+    const exported = async (section: "alerts" | "alertFirings" | "alertWebhooks" | "alertPosts") => {
+      const paginationOpts = { numItems: 10, cursor: null };
+      const { page } = await alice.query(api.account.export.page, { section, paginationOpts });
+      expect([section, page.length]).toEqual([section, 1]);
+      return page[0] ?? "";
+    };
+    expect(await exported("alerts")).toContain('"level":110');
+    expect(await exported("alertFirings")).toContain('"value":120');
+    expect(await exported("alertPosts")).toContain("alert.fired");
+    expect(await exported("alertWebhooks")).not.toContain("sealedSigning");
+    await expect(alice.action(api.account.claims.claimUserId, { userId: "older-id" })).rejects.toThrow(
+      "alerts",
+    );
+    await expect(bob.mutation(api.alerts.app.endWebhook, { webhookId: webhook.webhookId })).rejects.toThrow(
+      "no such webhook",
+    );
+    await alice.mutation(api.account.deletion.request, {});
+    await app.advance(2 * MINUTE);
+    expect((await app.rows("alerts")).map((row) => row.userId)).toEqual(["carol"]);
+    expect((await app.rows("alertFirings")).map((row) => row.userId)).toEqual(["carol"]);
+    expect([await app.rows("alertSinks"), await app.rows("alertDeliveries")]).toEqual([[], []]);
+  });
+
+  test("is forgotten after a day without a yes; ended alerts and firings after a season, active ones never", async () => {
+    const app = alertApp();
+    await ask(app, "BTC above 150");
+    const off = await setAlert(app, "BTC above 160");
+    const kept = await setAlert(app, "BTC above 110");
+    await priced(app, START + MINUTE, 100);
+    await priced(app, START + 3 * MINUTE, 120);
+    await tick(app);
+    await app.post("/alerts/off", { userId: "alice", alertId: off });
+    const ids = async () => (await app.rows("alerts")).map(({ _id }) => _id);
+    vi.setSystemTime(START + 2 * DAY);
+    await keepHouse(app);
+    expect(await ids()).toEqual([off, kept]);
+    expect(await app.rows("alertFirings")).toHaveLength(1);
+    vi.setSystemTime(START + 92 * DAY);
+    await keepHouse(app);
+    expect(await ids()).toEqual([kept]);
+    expect(await app.rows("alertFirings")).toEqual([]);
+  });
+});

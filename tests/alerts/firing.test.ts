@@ -1,0 +1,241 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { keyOf, slotOf } from "../../convex/evidence/model";
+import { closeApp, START, type App } from "../support/app";
+import { alertApp, ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
+
+afterEach(closeApp);
+
+const firedAt = async (app: App, alertId: string): Promise<number[]> =>
+  (await app.rows("alertFirings"))
+    .filter((one) => one.alertId === alertId)
+    .map(({ observedAt }) => observedAt);
+
+describe("an alert", () => {
+  test("waits for its user's yes; then each crossing is one card to the user's own chat, at most one an hour", async () => {
+    const app = alertApp();
+    await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
+    await priced(app, START, 100_000);
+    const { body } = await ask(app, "BTC above 101k");
+    const { alert } = proposed.parse(body);
+    expect(alert).toMatchObject({ state: "proposed", words: "BTC at $101,000 or above", readBy: "grammar" });
+    await priced(app, START + 5 * MINUTE, 102_000);
+    await tick(app);
+    await priced(app, START + 10 * MINUTE, 100_000);
+    await tick(app);
+    expect(await app.rows("alertFirings")).toEqual([]);
+    await app.post("/alerts/confirm", { userId: "alice", alertId: alert.alertId });
+    const prices = [100_999, 101_000, 99_000, 103_000, 99_000, 102_000, 101_500, 99_000];
+    for (const [i, usd] of prices.entries()) {
+      await priced(app, START + (15 + i * 20) * MINUTE, usd);
+      await tick(app);
+      await tick(app);
+    }
+    // 103,000 comes within the hour; 101,500 was above before.
+    expect(await firedAt(app, alert.alertId)).toEqual([START + 35 * MINUTE, START + 115 * MINUTE]);
+    await app.settle();
+    const cards = app.cards().filter(({ text }) => text.includes("101,000"));
+    expect(cards.map(({ chatId, text }) => [chatId, /is at \$\d+,\d+/.exec(text)?.[0]])).toEqual([
+      ["777", "is at $101,000"],
+      ["777", "is at $102,000"],
+    ]);
+    const off = await app.post("/alerts/off", { userId: "alice", alertId: alert.alertId });
+    expect(off.body).toMatchObject({ alert: { state: "off", fired: 2 } });
+    await priced(app, START + 6 * HOUR, 110_000);
+    await tick(app);
+    expect(await firedAt(app, alert.alertId)).toHaveLength(2);
+  });
+
+  test("fires at the crossings, once each, and would have fired at the same: for any prices, however often the tick runs", async () => {
+    const STEP = 20 * MINUTE;
+    const path = fc.array(
+      fc.tuple(fc.integer({ min: 90, max: 110 }), fc.constantFrom("coinbase", "coinbase", "llm"), fc.nat(2)),
+      { minLength: 16, maxLength: 24 },
+    );
+    const phrases = fc.uniqueArray(
+      fc.oneof(
+        fc
+          .tuple(fc.constantFrom("above", "below"), fc.integer({ min: 92, max: 108 }))
+          .map(([side, level]) => `BTC ${side} ${level}`),
+        fc
+          .tuple(
+            fc.constantFrom("up", "down"),
+            fc.integer({ min: 1, max: 12 }),
+            fc.integer({ min: 1, max: 3 }),
+          )
+          .map(([way, percent, hours]) => `BTC ${way} ${percent}% in ${hours}h`),
+      ),
+      { minLength: 6, maxLength: 8 },
+    );
+    await fc.assert(
+      fc.asyncProperty(path, phrases, async (samples, wishes) => {
+        const app = alertApp();
+        const ids = [];
+        for (const [i, wish] of wishes.entries()) ids.push(await setAlert(app, wish, `user-${i}`));
+        for (const [i, [usd, source, ticks]] of samples.entries()) {
+          await priced(app, START + (i + 1) * STEP, usd, { source });
+          for (let n = 0; n < ticks; n++) await tick(app);
+        }
+        await tick(app);
+        await tick(app);
+        for (const [i, wish] of wishes.entries()) {
+          const wanted = crossings(
+            wish,
+            samples.map(([usd, source], n) => [n * STEP, source === "llm" ? null : usd]),
+          );
+          const fired = await firedAt(app, ids[i] ?? "");
+          expect([wish, fired]).toEqual([wish, wanted.map((at) => START + STEP + at)]);
+          const { replay } = proposed.parse((await ask(app, wish, "late")).body);
+          expect([wish, replay.fired.map(({ at }) => Date.parse(at))]).toEqual([wish, fired]);
+        }
+        closeApp();
+      }),
+      { numRuns: 5 },
+    );
+  });
+
+  test("fires for everybody, once each, where a price crosses more levels than one transaction takes", async () => {
+    const app = alertApp();
+    await priced(app, START, 100);
+    for (let i = 0; i < 60; i++)
+      await setAlert(app, `BTC above ${110 + i / 100}`, `user-${i}`, { ip: `10.0.0.${i}` });
+    await setAlert(app, "BTC above 200", "patient");
+    await priced(app, START + 5 * MINUTE, 99);
+    await priced(app, START + 10 * MINUTE, 120);
+    await tick(app);
+    await app.settle();
+    const rows = await app.rows("alerts");
+    expect(rows.map(({ fired }) => fired)).toEqual([...Array.from({ length: 60 }, () => 1), 0]);
+    expect(await app.rows("alertFirings")).toHaveLength(60);
+  });
+
+  test("on movements fires by measured ones of its coin and way alone, one an hour", async () => {
+    const app = alertApp();
+    const alertId = await setAlert(app, "whale inflow of USDC over 10M");
+    let place = 0;
+    const moved = async (
+      at: number,
+      amount: number,
+      fields: { alertType?: "cex_outflow"; token?: string; told?: true } = {},
+    ) => {
+      vi.setSystemTime(at);
+      const { alertType = "cex_inflow", token = "USDC", told } = fields;
+      const end = { address: `0x${"1".repeat(40)}` };
+      const price = { usd: 1, source: "chainlink", observedAt: at };
+      const block = { blockNumber: ++place, blockHash: "0x01" };
+      const movement = { from: end, to: end, quantity: "1", position: 0, ...block, price };
+      await app.t.run((ctx) =>
+        ctx.db.insert("whaleAlerts", {
+          ...{
+            token,
+            alertType,
+            amount,
+            direction: "neutral",
+            description: "",
+            txHash: `0x${place}`,
+            occurredAt: at - 5,
+          },
+          ...{
+            detectedAt: at,
+            messengerSent: false,
+            verified: true,
+            checks: 0,
+            checkAt: 0,
+            blockNumber: place,
+          },
+          ...(told === true ? {} : { movement }),
+        }),
+      );
+      await tick(app);
+    };
+    const at = (minutes: number) => START + minutes * MINUTE;
+    await moved(at(1), 9_999_999);
+    await moved(at(2), 20_000_000, { alertType: "cex_outflow" });
+    await moved(at(3), 20_000_000, { token: "USDT" });
+    await moved(at(4), 20_000_000, { told: true });
+    expect(await firedAt(app, alertId)).toEqual([]);
+    await moved(at(5), 10_000_000);
+    await moved(at(30), 30_000_000);
+    await moved(at(70), 11_000_000);
+    expect(await firedAt(app, alertId)).toEqual([at(5) - 5, at(70) - 5]);
+    const { replay } = proposed.parse((await ask(app, "USDC inflow over 10M", "late")).body);
+    expect(replay.fired.map(({ at: when }) => Date.parse(when))).toEqual([at(5) - 5, at(70) - 5]);
+  });
+
+  test("on funding has all rates collected every ten minutes by one request, and fires by them", async () => {
+    const app = alertApp();
+    await setAlert(app, "BTC above 1000");
+    await tick(app);
+    expect(app.standins.sent("hyperliquid")).toEqual([]);
+    const alertId = await setAlert(app, "ETH funding above 3%");
+    await setAlert(app, "BTC funding below -3%");
+    const collected = (at: number, percent: number) => {
+      vi.setSystemTime(at);
+      const key = keyOf({ collector: "perpetuals", subject: "" });
+      const by = { observedAt: at, source: "Hyperliquid", url: "https://app.hyperliquid.xyz/trade/ETH" };
+      const fact = { ...by, subject: "ETH", kind: "funding", unit: "percent", value: percent } as const;
+      return app.t.run((ctx) =>
+        ctx.db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: [fact] }),
+      );
+    };
+    await app.advance(5 * MINUTE);
+    await tick(app);
+    expect(app.standins.sent("hyperliquid")).toHaveLength(0);
+    await app.advance(5 * MINUTE);
+    await tick(app);
+    await app.settle();
+    expect(app.standins.sent("hyperliquid")).toHaveLength(1);
+    expect(await firedAt(app, alertId)).toEqual([]);
+    // A collection of somebody else's, an hour later, is young enough.
+    const at = Date.now() + HOUR;
+    await collected(at, 3.5);
+    await tick(app);
+    await app.settle();
+    expect(await firedAt(app, alertId)).toEqual([at]);
+    expect(app.standins.sent("hyperliquid")).toHaveLength(1);
+  });
+
+  test("for a digest comes once a day at its time, whatever the clocks do", async () => {
+    // Berlin's clocks go forward on the second day.
+    const app = alertApp({ now: Date.UTC(2026, 2, 28, 5, 0) });
+    await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
+    const alertId = await setAlert(app, "digest at 07:30 Europe/Berlin");
+    for (const end = Date.now() + 2 * DAY; Date.now() < end;) {
+      vi.setSystemTime(Date.now() + 30 * MINUTE);
+      await priced(app, Date.now(), 97_250);
+      await tick(app);
+      await tick(app);
+    }
+    expect(await firedAt(app, alertId)).toEqual([Date.UTC(2026, 2, 28, 6, 30), Date.UTC(2026, 2, 29, 5, 30)]);
+    await app.settle();
+    expect(app.cards()).toHaveLength(2);
+    expect(app.cards()[0]?.text).toMatch(
+      /Digest, 07:30 Europe\/Berlin[^]*BTC \$97,250[^]*none of the last 24/,
+    );
+  });
+});
+
+/** When a wish's condition begins to hold, but for the hour behind the last time; a plain reading. `null` tells nothing. */
+function crossings(wish: string, path: readonly (readonly [number, number | null])[]): number[] {
+  const [, direction = "", figure = "", , window] = /^BTC (\w+) (\d+)(% in (\d)h)?$/.exec(wish) ?? [];
+  const known = path.flatMap(([at, usd]) => {
+    if (usd === null) return [];
+    if (window === undefined) return [[at, usd] as const];
+    const from = at - Number(window) * HOUR;
+    const before = path
+      .filter(([then, was]) => was !== null && then <= from && then >= from - HOUR / 2)
+      .at(-1)?.[1];
+    return before == null ? [] : [[at, (usd / before - 1) * 100] as const];
+  });
+  const holds = (value: number) => {
+    if (direction === "above" || direction === "up") return value >= Number(figure);
+    return value <= (direction === "below" ? Number(figure) : -Number(figure));
+  };
+  const fired: number[] = [];
+  for (const [i, [at, value]] of known.entries()) {
+    const before = known[i - 1];
+    if (before === undefined || holds(before[1]) || !holds(value)) continue;
+    if (at >= (fired.at(-1) ?? -Infinity) + HOUR) fired.push(at);
+  }
+  return fired;
+}
