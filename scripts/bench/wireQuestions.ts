@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { alertQuestion } from "../../convex/alerts/prompts";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/structured";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/prompts";
@@ -55,6 +56,9 @@ export async function questions(
       // The wire is measured here, not what the figures say.
       () => null,
     ),
+  );
+  await use("alert", (at) =>
+    alertQuestion(at % 2 === 0 ? "ping me when bitcoin loses a twentieth" : "когда эфир выше 4000"),
   );
   await use("trade intent", (at) =>
     intentQuestion(

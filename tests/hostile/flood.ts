@@ -24,7 +24,8 @@ function problemsOf(
     problems.push("an unexpected failure");
   if (status === 502 && !UPSTREAM.test(text)) problems.push("an upstream failure that names nobody");
   if (status > 502 || status === 501) problems.push("a status of nobody's");
-  const refused = status >= 400 && status < 500 && !isOutcome(path, text) && !isCounted(text);
+  const refused =
+    status >= 400 && status < 500 && !isOutcome(path, text) && !isCounted(text) && !isRead(path, text);
   if (refused && written > 0) problems.push(`refused, and ${written} rows written`);
   for (const [name, secret] of Object.entries(SECRETS)) {
     if (text.includes(secret)) problems.push(`tells ${name}`);
@@ -45,6 +46,11 @@ function isOutcome(path: string, text: string): boolean {
 /** A hash that the chain does not know may be a guess, and guesses are counted. */
 function isCounted(text: string): boolean {
   return text.includes('"reason":"payment_not_found"');
+}
+
+/** Words that only a model could read: what it cost is written down, whatever it made of them. */
+function isRead(path: string, text: string): boolean {
+  return path === "/alerts" && text.startsWith('{"error":"Say it like one of these');
 }
 
 async function throwAt(

@@ -37,10 +37,10 @@ const sent = (app: App) => app.cards().map(({ method, text, photo }) => [method,
 describe("a card with a picture", () => {
   test("is one picture with its words below it; long words come behind it", async () => {
     const app = createApp({ pictures: true });
-    await send(app, "Twelve dollars", "portfolio");
+    await send(app, "Twelve dollars\nin USDC", "portfolio");
     await send(app, "word ".repeat(300), "portfolio");
     expect(sent(app)).toEqual([
-      ["sendPhoto", "Twelve dollars", PICTURE],
+      ["sendPhoto", "Twelve dollars\nin USDC", PICTURE],
       ["sendPhoto", "", PICTURE],
       ["sendMessage", "word ".repeat(300).trim(), undefined],
     ]);

@@ -99,7 +99,7 @@ describe("npm run register-webhook", () => {
     const { code, stdout, stderr } = await register(["https://some.convex.site/"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain("webhook   https://some.convex.site/messenger/webhook\n");
-    expect(stdout).toContain("updates   message\n");
+    expect(stdout).toContain("updates   message, callback_query\n");
     expect(stdout).toMatch(/\/connect +Link this account/);
     expect(stdout).not.toMatch(/nobody-may-see/);
     expect((await register(["--show"])).stdout).toBe(stdout);

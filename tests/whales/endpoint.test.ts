@@ -170,7 +170,7 @@ describe("the card", () => {
     const card = alertCard({ hours: 1, at: START, alerts: [...alerts, small] });
     const text = card
       .flatMap((paragraph) =>
-        paragraph.map((span) => (typeof span === "object" && "bold" in span ? span.bold : span)),
+        paragraph.map((span) => (typeof span === "string" ? span : "bold" in span ? span.bold : span.link)),
       )
       .join("");
     const shown = [...text.matchAll(/T\d+ \$(\d+)M/g)].map(([, millions]) => Number(millions));

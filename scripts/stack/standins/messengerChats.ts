@@ -25,7 +25,9 @@ const addressed = z.looseObject({ chat_id: asText.default(""), parse_mode: z.str
 const messageShape = addressed.extend({ text: asText.default(""), reply_markup: z.unknown().optional() });
 const photoShape = addressed.extend({
   photo: z.unknown().optional(),
-  caption: asText.default(""),
+  // In a form lines end with CRLF (fetch.spec.whatwg.org, multipart/form-data); the messenger drops carriage returns
+  // (`clean_input_string` of github.com/tdlib/td).
+  caption: asText.default("").transform((text) => text.replaceAll("\r", "")),
   reply_markup: z.unknown().optional(),
 });
 const editShape = messageShape.extend({ message_id: z.coerce.number().int().default(0) });
