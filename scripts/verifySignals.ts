@@ -6,20 +6,22 @@ import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../con
 import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";
+import { green, red } from "./terminal";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 
 /**
- * `npm run verify-signals -- <url|file> [--head <hash>] [--rpc <url>] [--save <file>]`: checks the signal record of a deployment, or
+ * `npm run verify-signals -- <url|file> [--head <hash>] [--rpc <url>] [--save <file>] [--json]`: checks the signal record of a deployment, or
  * one that was saved, against its hash chain. Exit code 0: the record holds; 1: it does not, and what is wrong; 2: it
  * could not be checked.
  */
 
-const USAGE = `Usage: npm run verify-signals -- URL|FILE [--head HASH] [--rpc URL] [--save FILE]
+const USAGE = `Usage: npm run verify-signals -- URL|FILE [--head HASH] [--rpc URL] [--save FILE] [--json]
 
   --head HASH   the chain's head as it was published on a card: rules out a rewritten chain
   --rpc URL     an RPC of Base, such as https://mainnet.base.org: holds the record against its anchors
   --save FILE   keeps what was read, to be checked again without the deployment
+  --json        for programs: holds, problems, events, signals, head, anchors
 
 Exit code 0: the record holds; 1: it does not; 2: it could not be checked.`;
 
@@ -34,18 +36,22 @@ const anchorPage = z.object({ addresses: z.array(z.string()), anchors: z.array(a
 const historyShape = z.object({ signals: z.array(publicSignal), stats: signalStats });
 
 async function main(): Promise<number> {
-  const { source, head, rpc, save } = options();
+  const { source, head, rpc, save, json } = options();
   const record = /^https?:\/\//.test(source) ? await fromDeployment(source) : await fromFile(source);
   if (save !== undefined) await writeFile(save, `${JSON.stringify(record, null, 2)}\n`);
   const anchored = rpc === undefined ? null : await findingsOnChain(record, rpc);
   const problems = [...problemsOfRecord(record, head), ...(anchored?.problems ?? [])];
+  if (json) {
+    console.log(JSON.stringify(findings(record, problems, anchored), null, 2));
+    return problems.length > 0 ? 1 : 0;
+  }
   if (problems.length > 0) {
-    console.log(`✘ The record does not hold (${problems.length} found):`);
+    console.log(`${red("✘")} The record does not hold (${problems.length} found):`);
     for (const problem of problems) console.log(`  - ${problem}`);
     return 1;
   }
   const { events, signals } = record;
-  console.log(`✔ The record holds: ${events.length} events, ${signals.length} signals.`);
+  console.log(`${green("✔")} The record holds: ${events.length} events, ${signals.length} signals.`);
   console.log("  Every hash fits, every signal and outcome is as it was recorded, and nothing is missing.");
   if (record.stats !== undefined) console.log("  The statistics follow from the events.");
   if (record.head !== null) console.log(`  Head: event ${record.head.sequence}, ${record.head.hash}`);
@@ -53,6 +59,23 @@ async function main(): Promise<number> {
   if (head === undefined)
     console.log("  Compare the head with one from a card (--head) to rule out a rewritten chain.");
   return 0;
+}
+
+/** What was found, for programs. */
+function findings(
+  { events, signals, head }: SignalRecord,
+  problems: readonly string[],
+  anchored: AnchorFindings | null,
+) {
+  const fixed = anchored?.fixed.map(({ sequence, since }) => ({ sequence, since: since.toISOString() }));
+  return {
+    holds: problems.length === 0,
+    problems,
+    events: events.length,
+    signals: signals.length,
+    head,
+    anchors: anchored === null ? null : { notes: anchored.notes, fixed },
+  };
 }
 
 async function findingsOnChain(record: SignalRecord, rpc: string): Promise<AnchorFindings> {
@@ -90,6 +113,7 @@ function options(): {
   head: string | undefined;
   rpc: string | undefined;
   save: string | undefined;
+  json: boolean;
 } {
   try {
     const { values, positionals } = parseArgs({
@@ -98,6 +122,7 @@ function options(): {
         head: { type: "string" },
         rpc: { type: "string" },
         save: { type: "string" },
+        json: { type: "boolean" },
         help: { type: "boolean" },
       },
     });
@@ -107,7 +132,8 @@ function options(): {
     }
     const [source] = positionals;
     if (source === undefined || positionals.length > 1) throw new Unreadable(USAGE);
-    return { source, head: values.head?.toLowerCase(), rpc: values.rpc, save: values.save };
+    const { rpc, save, json = false } = values;
+    return { source, head: values.head?.toLowerCase(), rpc, save, json };
   } catch (error) {
     if (error instanceof TypeError) throw new Unreadable(`${error.message}\n${USAGE}`);
     throw error;

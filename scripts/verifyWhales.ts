@@ -7,6 +7,7 @@ import { failureOf } from "../convex/lib/errors";
 import { readRounds } from "../convex/providers/chain";
 import { readOutcomes, type Outcome } from "../convex/providers/chainReceipts";
 import { read, Unreadable } from "./publicRecord";
+import { green, red } from "./terminal";
 import {
   feedOf,
   measuredShape,
@@ -57,11 +58,13 @@ async function main(): Promise<number> {
 
 function print({ alerts, transactions, pricesChecked, problems }: Found): void {
   if (problems.length > 0) {
-    console.log(`✘ The alerts are not what the chain says (${problems.length} differences):`);
+    console.log(`${red("✘")} The alerts are not what the chain says (${problems.length} differences):`);
     for (const problem of problems) console.log(`  - ${problem}`);
     return;
   }
-  console.log(`✔ The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`);
+  console.log(
+    `${green("✔")} The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`,
+  );
   console.log(`  Read from ${new URL(setting("CHAIN_RPC_URL")).host}, block by block and log by log.`);
   if (pricesChecked < alerts) {
     console.log(

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { createProgress } from "../bench/progress";
-import { figure, quantile, rendered } from "../bench/table";
+import { figure, quantile, rendered, type Table } from "../bench/table";
 import { forkScript } from "../forked";
 import { atOnce, atRate, type Hit, type Shot } from "./client";
 
@@ -12,15 +12,16 @@ import { atOnce, atRate, type Hit, type Shot } from "./client";
  * beside the least HTTP action under the same load. Whoever is turned away must be told so by a 429, and by nothing else.
  */
 
-const USAGE = `Usage: npm run load [-- --rate N] [--connections N] [--seconds N]
+const USAGE = `Usage: npm run load [-- --rate N] [--connections N] [--seconds N] [--json]
 
 A mixed load on a local stack of its own, beside the least HTTP action under the same load.
 
   --rate N          requests a second in the first half (40; at most 1,000)
   --connections N   in the second half, each sending its next request at its last answer (64; at most 512)
-  --seconds N       both halves together (30; at most 300); about 20 more for starting and for the bare action`;
+  --seconds N       both halves together (30; at most 300); about 20 more for starting and for the bare action
+  --json            the table as JSON on stdout (npm run --silent load -- --json)`;
 
-const { rate, connections, seconds } = orderOf();
+const { rate, connections, seconds, json } = orderOf();
 const halfMs = (seconds * 1_000) / 2;
 const BARE_MS = 5_000;
 const START_MS = 60_000;
@@ -91,24 +92,25 @@ try {
   const full = await atOnce(application, mixed(), connections, halfMs);
 
   progress.clear();
+  const table: Table = {
+    inputs: [
+      `Node ${process.version}, ${availableParallelism()} cores shared by the load, the application and the bare action.`,
+      `A fixed rate: ${rate} requests/s for ${halfMs / 1_000} s. Beyond saturation: ${connections} connections, each sending its next`,
+      `request at its last answer, for ${halfMs / 1_000} s. The bare HTTP action: the same for ${BARE_MS / 1_000} s, just before.`,
+    ],
+    columns: ["", "requests", "requests/s", "p50 ms", "p95 ms", "p99 ms", "429", "other failures"],
+    rows: [
+      row(`${rate}/s: bare HTTP action`, steadyBare, BARE_MS),
+      row(`${rate}/s: mixed`, steady, halfMs),
+      ...kinds(steady, halfMs),
+      row(`${connections} connections: bare HTTP action`, fullBare, BARE_MS),
+      row(`${connections} connections: mixed`, full, halfMs),
+      ...kinds(full, halfMs),
+    ],
+    notes: [],
+  };
   console.log(
-    rendered("What does the service do under load?", {
-      inputs: [
-        `Node ${process.version}, ${availableParallelism()} cores shared by the load, the application and the bare action.`,
-        `A fixed rate: ${rate} requests/s for ${halfMs / 1_000} s. Beyond saturation: ${connections} connections, each sending its next`,
-        `request at its last answer, for ${halfMs / 1_000} s. The bare HTTP action: the same for ${BARE_MS / 1_000} s, just before.`,
-      ],
-      columns: ["", "requests", "requests/s", "p50 ms", "p95 ms", "p99 ms", "429", "other failures"],
-      rows: [
-        row(`${rate}/s: bare HTTP action`, steadyBare, BARE_MS),
-        row(`${rate}/s: mixed`, steady, halfMs),
-        ...kinds(steady, halfMs),
-        row(`${connections} connections: bare HTTP action`, fullBare, BARE_MS),
-        row(`${connections} connections: mixed`, full, halfMs),
-        ...kinds(full, halfMs),
-      ],
-      notes: [],
-    }),
+    json ? JSON.stringify(table, null, 2) : rendered("What does the service do under load?", table),
   );
   const failures = [...steady, ...full, ...steadyBare, ...fullBare].filter(isFailure);
   if (failures.length > 0) {
@@ -120,13 +122,14 @@ try {
   for (const server of servers) server.kill();
 }
 
-function orderOf(): { rate: number; connections: number; seconds: number } {
+function orderOf(): { rate: number; connections: number; seconds: number; json: boolean } {
   try {
     const { values } = parseArgs({
       options: {
         rate: { type: "string", default: "40" },
         connections: { type: "string", default: "64" },
         seconds: { type: "string", default: "30" },
+        json: { type: "boolean", default: false },
         help: { type: "boolean" },
       },
     });
@@ -138,6 +141,7 @@ function orderOf(): { rate: number; connections: number; seconds: number } {
       rate: bounded("rate", values.rate, 1_000),
       connections: bounded("connections", values.connections, 512),
       seconds: bounded("seconds", values.seconds, 300),
+      json: values.json,
     };
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
