@@ -62,14 +62,27 @@ export async function openStateDirectory(
   return rows;
 }
 
+/** Node's own recursive form never ends where a directory cannot be made although its parent is there, as in `/proc`. */
+async function makeDirectory(directory: string): Promise<void> {
+  const made = await mkdir(directory).catch(codeOf);
+  if (made === undefined || made === "EEXIST") return;
+  if (made === "ENOENT" && path.dirname(directory) !== directory)
+    await makeDirectory(path.dirname(directory));
+  await mkdir(directory);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}
+
 async function requireWritable(directory: string): Promise<void> {
   const trial = path.join(directory, `.trial-${process.pid}`);
   try {
-    await mkdir(directory, { recursive: true });
+    await makeDirectory(directory);
     await writeFile(trial, "");
     await rm(trial);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    const code = codeOf(error);
     throw new StateError(
       `The state directory ${directory} cannot be written (${code}): set LOCAL_STATE_DIR to one that can, or keep ` +
         "nothing with --ephemeral.",
