@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
-import { ELSEWHERE, everywhere } from "./vitest.config.ts";
+import { ELSEWHERE, everywhere, replacing, REPLACING } from "./vitest.config.ts";
 
 /**
  * The tests as `npm test` runs them: what drives the application does so with every module of `convex/` replaced by what
@@ -27,14 +27,12 @@ const fromBundle: Plugin = {
   },
 };
 
-/** What does not drive the application, or puts something in the place of one of its sources. */
+/** What does not drive the application. */
 const UNITS = [
   "tests/architecture.test.ts",
   "tests/lib/**/*.test.ts",
   "tests/standins/**/*.test.ts",
   "tests/ops/agreement.test.ts",
-  "tests/prices/slowFeeds.test.ts",
-  "tests/whales/unstorable.test.ts",
 ];
 
 export default defineConfig({
@@ -45,17 +43,17 @@ export default defineConfig({
       {
         plugins: [fromBundle],
         test: {
-          name: "bundle",
           ...everywhere,
+          name: "bundle",
           include: ["tests/**/*.test.ts"],
-          exclude: [...ELSEWHERE, ...UNITS],
-          isolate: false,
+          exclude: [...ELSEWHERE, ...REPLACING, ...UNITS],
           // What was pushed runs as it is: Node's own imports are faster than what Vitest makes of them, too.
           server: { deps: { external: [/[/]\.local[/]bundle[/]/] } },
           globalSetup: ["tests/support/bundle.ts"],
         },
       },
-      { test: { name: "units", ...everywhere, include: UNITS } },
+      { test: { ...everywhere, name: "units", include: UNITS } },
+      replacing,
     ],
   },
 });

@@ -5,38 +5,42 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 /** They start a service's own packages, or last for minutes (`npm run test:long`). */
 export const ELSEWHERE = ["tests/clients/**", "tests/long/**"];
 
+/** They put something in the place of a module. */
+export const REPLACING = ["tests/prices/slowFeeds.test.ts", "tests/whales/unstorable.test.ts"];
+
 /**
  * What a function may ask of its platform is the host's matter and `npm run check:deploy`'s: a runtime that imitates more
  * of it costs a quarter of the time and finds nothing else.
  */
 export const everywhere = {
   environment: "node",
+  // Modules are loaded once for all files of a process.
+  isolate: false,
   // The simulated world makes many short-lived objects: more room for the young ones, fewer collections.
   execArgv: ["--max-semi-space-size=64"],
-  exclude: ELSEWHERE,
   // They end what hangs, and nothing else.
   testTimeout: 600_000,
   hookTimeout: 600_000,
 } satisfies TestProjectInlineConfiguration["test"];
 
-/** What drives the application alone. */
-export const convex = {
-  ...everywhere,
-  include: ["tests/**/*.test.ts"],
-  exclude: ["tests/**/*.node.test.ts", ...ELSEWHERE],
-} satisfies TestProjectInlineConfiguration["test"];
-
-/** What drives a chain, a process or a stand-in as well. */
-export const node = {
-  ...everywhere,
-  include: ["tests/**/*.node.test.ts"],
-  isolate: false,
-} satisfies TestProjectInlineConfiguration["test"];
+export const replacing = {
+  test: { ...everywhere, name: "replacing", isolate: true, include: REPLACING },
+} satisfies TestProjectInlineConfiguration;
 
 export default defineConfig({
   test: {
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
-    projects: [{ test: { name: "convex", ...convex } }, { test: { name: "node", ...node } }],
+    projects: [
+      {
+        test: {
+          ...everywhere,
+          name: "tests",
+          include: ["tests/**/*.test.ts"],
+          exclude: [...ELSEWHERE, ...REPLACING],
+        },
+      },
+      replacing,
+    ],
   },
 });

@@ -45,7 +45,8 @@ const done = [...first, ...beside, { name: "tests", passed: suite.failed === 0, 
 console.log(`\n${bold("What took how long")}`);
 for (const one of done) console.log(lineOf(one));
 console.log(dim(`  ${"in all".padEnd(20)}${seconds(performance.now() - startedAt)}`));
-if (!hasBundle) console.log(red("\nThe HTTP suite was not run: there is no bundle to run it against"));
+if (!hasBundle)
+  console.log(red("\nThe tests ran against the sources: there is no bundle to run them against"));
 const failedSteps = done.filter(({ name, passed }) => !passed && name !== "tests");
 const failed = suite.failed + failedSteps.length;
 console.log(`\n${suite.passed} passed, ${failed} failed`);

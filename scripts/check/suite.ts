@@ -8,16 +8,15 @@ export type Suite = { passed: number; failed: number; ms: number };
 
 const results = z.object({ numPassedTests: z.number(), numFailedTests: z.number() });
 
-/** Runs the tests once; without a bundle, those that need none. */
+/** Runs the tests once, against the bundle; without one, against the sources. */
 export async function runSuite(hasBundle: boolean): Promise<Suite> {
   const startedAt = performance.now();
   const folder = await mkdtemp(join(tmpdir(), "suite-"));
   try {
     const file = join(folder, "results.json");
-    const projects = hasBundle ? [] : ["units", "node"].flatMap((name) => ["--project", name]);
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-    const config = ["--config", "vitest.bundle.config.ts"];
-    const code = await exitCodeOf(["--no-install", "vitest", "run", ...config, ...projects, ...reporters]);
+    const config = ["--config", hasBundle ? "vitest.bundle.config.ts" : "vitest.config.ts"];
+    const code = await exitCodeOf(["--no-install", "vitest", "run", ...config, ...reporters]);
     const text = await readFile(file, "utf8").catch(() => null);
     const counts = text === null ? { numPassedTests: 0, numFailedTests: 0 } : results.parse(JSON.parse(text));
     return {
