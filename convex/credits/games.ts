@@ -32,15 +32,6 @@ export async function openSession(
   return { sessionId: await ctx.db.insert("gameSessions", { userId, openedAt, expiresAt }), expiresAt };
 }
 
-/** Whether the user has ever opened a session. */
-export async function hasGames(ctx: QueryCtx, userId: string): Promise<boolean> {
-  const session = await ctx.db
-    .query("gameSessions")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .first();
-  return session !== null;
-}
-
 /**
  * Takes a session's result; repeating it returns the first one.
  * @throws AppError `invalid_request` for a level that is no whole number from 0 to 50, or reached too fast; `not_found` for a session that is

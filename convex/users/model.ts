@@ -72,18 +72,3 @@ export async function addressesOf(
 export function newUserId(): string {
   return `usr_${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`;
 }
-
-/** Forgets some of a user's linked addresses, and their open challenge. @returns How many rows went. */
-export async function eraseAddresses(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const addresses = await ctx.db
-    .query("linkedAddresses")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  for (const { _id } of addresses) await ctx.db.delete("linkedAddresses", _id);
-  const nonces = await ctx.db
-    .query("addressNonces")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  for (const { _id } of nonces) await ctx.db.delete("addressNonces", _id);
-  return addresses.length + nonces.length;
-}
