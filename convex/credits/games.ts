@@ -1,5 +1,5 @@
 import type { Id } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { HOUR, iso, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";

@@ -1,5 +1,5 @@
 import type { Doc, Id } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { QueryCtx } from "../_generated/server";
 import { completionCost, usualSentiment } from "../lib/costs";
 import type { Lane } from "../lib/lanes";
 import { iso } from "../lib/time";

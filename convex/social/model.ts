@@ -1,5 +1,5 @@
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { QueryCtx } from "../_generated/server";
 
 /** At most this many of each per user. */
 export const MAX_AUTHORS = 5;

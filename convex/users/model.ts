@@ -1,6 +1,6 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { pseudonym } from "../lib/crypto";
 import { optional, required } from "../lib/env";
