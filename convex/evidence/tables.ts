@@ -135,7 +135,6 @@ export const evidenceRecords: RecordsOf<typeof evidenceTables> = {
     keep: {
       days: 8,
       why: "reports keep what they cite; a report of a week ago is compared with",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
       // The largest, of fifty coins, have some 60 kB.
       batch: 50,
       aged: (rows, before) => rows.withIndex("by_slot", (q) => q.lt("slot", before)),

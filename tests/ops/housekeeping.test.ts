@@ -43,7 +43,7 @@ describe("the tables' records", () => {
     }
   });
 
-  test("say of every table with a userId whose rows those are, besides what is the account's or the ledger's own", () => {
+  test("say of every table with a userId whose rows those are, besides those of the account, the ledger and the service itself", () => {
     const named = tablesOf(records).filter((table) => {
       const { validator } = schema.tables[table];
       const shapes = validator.kind === "union" ? validator.members : [validator];
