@@ -51,11 +51,13 @@ describe("the tables' records", () => {
     });
     const silent = named.filter((table) => records[table].ownedBy === undefined);
     expect(silent.toSorted()).toEqual([
+      "botJobs",
       "creditBalances",
       "creditDiscrepancies",
       "gameDays",
       "rebinds",
       "users",
+      "walletKeys",
     ]);
   });
 
