@@ -1,25 +1,26 @@
 import { defineSchema } from "convex/server";
-import { accountTables } from "./account/tables";
-import { alertTables } from "./alerts/tables";
-import { botTables } from "./bot/tables";
-import { creditTables } from "./credits/tables";
-import { evidenceTables } from "./evidence/tables";
-import { libTables } from "./lib/tables";
-import { marketTables } from "./market/tables";
-import { messengerTables } from "./messenger/tables";
-import { depositTables } from "./payments/deposits/tables";
-import { paidTables } from "./payments/reports/tables";
-import { transferTables } from "./payments/transfers";
-import { priceTables } from "./prices/tables";
-import { researchTables } from "./research/tables";
-import { runTables } from "./runs/tables";
-import { socialTables } from "./social/tables";
-import { signalTables } from "./signals/tables";
-import { userTables } from "./users/tables";
-import { custodyTables } from "./wallets/custody/tables";
-import { walletTables } from "./wallets/tables";
-import { transactionTables } from "./wallets/transactions/tables";
-import { whaleTables } from "./whales/tables";
+import { accountRecords, accountTables } from "./account/tables";
+import { alertRecords, alertTables } from "./alerts/tables";
+import { botRecords, botTables } from "./bot/tables";
+import { creditRecords, creditTables } from "./credits/tables";
+import { evidenceRecords, evidenceTables } from "./evidence/tables";
+import type { Records } from "./lib/records";
+import { libRecords, libTables } from "./lib/tables";
+import { marketRecords, marketTables } from "./market/tables";
+import { messengerRecords, messengerTables } from "./messenger/tables";
+import { depositRecords, depositTables } from "./payments/deposits/tables";
+import { paidRecords, paidTables } from "./payments/reports/tables";
+import { transferRecords, transferTables } from "./payments/transfers";
+import { priceRecords, priceTables } from "./prices/tables";
+import { researchRecords, researchTables } from "./research/tables";
+import { runRecords, runTables } from "./runs/tables";
+import { socialRecords, socialTables } from "./social/tables";
+import { signalRecords, signalTables } from "./signals/tables";
+import { userRecords, userTables } from "./users/tables";
+import { custodyRecords, custodyTables } from "./wallets/custody/tables";
+import { walletRecords, walletTables } from "./wallets/tables";
+import { transactionRecords, transactionTables } from "./wallets/transactions/tables";
+import { whaleRecords, whaleTables } from "./whales/tables";
 
 export default defineSchema({
   ...libTables,
@@ -44,3 +45,28 @@ export default defineSchema({
   ...userTables,
   ...accountTables,
 });
+
+/** What is known of every table besides its fields: what housekeeping, health, export and deletion loop over. */
+export const records: Records = {
+  ...libRecords,
+  ...evidenceRecords,
+  ...marketRecords,
+  ...priceRecords,
+  ...researchRecords,
+  ...runRecords,
+  ...signalRecords,
+  ...alertRecords,
+  ...messengerRecords,
+  ...botRecords,
+  ...walletRecords,
+  ...transactionRecords,
+  ...transferRecords,
+  ...paidRecords,
+  ...depositRecords,
+  ...custodyRecords,
+  ...whaleRecords,
+  ...creditRecords,
+  ...socialRecords,
+  ...userRecords,
+  ...accountRecords,
+};

@@ -1,19 +1,14 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { TableNames } from "../_generated/dataModel";
 import { action, internalMutation, type QueryCtx } from "../_generated/server";
-import { hasGames } from "../credits/games";
-import { standingOf } from "../credits/model";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { userId as userIdShape } from "../lib/input";
 import { charge } from "../lib/limits";
-import { configOf, linkOf } from "../messenger/model";
-import { hasActiveAlerts } from "../alerts/model";
-import { hasResearch } from "../research/model";
-import { hasRuns } from "../runs/model";
-import { hasAuthors } from "../social/model";
-import { addressesOf, findUser, ownerOf } from "../users/model";
-import { walletOf } from "../wallets/model";
+import { tablesOf, type Facts } from "../lib/records";
+import { records } from "../schema";
+import { findUser, ownerOf } from "../users/model";
 
 /**
  * Makes a `userId` that the caller already uses over HTTP their own: whoever knows it may, once, first come. From then on
@@ -70,17 +65,17 @@ export const claim = internalMutation({
 
 /** Whether anything hangs on the `userId` that a claim would leave behind. */
 export async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
-  return (
-    (await standingOf(ctx, userId)).transactions > 0 ||
-    (await walletOf(ctx, userId, "basic")) !== null ||
-    (await walletOf(ctx, userId, "custody")) !== null ||
-    (await addressesOf(ctx, userId)).length > 0 ||
-    (await linkOf(ctx, userId)) !== null ||
-    (await hasAuthors(ctx, userId)) ||
-    (await hasActiveAlerts(ctx, userId)) ||
-    (await hasRuns(ctx, userId)) ||
-    (await hasResearch(ctx, userId)) ||
-    (await hasGames(ctx, userId)) ||
-    (await configOf(ctx, userId)) !== null
-  );
+  for (const table of tablesOf(records)) if (await hasRowInUse(ctx, table, userId)) return true;
+  return false;
+}
+
+async function hasRowInUse<Table extends TableNames>(
+  ctx: QueryCtx,
+  table: Table,
+  userId: string,
+): Promise<boolean> {
+  const { ownedBy }: Facts<Table> = records[table];
+  if (ownedBy?.inUse === undefined) return false;
+  const rows = ownedBy.inUse === "any" ? ownedBy.rows : ownedBy.inUse;
+  return (await rows(ctx.db.query(table), userId).first()) !== null;
 }

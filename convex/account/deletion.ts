@@ -1,19 +1,12 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
+import type { Doc, TableNames } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { eraseReservations } from "../credits/reservations";
 import { charge } from "../lib/limits";
+import { isFinal, tablesOf, type Facts, type Going } from "../lib/records";
 import { MINUTE } from "../lib/time";
-import { eraseMessages } from "../messenger/model";
-import { anonymiseDeposits } from "../payments/deposits/model";
-import { anonymiseClaims } from "../payments/reports/model";
-import { eraseAlerts } from "../alerts/model";
-import { eraseResearch, hasActiveShift } from "../research/model";
-import { eraseRuns, hasRuns } from "../runs/model";
-import { eraseSocial } from "../social/model";
-import { eraseAddresses, requireUser } from "../users/model";
-import { eraseTransferDays } from "../wallets/policies";
+import { records } from "../schema";
+import { requireUser } from "../users/model";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
@@ -32,20 +25,6 @@ const vDeletion = v.object({
   erased: v.number(),
   finishedAt: v.optional(v.number()),
 });
-
-/** Each erases up to so many rows and returns how many. */
-const STEPS: ((ctx: MutationCtx, userId: string, limit: number) => Promise<number>)[] = [
-  eraseResearch,
-  eraseRuns,
-  eraseAlerts,
-  eraseMessages,
-  eraseAddresses,
-  eraseSocial,
-  eraseReservations,
-  eraseTransferDays,
-  anonymiseDeposits,
-  anonymiseClaims,
-];
 
 /** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */
 export const request = mutation({
@@ -85,14 +64,17 @@ export const step = internalMutation({
   handler: async (ctx, { deletionId }) => {
     const row = await ctx.db.get("accountDeletions", deletionId);
     if (row === null || row.finishedAt !== undefined) return null;
-    for (const erase of STEPS) {
-      const erased = await erase(ctx, row.userId, BATCH);
-      if (erased === 0) continue;
+    let [erased, isBusy] = [0, false];
+    for (const table of tablesOf(records)) {
+      if (erased === BATCH) break;
+      const batch = await erase(ctx, table, row.userId, BATCH - erased);
+      erased += batch.erased;
+      isBusy ||= batch.isBusy;
+    }
+    if (erased > 0) {
       await ctx.db.patch("accountDeletions", deletionId, { erased: row.erased + erased });
       await ctx.scheduler.runAfter(0, internal.account.deletion.step, { deletionId });
-      return null;
-    }
-    if (await isBusy(ctx, row.userId)) {
+    } else if (isBusy) {
       await ctx.scheduler.runAfter(MINUTE, internal.account.deletion.step, { deletionId });
     } else {
       await ctx.db.patch("accountDeletions", deletionId, { finishedAt: Date.now() });
@@ -101,9 +83,24 @@ export const step = internalMutation({
   },
 });
 
-/** Whether something of the user's is still under way that will leave rows to erase. */
-async function isBusy(ctx: QueryCtx, userId: string): Promise<boolean> {
-  return (await hasActiveShift(ctx, userId)) || (await hasRuns(ctx, userId));
+/** Erases up to `limit` of a user's rows. @returns How many, and whether some are still under way. */
+async function erase<Table extends TableNames>(
+  ctx: MutationCtx,
+  table: Table,
+  userId: string,
+  limit: number,
+): Promise<{ erased: number; isBusy: boolean }> {
+  const { ownedBy, final }: Facts<Table> = records[table];
+  if (ownedBy === undefined || ownedBy.onDeletion === "stay") return { erased: 0, isBusy: false };
+  const going: Going<Table> = ownedBy.onDeletion === "go" ? {} : ownedBy.onDeletion;
+  const { only = ownedBy.rows, whenFinal = false, anonymise } = going;
+  const rows = await only(ctx.db.query(table), userId).take(limit);
+  const ended = whenFinal ? rows.filter((row) => isFinal(final, row)) : rows;
+  for (const row of ended) {
+    if (anonymise !== undefined) await anonymise(ctx.db, row);
+    else await ctx.db.delete(table, row._id);
+  }
+  return { erased: ended.length, isBusy: ended.length < rows.length };
 }
 
 async function latest(ctx: QueryCtx, userId: string): Promise<Doc<"accountDeletions"> | null> {

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 export const accountTables = {
   /** A user's wish to have their data deleted, and how far that is. Written by `account/deletion`. Kept as its record. */
@@ -24,4 +25,16 @@ export const accountTables = {
     state: v.union(v.literal("open"), v.literal("done"), v.literal("refused"), v.literal("withdrawn")),
     endedAt: v.optional(v.number()),
   }).index("by_userId_and_state", ["userId", "state"]),
+};
+
+export const accountRecords: RecordsOf<typeof accountTables> = {
+  rebinds: { keep: "they say why an account is whose" },
+  accountDeletions: {
+    keep: "the record of a user's wish",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "deletions",
+      onDeletion: "stay",
+    },
+  },
 };

@@ -160,44 +160,6 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
   return [...active, ...proposed, ...ended].map(alertOf);
 }
 
-/** Whether any alert of the user's is active. */
-export async function hasActiveAlerts(ctx: QueryCtx, userId: string): Promise<boolean> {
-  const first = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-    .first();
-  return first !== null;
-}
-
-/** Erases some of what a user's alerts have left: alerts, firings, webhooks, what was posted. @returns How many rows went. */
-export async function eraseAlerts(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const { db } = ctx;
-  const erased = await Promise.all([
-    db
-      .query("alerts")
-      .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
-      .take(limit),
-    db
-      .query("alertFirings")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
-      .take(limit),
-    db
-      .query("alertSinks")
-      .withIndex("by_userId_and_state", (q) => q.eq("userId", userId))
-      .take(limit),
-    db
-      .query("alertDeliveries")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
-      .take(limit),
-  ]);
-  const [alerts, firings, sinks, deliveries] = erased;
-  for (const { _id } of alerts) await db.delete("alerts", _id);
-  for (const { _id } of firings) await db.delete("alertFirings", _id);
-  for (const { _id } of sinks) await db.delete("alertSinks", _id);
-  for (const { _id } of deliveries) await db.delete("alertDeliveries", _id);
-  return erased.flat().length;
-}
-
 async function inState(
   ctx: QueryCtx,
   userId: string,

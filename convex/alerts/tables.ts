@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 /** What an alert waits for, with its units. `alerts/grammar` says which values are allowed. */
 export const vCondition = v.union(
@@ -183,4 +184,71 @@ export const alertTables = {
     .index("by_state_and_dueAt", ["state", "dueAt"])
     .index("by_sinkId_and_state", ["sinkId", "state"])
     .index("by_userId", ["userId"]),
+};
+
+export const alertRecords: RecordsOf<typeof alertTables> = {
+  alerts: {
+    keep: [
+      {
+        days: 1,
+        why: "nobody has said yes to it",
+        aged: (rows, before) =>
+          rows.withIndex("by_state", (q) => q.eq("state", "proposed").lt("createdAt", before)),
+      },
+      {
+        days: 90,
+        why: "it was switched off; strangers could fill the disk with what they have ended",
+        aged: (rows, before) =>
+          rows.withIndex("by_state", (q) => q.eq("state", "off").lt("createdAt", before)),
+        ended: ({ endedAt = 0 }, before) => endedAt < before,
+      },
+    ],
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId)),
+      section: "alerts",
+      inUse: (rows, userId) =>
+        rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active")),
+      onDeletion: "go",
+    },
+  },
+  alertCursors: { keep: "one row for each of some forty subjects" },
+  alertFirings: {
+    keep: {
+      days: 90,
+      why: "a season's history; the card is kept for a month",
+      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "alertFirings",
+      onDeletion: "go",
+    },
+  },
+  alertSinks: {
+    keep: {
+      days: 90,
+      why: "it has ended, and its user has seen why",
+      aged: (rows, before) =>
+        rows.withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
+      ended: ({ endedAt = 0 }, before) => endedAt < before,
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId)),
+      section: "alertWebhooks",
+      onDeletion: "go",
+    },
+    withheld: ["sealedSigning", "keyId"],
+  },
+  alertDeliveries: {
+    keep: {
+      days: 30,
+      why: "as a card; its tries end after three days",
+      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "alertPosts",
+      onDeletion: "go",
+    },
+  },
 };

@@ -1,6 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
+import type { RecordsOf } from "../lib/records";
 
 /** Who wrote to the bot, and where. */
 export const vSender = v.object({
@@ -66,4 +67,23 @@ export const botTables = {
     /** How many tries were cut off. */
     lost: v.number(),
   }).index("by_dueAt", ["dueAt"]),
+};
+
+export const botRecords: RecordsOf<typeof botTables> = {
+  botUpdates: {
+    keep: {
+      days: 2,
+      why: "the messenger repeats an update for a day",
+      aged: (rows, before) => rows.withIndex("by_receivedAt", (q) => q.lt("receivedAt", before)),
+    },
+  },
+  botJobs: {
+    keep: "deleted with the answer it is for (bot/jobs)",
+    openWhen: {
+      botAnswers: {
+        rows: [(rows) => rows.withIndex("by_dueAt")],
+        since: ({ createdAt }) => createdAt,
+      },
+    },
+  },
 };

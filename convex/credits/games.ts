@@ -1,5 +1,5 @@
 import type { Id } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { HOUR, iso, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";
@@ -30,15 +30,6 @@ export async function openSession(
   const openedAt = Date.now();
   const expiresAt = openedAt + SESSION_MS;
   return { sessionId: await ctx.db.insert("gameSessions", { userId, openedAt, expiresAt }), expiresAt };
-}
-
-/** Whether the user has ever opened a session. */
-export async function hasGames(ctx: QueryCtx, userId: string): Promise<boolean> {
-  const session = await ctx.db
-    .query("gameSessions")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .first();
-  return session !== null;
 }
 
 /**

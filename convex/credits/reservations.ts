@@ -73,20 +73,6 @@ export async function release(ctx: MutationCtx, runId: string): Promise<void> {
   await ctx.db.patch("creditReservations", reservation._id, { state: "refunded", cost: 0 });
 }
 
-/** Forgets reservations of a user that have ended; the ledger's rows tell what they came to. @returns How many. */
-export async function eraseReservations(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  let erased = 0;
-  for (const state of ["settled", "refunded"] as const) {
-    const rows = await ctx.db
-      .query("creditReservations")
-      .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", state))
-      .take(limit);
-    for (const { _id } of rows) await ctx.db.delete("creditReservations", _id);
-    erased += rows.length;
-  }
-  return erased;
-}
-
 async function required(ctx: QueryCtx, runId: string): Promise<Doc<"creditReservations">> {
   const reservation = await reservationOf(ctx, runId);
   if (reservation === null) throw new Error("A run is settled behind its reservation");

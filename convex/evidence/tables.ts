@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
 export const vKind = v.union(
@@ -127,4 +128,16 @@ export const evidenceTables = {
   })
     .index("by_key", ["key", "slot"])
     .index("by_slot", ["slot"]),
+};
+
+export const evidenceRecords: RecordsOf<typeof evidenceTables> = {
+  facts: {
+    keep: {
+      days: 8,
+      why: "reports keep what they cite; a report of a week ago is compared with",
+      // The largest, of fifty coins, have some 60 kB.
+      batch: 50,
+      aged: (rows, before) => rows.withIndex("by_slot", (q) => q.lt("slot", before)),
+    },
+  },
 };

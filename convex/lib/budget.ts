@@ -7,7 +7,7 @@ import type { Caller } from "./limits";
 import { log } from "./log";
 import { quotaHeaders, type Quota } from "./quotas";
 import { vBilled, vPayer } from "./tables";
-import { DAY, iso } from "./time";
+import { DAY, dayOf, iso } from "./time";
 
 /**
  * The day's budget: `DAILY_BUDGET_USD` for each provider that bills. A call is asked for before it is made, and counted by
@@ -259,11 +259,6 @@ function anyShard(): number {
 
 function budgetMicros(): number {
   return Number(setting("DAILY_BUDGET_USD")) * MICROS;
-}
-
-/** `2026-01-05`. */
-export function dayOf(ms: number): string {
-  return iso(ms).slice(0, "2026-01-05".length);
 }
 
 function resetAfter(now: number): number {

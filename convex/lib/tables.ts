@@ -1,5 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import type { RecordsOf } from "./records";
+import { dayOf } from "./time";
 
 /** The outside services, as `providers/` has them. */
 export const vProvider = v.union(
@@ -168,4 +170,43 @@ export const libTables = {
   })
     .index("by_at", ["at"])
     .index("by_subject", ["subject", "at"]),
+};
+
+export const libRecords: RecordsOf<typeof libTables> = {
+  refreshes: {
+    keep: {
+      days: 1,
+      why: "nobody waits for an attempt of yesterday",
+      aged: (rows, before) => rows.withIndex("by_beganAt", (q) => q.lt("beganAt", before)),
+      ended: (row, before) => row.leaseUntil < before,
+    },
+  },
+  cronRuns: { keep: "one row per cron" },
+  providerCalls: {
+    keep: {
+      days: 2,
+      why: "health looks at the last hour",
+      aged: (rows, before) => rows.withIndex("by_bucket", (q) => q.lt("bucket", before)),
+    },
+  },
+  spending: {
+    keep: {
+      days: 35,
+      why: "the operator compares a month with the provider's bill",
+      aged: (rows, before) => rows.withIndex("by_day", (q) => q.lt("day", dayOf(before))),
+    },
+  },
+  crowdPlaces: { keep: "fifty rows at most, each taken over when its holder was lost" },
+  laneJobs: { keep: "a row goes with its work" },
+  budgetWarnings: {
+    keep: {
+      days: 35,
+      why: "as the day's spending",
+      aged: (rows, before) => rows.withIndex("by_day", (q) => q.lt("day", dayOf(before))),
+    },
+  },
+  refusedFormats: { keep: "one row per gateway that was ever set" },
+  auditEvents: {
+    keep: "the record of what was done with keys and money; to be exported, never shortened",
+  },
 };

@@ -17,6 +17,11 @@ export function iso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
+/** The UTC day of an epoch-milliseconds moment: `2026-01-05`. */
+export function dayOf(ms: number): string {
+  return iso(ms).slice(0, "2026-01-05".length);
+}
+
 /** Resolves after `ms` of the application's clock. Not for queries and mutations, where the platform has no timers. */
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

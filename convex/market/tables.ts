@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 /** Who tells a row's figures: one of the sources, or the model itself. */
 export const vRowSource = v.union(
@@ -108,4 +109,21 @@ export const marketTables = {
   })
     .index("by_questionHash", ["questionHash"])
     .index("by_fetchedAt", ["fetchedAt"]),
+};
+
+export const marketRecords: RecordsOf<typeof marketTables> = {
+  marketSnapshots: {
+    keep: {
+      days: 7,
+      why: "a cache of a minute, which stands in for slowness; a week-old price stands for nothing",
+      aged: (rows, before) => rows.withIndex("by_fetchedAt", (q) => q.lt("fetchedAt", before)),
+    },
+  },
+  tokenAnswers: {
+    keep: {
+      days: 1,
+      why: "a cache of a minute, one row for every question ever asked",
+      aged: (rows, before) => rows.withIndex("by_fetchedAt", (q) => q.lt("fetchedAt", before)),
+    },
+  },
 };

@@ -173,19 +173,3 @@ export async function deliveryProblemOf(ctx: QueryCtx, userId: string): Promise<
   const ended = latest.find(({ state }) => state === "sent" || state === "failed");
   return ended?.state === "failed" ? (ended.error ?? "The messenger did not take it") : null;
 }
-
-/** Erases a user's messenger settings, link and some of their cards, sent or not. @returns How many rows went. */
-export async function eraseMessages(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const config = await configOf(ctx, userId);
-  if (config !== null) await ctx.db.delete("messengerConfigs", config._id);
-  const link = await linkOf(ctx, userId);
-  if (link !== null) await ctx.db.delete("messengerLinks", link._id);
-  const code = await codeOf(ctx, userId);
-  if (code !== null) await ctx.db.delete("linkCodes", code._id);
-  const messages = await ctx.db
-    .query("messages")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  for (const { _id } of messages) await ctx.db.delete("messages", _id);
-  return messages.length + [config, link, code].filter((row) => row !== null).length;
-}

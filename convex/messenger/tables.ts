@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import type { Range, RecordsOf } from "../lib/records";
 
 /** A function handle that is told `{ subject }` and draws a PNG, or says `null`: there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
@@ -120,4 +121,65 @@ export const messengerTables = {
     .index("by_state_and_dueAt", ["state", "dueAt"])
     .index("by_topic_and_state", ["topic", "state"])
     .index("by_userId", ["userId"]),
+};
+
+const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages"> => ({
+  days: 30,
+  why: `a card that was ${state} is the operator's to look up for a month; what it told is kept where it came from`,
+  aged: (rows, before) =>
+    rows.withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", before)),
+});
+
+export const messengerRecords: RecordsOf<typeof messengerTables> = {
+  messengerConfigs: {
+    keep: "the user's settings, until they clear them",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "messengerSettings",
+      inUse: "any",
+      onDeletion: "go",
+    },
+    withheld: ["sealedBotToken", "keyId"],
+  },
+  messengerLinks: {
+    keep: "a user's link, until they end it",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "messengerLinks",
+      inUse: "any",
+      onDeletion: "go",
+    },
+    withheld: ["codeHash"],
+  },
+  linkCodes: {
+    keep: {
+      days: 1,
+      why: "it has expired",
+      aged: (rows, before) => rows.withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      onDeletion: "go",
+    },
+  },
+  messages: {
+    keep: [
+      {
+        days: 7,
+        why: "an answer to somebody who is not linked is nobody's history",
+        aged: (rows, before) =>
+          rows.withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before)),
+      },
+      cardsThatEnded("sent"),
+      cardsThatEnded("failed"),
+      cardsThatEnded("skipped"),
+    ],
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "messages",
+      onDeletion: "go",
+    },
+    final: { field: "state", states: ["sent", "failed", "skipped"] },
+    withheld: ["onSettled"],
+  },
 };

@@ -1,9 +1,9 @@
 import { internalMutation } from "../_generated/server";
 import { v } from "convex/values";
-import { dayOf, spentToday, type Billed } from "../lib/budget";
+import { spentToday, type Billed } from "../lib/budget";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
-import { dateTime } from "../lib/time";
+import { dateTime, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 
 /** Telling the operator in time that the day's budget comes to its end. */

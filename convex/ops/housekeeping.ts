@@ -1,16 +1,62 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation } from "../_generated/server";
+import type { TableNames } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { hasLedger } from "../credits/model";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
-import { RETENTION } from "./retention";
+import { tablesOf, type Facts, type Range } from "../lib/records";
+import { DAY } from "../lib/time";
+import { records } from "../schema";
+import { ownerOf } from "../users/model";
+
+/** So many rows are looked at per transaction: with the largest, an observation of some 20 kB, a quarter of its limit. */
+const BATCH = 200;
+
+/** Looks at one batch of rows that are old at `now` (epoch ms). @returns How many went, and where to go on; `null` at the end. */
+type Sweep = (
+  ctx: MutationCtx,
+  now: number,
+  cursor: string | null,
+) => Promise<{ deleted: number; cursor: string | null }>;
+
+function sweepsOf<Table extends TableNames>(table: Table): Sweep[] {
+  const { keep }: Facts<Table> = records[table];
+  if (typeof keep === "string") return [];
+  return [keep].flat().map((range) => (ctx, now, cursor) => sweep(ctx, table, range, now, cursor));
+}
+
+async function sweep<Table extends TableNames>(
+  ctx: MutationCtx,
+  table: Table,
+  { days, aged, ended, stranger, batch = BATCH, erase }: Range<Table>,
+  now: number,
+  cursor: string | null,
+): Promise<{ deleted: number; cursor: string | null }> {
+  const before = now - days * DAY;
+  const found = await aged(ctx.db.query(table), before).paginate({ numItems: batch, cursor });
+  let deleted = 0;
+  for (const row of found.page) {
+    if (ended !== undefined && !(await ended(row, before, ctx.db))) continue;
+    if (stranger !== undefined && !(await isStrangers(ctx, stranger(row)))) continue;
+    if (erase !== undefined) await erase(ctx.db, row);
+    else await ctx.db.delete(table, row._id);
+    deleted++;
+  }
+  return { deleted, cursor: found.isDone ? null : found.continueCursor };
+}
+
+/** Whether a `userId` is nobody's login, and has never held credits. */
+async function isStrangers(ctx: QueryCtx, userId: string): Promise<boolean> {
+  return (await ownerOf(ctx, userId)) === null && !(await hasLedger(ctx, userId));
+}
 
 /** Every range of rows that goes, by its place in the list: a table's name, and which of its ranges. */
-const steps = Object.entries(RETENTION).flatMap(([table, retention]) =>
-  "sweeps" in retention ? retention.sweeps.map((sweep, index) => ({ name: `${table} ${index}`, sweep })) : [],
+const steps = tablesOf(records).flatMap((table) =>
+  sweepsOf(table).map((sweepOf, index) => ({ name: `${table} ${index}`, sweep: sweepOf })),
 );
 
-/** Deletes what has aged, as `ops/retention` says. */
+/** Deletes what has aged, as the tables' records say. */
 export const run = internalMutation({
   args: {},
   returns: v.null(),
@@ -41,10 +87,10 @@ export const step = internalMutation({
   returns: v.null(),
   handler: async (ctx, { name, startedAt, cursor, deleted }) => {
     const at = steps.findIndex((one) => one.name === name);
-    const sweep = steps[at]?.sweep;
+    const current = steps[at];
     // The list was changed by a deployment in the middle of a run: the next one does all of it.
-    if (sweep === undefined) return null;
-    const batch = await sweep.batch(ctx, startedAt - sweep.keptMs, cursor);
+    if (current === undefined) return null;
+    const batch = await current.sweep(ctx, startedAt, cursor);
     const sum = deleted + batch.deleted;
     const following = steps[at + 1];
     if (batch.cursor === null && sum > 0) log.info("housekeeping", { rows: name, deleted: sum });

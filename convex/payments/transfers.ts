@@ -7,6 +7,7 @@ import { creditsFor } from "../credits/rates";
 import { setting } from "../lib/env";
 import type { Strength } from "./reports/tables";
 import { PRICE } from "./terms";
+import type { RecordsOf } from "../lib/records";
 
 /**
  * Spending transfers exactly once, shared by paid reports and deposits. Plain functions: the callers' mutations are the
@@ -42,6 +43,10 @@ export const transferTables = {
     /** The deposit that credited it, or what a report left of it. */
     depositKey: v.optional(v.string()),
   }).index("by_transfer", ["txHash", "position"]),
+};
+
+export const transferRecords: RecordsOf<typeof transferTables> = {
+  spentTransfers: { keep: "a row that died would open its transfer to replay" },
 };
 
 /** Whether a mined transaction is as deep in the chain as this service wants it. */

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 /** The tokens whose prices the service keeps. */
 export const vPricedToken = v.union(v.literal("BTC"), v.literal("ETH"));
@@ -70,4 +71,10 @@ export const priceTables = {
    * by `prices/quotes`; replaced at each refresh, kept.
    */
   quoteBoards: defineTable({ askedAt: v.number(), sources: v.array(vQuoteSource) }),
+};
+
+export const priceRecords: RecordsOf<typeof priceTables> = {
+  priceSamples: { keep: "storing a sample deletes those older than 15 days (prices/model)" },
+  hourlyCloses: { keep: "the service's own price history: two rows an hour" },
+  quoteBoards: { keep: "one row" },
 };

@@ -1,5 +1,5 @@
 import type { Doc, Id } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { QueryCtx } from "../_generated/server";
 import { completionCost, usualSentiment } from "../lib/costs";
 import type { Lane } from "../lib/lanes";
 import { iso } from "../lib/time";
@@ -99,68 +99,4 @@ function describeShift({ token, startedAt, stopsAt, interimReportsCount }: Doc<"
 function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">): string {
   const subject = jobToken === "" ? "the whole market" : jobToken;
   return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
-}
-
-/** Whether there is any shift or report of the user's. */
-export async function hasResearch(ctx: QueryCtx, userId: string): Promise<boolean> {
-  const shift = await ctx.db
-    .query("shifts")
-    .withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId))
-    .first();
-  if (shift !== null) return true;
-  const report = await ctx.db
-    .query("reports")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .first();
-  return report !== null;
-}
-
-/** Whether a shift of the user's is running. */
-export async function hasActiveShift(ctx: QueryCtx, userId: string): Promise<boolean> {
-  const shift = await ctx.db
-    .query("shifts")
-    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
-    .first();
-  return shift !== null;
-}
-
-/** Takes away what a shift that has ended left behind, and the shift. It writes three reports at most. */
-export async function eraseShift(ctx: MutationCtx, shiftId: Id<"shifts">): Promise<void> {
-  const reports = await ctx.db
-    .query("reports")
-    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
-    .take(Object.keys(dueAfterMs).length);
-  for (const { _id, runId } of reports) {
-    if ((await ctx.db.get("agentRuns", runId)) !== null) await ctx.db.delete("agentRuns", runId);
-    await ctx.db.delete("reports", _id);
-  }
-  await ctx.db.delete("shifts", shiftId);
-}
-
-/**
- * Erases some of a user's reports and ended shifts. A shift itself stays, without its user: its data points may be the
- * evidence of other users' reports, and say nothing of whose it was. @returns How many rows were erased.
- */
-export async function eraseResearch(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const reports = await ctx.db
-    .query("reports")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  for (const { _id } of reports) await ctx.db.delete("reports", _id);
-  let erased = reports.length;
-  for (const status of ["completed", "stopped"] as const) {
-    const shifts = await ctx.db
-      .query("shifts")
-      .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", status))
-      .take(limit);
-    for (const { _id } of shifts) {
-      await ctx.db.patch("shifts", _id, {
-        userId: "",
-        messengerChatId: undefined,
-        idempotencyKey: undefined,
-      });
-    }
-    erased += shifts.length;
-  }
-  return erased;
 }

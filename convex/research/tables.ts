@@ -3,6 +3,9 @@ import { v, type Infer } from "convex/values";
 import { vChange, vCheckedCounts, vCitedSource, vMissing } from "../evidence/tables";
 import { vLane, vPayer } from "../lib/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/tables";
+import type { RecordsOf } from "../lib/records";
+import type { Doc } from "../_generated/dataModel";
+import type { DatabaseWriter } from "../_generated/server";
 
 export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
 
@@ -254,4 +257,127 @@ export const researchTables = {
   })
     .index("by_focus", ["focus"])
     .index("by_generatedAt", ["generatedAt"]),
+};
+
+/** Takes away what a shift that has ended left behind, and the shift: one report of each kind at most. */
+async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): Promise<void> {
+  const reports = await db
+    .query("reports")
+    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
+    .take(vReportKind.members.length);
+  for (const { _id, runId } of reports) {
+    if ((await db.get("agentRuns", runId)) !== null) await db.delete("agentRuns", runId);
+    await db.delete("reports", _id);
+  }
+  await db.delete("shifts", shiftId);
+}
+
+export const researchRecords: RecordsOf<typeof researchTables> = {
+  reports: {
+    keep: "as long as their shift, or until the user deletes their data",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "reports",
+      inUse: "any",
+      onDeletion: "go",
+    },
+  },
+  shifts: {
+    keep: {
+      days: 180,
+      why: "strangers could fill the disk with what nobody has asked for since; a signed-in user's are their history",
+      aged: (rows, before) =>
+        rows.withIndex("by_signedIn", (q) => q.eq("signedIn", false).lt("_creationTime", before)),
+      ended: ({ status }) => status !== "active",
+      // The user may have signed in since, or brought money.
+      stranger: ({ userId }) => userId,
+      erase: eraseShift,
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId_and_status", (q) => q.eq("userId", userId)),
+      section: "shifts",
+      inUse: "any",
+      // It stays without its user: its data points may be the evidence of other users' reports, and say nothing of whose
+      // it was.
+      onDeletion: {
+        whenFinal: true,
+        anonymise: (db, { _id }) =>
+          db.patch("shifts", _id, { userId: "", messengerChatId: undefined, idempotencyKey: undefined }),
+      },
+    },
+    final: { field: "status", states: ["completed", "stopped"] },
+    openWhen: {
+      shiftCollections: {
+        rows: [
+          (rows, now) =>
+            rows.withIndex("by_status_and_nextCollectionAt", (q) =>
+              q.eq("status", "active").lte("nextCollectionAt", now),
+            ),
+        ],
+        since: ({ nextCollectionAt }) => nextCollectionAt,
+      },
+      shiftReports: {
+        rows: [
+          (rows, now) =>
+            rows.withIndex("by_status_and_nextReportAt", (q) =>
+              q.eq("status", "active").lte("nextReportAt", now),
+            ),
+        ],
+        since: ({ nextReportAt }) => nextReportAt,
+      },
+    },
+  },
+  // Before the observations that they refer to, so that those can go on the same day.
+  dataPoints: {
+    keep: {
+      days: 30,
+      why: "the evidence of reports, which are kept",
+      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      ended: async ({ shiftId }, _before, db) => (await db.get("shifts", shiftId))?.status !== "active",
+    },
+  },
+  observations: {
+    keep: {
+      // A data point may refer to an observation that is a little older than itself.
+      days: 31,
+      why: "no data point refers to it any more",
+      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      ended: async ({ _id, state }, _before, db) => {
+        const point = await db
+          .query("dataPoints")
+          .withIndex("by_observationId", (q) => q.eq("observationId", _id))
+          .first();
+        return state === "settled" && point === null;
+      },
+    },
+    final: { field: "state", states: ["settled"] },
+    openWhen: {
+      observations: {
+        rows: [(rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "collecting"))],
+        since: ({ requestedAt }) => requestedAt,
+      },
+    },
+  },
+  syntheses: {
+    keep: {
+      days: 30,
+      why: "every report that was taken from it has its text",
+      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      ended: async ({ _id, state }, _before, db) => {
+        const waiting = await db
+          .query("shifts")
+          .withIndex("by_synthesisId", (q) => q.eq("synthesisId", _id))
+          .first();
+        return state !== "writing" && waiting === null;
+      },
+    },
+    final: { field: "state", states: ["done", "failed"] },
+  },
+  researchResults: {
+    keep: {
+      days: 7,
+      why: "a cache of 15 minutes, which stands in for slowness",
+      aged: (rows, before) => rows.withIndex("by_generatedAt", (q) => q.lt("generatedAt", before)),
+    },
+  },
 };

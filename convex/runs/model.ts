@@ -64,23 +64,3 @@ export async function lostRuns(ctx: QueryCtx, before: number, limit: number): Pr
     .withIndex("by_status", (q) => q.eq("status", "running").lt("startedAt", before))
     .take(limit);
 }
-
-/** Whether there is any run of the user's. */
-export async function hasRuns(ctx: QueryCtx, userId: string): Promise<boolean> {
-  const run = await ctx.db
-    .query("agentRuns")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .first();
-  return run !== null;
-}
-
-/** Deletes some of a user's runs; one under way is left until it has ended. @returns How many went. */
-export async function eraseRuns(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const runs = await ctx.db
-    .query("agentRuns")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  const ended = runs.filter(({ status }) => status !== "running");
-  for (const { _id } of ended) await ctx.db.delete("agentRuns", _id);
-  return ended.length;
-}

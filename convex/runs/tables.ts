@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 export const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
 
@@ -32,4 +33,23 @@ export const runTables = {
     .index("by_userId", ["userId", "startedAt"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     .index("by_status", ["status", "startedAt"]),
+};
+
+export const runRecords: RecordsOf<typeof runTables> = {
+  agentRuns: {
+    keep: "the user's history, until they delete their data",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "runs",
+      inUse: "any",
+      onDeletion: { whenFinal: true },
+    },
+    final: { field: "status", states: ["completed", "failed"] },
+    openWhen: {
+      agentRuns: {
+        rows: [(rows) => rows.withIndex("by_status", (q) => q.eq("status", "running"))],
+        since: ({ startedAt }) => startedAt,
+      },
+    },
+  },
 };

@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import { vPriceSource } from "../prices/tables";
 import { vSignalEvent } from "./eventTables";
 import { totalsFields } from "./totals";
+import type { RecordsOf } from "../lib/records";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
@@ -201,4 +202,31 @@ export const signalTables = {
   })
     .index("by_week", ["week"])
     .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+};
+
+export const signalRecords: RecordsOf<typeof signalTables> = {
+  signals: { keep: "the track record" },
+  signalDays: { keep: "a row a day; it keeps a day from counting twice" },
+  signalRuns: {
+    keep: "two rows a day; they say why a day has no signal",
+    openWhen: {
+      signals: {
+        rows: [(rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing"))],
+        since: ({ _creationTime }) => _creationTime,
+      },
+    },
+  },
+  operatorNotes: { keep: "a row for each day without a signal" },
+  signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
+  signalTotals: { keep: "three rows" },
+  signalReviews: { keep: "a row a day, part of the track record" },
+  weeklyRecaps: {
+    keep: "a row a week, part of the track record",
+    openWhen: {
+      weeklyRecaps: {
+        rows: [(rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing"))],
+        since: ({ openedAt }) => openedAt,
+      },
+    },
+  },
 };

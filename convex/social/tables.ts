@@ -1,6 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vSymbol } from "../wallets/tables";
+import type { RecordsOf } from "../lib/records";
 
 export const vMentionStatus = v.union(
   /** Received; nobody has decided yet, or its trade is under way. */
@@ -120,4 +121,78 @@ export const socialTables = {
     address: v.string(),
     addedAt: v.number(),
   }).index("by_userId_and_address", ["userId", "address"]),
+};
+
+export const socialRecords: RecordsOf<typeof socialTables> = {
+  // The links go first on deletion, so that no mention moves anything any more.
+  socialAuthors: {
+    keep: "a user's proof, until they end it",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "socialAccounts",
+      inUse: "any",
+      onDeletion: "go",
+    },
+  },
+  socialRecipients: {
+    keep: "the user's settings",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId_and_address", (q) => q.eq("userId", userId)),
+      section: "socialRecipients",
+      onDeletion: "go",
+    },
+  },
+  socialProofs: {
+    keep: {
+      days: 1,
+      why: "it has expired",
+      aged: (rows, before) => rows.withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      onDeletion: "go",
+    },
+    withheld: ["codeHash"],
+  },
+  socialLimits: {
+    keep: "the user's settings",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "socialLimits",
+      onDeletion: "go",
+    },
+  },
+  mentions: {
+    keep: {
+      days: 30,
+      why: "a stranger's words are not ours to keep; a user's are their history",
+      aged: (rows, before) =>
+        rows.withIndex("by_userId", (q) => q.eq("userId", undefined).lt("receivedAt", before)),
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "mentions",
+      onDeletion: "go",
+    },
+    final: { field: "status", states: ["processed", "failed", "ignored"] },
+    openWhen: {
+      mentions: {
+        rows: [(rows) => rows.withIndex("by_status_and_resumeAt", (q) => q.eq("status", "pending"))],
+        since: ({ receivedAt }) => receivedAt,
+      },
+    },
+  },
+  socialDays: {
+    keep: {
+      days: 90,
+      why: "the limit is of one day; late refunds of failed transactions find it this much longer",
+      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId_and_day", (q) => q.eq("userId", userId)),
+      section: "socialDays",
+      // What was moved on a day stays, as trades do.
+      onDeletion: "stay",
+    },
+  },
 };

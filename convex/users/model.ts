@@ -1,6 +1,6 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { pseudonym } from "../lib/crypto";
 import { optional, required } from "../lib/env";
@@ -71,19 +71,4 @@ export async function addressesOf(
 /** A `userId` nobody has: 128 random bits. */
 export function newUserId(): string {
   return `usr_${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`;
-}
-
-/** Forgets some of a user's linked addresses, and their open challenge. @returns How many rows went. */
-export async function eraseAddresses(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const addresses = await ctx.db
-    .query("linkedAddresses")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  for (const { _id } of addresses) await ctx.db.delete("linkedAddresses", _id);
-  const nonces = await ctx.db
-    .query("addressNonces")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  for (const { _id } of nonces) await ctx.db.delete("addressNonces", _id);
-  return addresses.length + nonces.length;
 }

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 export const userTables = {
   /**
@@ -37,4 +38,27 @@ export const userTables = {
   })
     .index("by_userId", ["userId"])
     .index("by_expiresAt", ["expiresAt"]),
+};
+
+export const userRecords: RecordsOf<typeof userTables> = {
+  users: { keep: "whose funds are whose" },
+  linkedAddresses: {
+    keep: "deposits from them are their user's, until they unlink them",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      inUse: "any",
+      onDeletion: "go",
+    },
+  },
+  addressNonces: {
+    keep: {
+      days: 1,
+      why: "it has expired",
+      aged: (rows, before) => rows.withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
+    },
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      onDeletion: "go",
+    },
+  },
 };

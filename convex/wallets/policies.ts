@@ -78,16 +78,6 @@ export async function reserveAgain(
   await count(ctx, userId, reservation.day, BigInt(reservation.microUsd));
 }
 
-/** Forgets what a user moved before today; today's sum goes on counting. @returns How many rows went. */
-export async function eraseTransferDays(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const rows = await ctx.db
-    .query("transferDays")
-    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).lt("day", today()))
-    .take(limit);
-  for (const { _id } of rows) await ctx.db.delete("transferDays", _id);
-  return rows.length;
-}
-
 function today(): string {
   return iso(Date.now()).slice(0, "2026-01-01".length);
 }

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
+import type { RecordsOf } from "../lib/records";
 
 export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
 export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
@@ -162,4 +163,22 @@ export const whaleTables = {
     /** As many as the node was last seen to refuse, less one, and since when (epoch ms). */
     ceiling: v.optional(v.object({ span: v.number(), since: v.number() })),
   }),
+};
+
+export const whaleRecords: RecordsOf<typeof whaleTables> = {
+  whaleWatches: {
+    keep: "a row an hour: what was asked, and why an hour has no alerts",
+    openWhen: {
+      whaleWatches: {
+        rows: [
+          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "claimed")),
+          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "prompting")),
+          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "polling")),
+        ],
+        since: ({ startedAt }) => startedAt,
+      },
+    },
+  },
+  whaleAlerts: { keep: "what the service has told" },
+  whaleCursors: { keep: "one row: how far Base has been read" },
 };

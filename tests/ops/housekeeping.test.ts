@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { creditDeposit } from "../../convex/credits/model";
 import type { TableNames } from "../../convex/_generated/dataModel";
-import { RETENTION } from "../../convex/ops/retention";
-import schema from "../../convex/schema";
+import { tablesOf } from "../../convex/lib/records";
+import schema, { records } from "../../convex/schema";
 import { closeApp, createApp, type App } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 
@@ -15,9 +15,8 @@ function later(days: number): void {
 }
 
 async function counts(app: App): Promise<Partial<Record<string, number>>> {
-  const tables = Object.keys(RETENTION) as TableNames[];
   const all = await Promise.all(
-    tables.map(async (table) => [table, (await app.rows(table)).length] as const),
+    tablesOf(records).map(async (table) => [table, (await app.rows(table)).length] as const),
   );
   return Object.fromEntries(all.filter(([, count]) => count > 0));
 }
@@ -34,24 +33,48 @@ async function liveADay(app: App, as?: string): Promise<void> {
   await app.pass(8.5 * 60 * 60_000);
 }
 
-describe("the list of retentions", () => {
-  test("names every table of the schema, with a reason", () => {
-    expect(Object.keys(RETENTION).toSorted()).toEqual(Object.keys(schema.tables).toSorted());
-    for (const retention of Object.values(RETENTION)) {
-      const reasons = "kept" in retention ? [retention.kept] : retention.sweeps.map(({ why }) => why);
+describe("the tables' records", () => {
+  test("name every table of the schema, with a reason for how long its rows live", () => {
+    expect(tablesOf(records).toSorted()).toEqual(Object.keys(schema.tables).toSorted());
+    for (const { keep } of Object.values(records)) {
+      const reasons = typeof keep === "string" ? [keep] : [keep].flat().map(({ why }) => why);
       expect(reasons.length).toBeGreaterThan(0);
       for (const reason of reasons) expect(reason.length).toBeGreaterThan(5);
     }
   });
 
-  test("never lets money, keys or proofs go", () => {
+  test("say of every table with a userId whose rows those are, besides those of the account, the ledger and the service itself", () => {
+    const named = tablesOf(records).filter((table) => {
+      const { validator } = schema.tables[table];
+      const shapes = validator.kind === "union" ? validator.members : [validator];
+      return shapes.some(({ fields }) => "userId" in fields);
+    });
+    const silent = named.filter((table) => records[table].ownedBy === undefined);
+    expect(silent.toSorted()).toEqual([
+      "botJobs",
+      "creditBalances",
+      "creditDiscrepancies",
+      "gameDays",
+      "rebinds",
+      "users",
+      "walletKeys",
+    ]);
+  });
+
+  test("give every section of the export one table", () => {
+    const sections = tablesOf(records).flatMap((table) => records[table].ownedBy?.section ?? []);
+    expect(sections.length).toBe(26);
+    expect(new Set(sections).size).toBe(sections.length);
+  });
+
+  test("never let money, keys or proofs go", () => {
     const forGood: TableNames[] = [
       ...(["creditTransactions", "creditBalances", "creditReversals", "creditReservations"] as const),
       ...(["spentTransfers", "paymentClaims", "deposits", "transactions", "trades"] as const),
       ...(["wallets", "walletKeys", "users", "linkedAddresses"] as const),
       ...(["signals", "signalEvents", "signalTotals", "auditEvents", "reports"] as const),
     ];
-    for (const table of forGood) expect([table, "kept" in RETENTION[table]]).toEqual([table, true]);
+    for (const table of forGood) expect([table, typeof records[table].keep]).toEqual([table, "string"]);
   });
 });
 

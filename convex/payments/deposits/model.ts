@@ -257,17 +257,3 @@ async function owesReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolean>
   const claim = await claimByKey(ctx, authorizationKey({ from: row.from, nonce: row.authorization }));
   return claim !== null && claim.state !== "refused";
 }
-
-/**
- * Takes a user's name off their deposits, some at a time. The rows stay, because a transfer without its row could be
- * credited again; the ledger knows whom it was credited to.
- * @returns How many rows were changed.
- */
-export async function anonymiseDeposits(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const deposits = await ctx.db
-    .query("deposits")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(limit);
-  for (const { _id } of deposits) await ctx.db.patch("deposits", _id, { userId: undefined });
-  return deposits.length;
-}

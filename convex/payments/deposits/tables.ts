@@ -1,6 +1,8 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { vTransfer } from "../transfers";
+import type { RecordsOf } from "../../lib/records";
+import { NEVER } from "../../lib/time";
 
 const vDepositState = v.union(
   /** Seen in the chain, with too few confirmations. */
@@ -85,4 +87,34 @@ export const depositTables = {
     .index("by_from_and_state", ["from", "state"])
     .index("by_userId", ["userId"])
     .index("by_nextMatchAt", ["nextMatchAt"]),
+};
+
+export const depositRecords: RecordsOf<typeof depositTables> = {
+  depositHints: {
+    keep: {
+      days: 30,
+      why: "the chain has said all about it; its deposits are kept, and naming it again asks anew",
+      aged: (rows, before) =>
+        rows.withIndex("by_nextCheckAt", (q) => q.eq("nextCheckAt", NEVER).lt("_creationTime", before)),
+      ended: ({ state }) => state === "settled",
+    },
+    final: { field: "state", states: ["settled"] },
+    openWhen: {
+      depositChecks: {
+        rows: [(rows, now) => rows.withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))],
+        since: ({ nextCheckAt }) => nextCheckAt,
+      },
+    },
+  },
+  deposits: {
+    keep: "money that came in",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      section: "deposits",
+      // A transfer without its row could be credited again; the ledger knows whom it was credited to.
+      onDeletion: { anonymise: (db, { _id }) => db.patch("deposits", _id, { userId: undefined }) },
+    },
+    final: { field: "state", states: ["credited"] },
+    withheld: ["authorization"],
+  },
 };

@@ -270,21 +270,3 @@ async function override(
   await auditPayment(ctx, row._id, { order, transfer });
   return startGenerating(ctx, row);
 }
-
-/**
- * Takes a user's name off what their payments have bought, some at a time. The rows stay, because a payment without its
- * row could be made use of again.
- * @returns How many rows were changed.
- */
-export async function anonymiseClaims(ctx: MutationCtx, userId: string, limit: number): Promise<number> {
-  const claims = await ctx.db
-    .query("paymentClaims")
-    .withIndex("by_userId", (q) => q.eq("order.userId", userId))
-    .take(limit);
-  for (const { _id, order } of claims) {
-    // The same proof and request still find their claim: orders are told apart by their hash.
-    const { focus, bodyHash } = order;
-    await ctx.db.patch("paymentClaims", _id, { order: { focus, bodyHash } });
-  }
-  return claims.length;
-}

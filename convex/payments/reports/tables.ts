@@ -1,6 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vResult, vSourceStates } from "../../research/tables";
+import type { RecordsOf } from "../../lib/records";
 
 /** What a payment has bought. */
 export const vPaidReport = v.object({
@@ -140,4 +141,38 @@ export const paidTables = {
     .index("by_txHash", ["txHash"])
     .index("by_payer", ["payer", "at"])
     .index("by_codeHash", ["codeHash", "at"]),
+};
+
+export const paidRecords: RecordsOf<typeof paidTables> = {
+  paymentClaims: {
+    keep: "a claim that died would open its payment to replay",
+    ownedBy: {
+      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("order.userId", userId)),
+      section: "payments",
+      // A payment without its row could be made use of again. The same proof and request still find their claim: orders
+      // are told apart by their hash.
+      onDeletion: {
+        anonymise: (db, { _id, order: { focus, bodyHash } }) =>
+          db.patch("paymentClaims", _id, { order: { focus, bodyHash } }),
+      },
+    },
+    final: { field: "state", states: ["delivered"] },
+    openWhen: {
+      paidReports: {
+        rows: [
+          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling")),
+          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "generating")),
+        ],
+        since: ({ createdAt }) => createdAt,
+      },
+    },
+    withheld: ["authorization"],
+  },
+  relayerFailures: {
+    keep: {
+      days: 7,
+      why: "what a payer's wallet has failed at counts for a day",
+      aged: (rows, before) => rows.withIndex("by_at", (q) => q.lt("at", before)),
+    },
+  },
 };

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import type { RecordsOf } from "../../lib/records";
 
 export const custodyTables = {
   /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
@@ -13,4 +14,8 @@ export const custodyTables = {
   })
     .index("by_walletId", ["walletId"])
     .index("by_keyId", ["keyId"]),
+};
+
+export const custodyRecords: RecordsOf<typeof custodyTables> = {
+  walletKeys: { keep: "without it a wallet's money is lost", withheld: ["keyId"] },
 };

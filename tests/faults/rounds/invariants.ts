@@ -1,5 +1,7 @@
 import { erc20Abi, encodeFunctionData, type Hex } from "viem";
 import * as z from "zod";
+import { isFinal, tablesOf } from "../../../convex/lib/records";
+import { records } from "../../../convex/schema";
 import { TOKENS } from "../../../scripts/stack/chain/addresses";
 import { unmarked } from "../../support/marks";
 import type { Host, Rows } from "./host";
@@ -10,21 +12,6 @@ import type { Workload } from "./workload";
 const UNITS_PER_CREDIT = 10_000n;
 const hex = z.templateLiteral(["0x", z.string()]);
 const receiptShape = z.object({ status: hex, transactionHash: hex }).nullable();
-
-/** States in which a row may be left for ever. */
-const FINAL: Record<string, { field: string; states: readonly string[] }> = {
-  shifts: { field: "status", states: ["completed", "stopped"] },
-  observations: { field: "state", states: ["settled"] },
-  syntheses: { field: "state", states: ["done", "failed"] },
-  messages: { field: "state", states: ["sent", "failed", "skipped"] },
-  transactions: { field: "state", states: ["confirmed", "failed"] },
-  trades: { field: "status", states: ["confirmed", "failed"] },
-  deposits: { field: "state", states: ["credited"] },
-  depositHints: { field: "state", states: ["settled"] },
-  paymentClaims: { field: "state", states: ["delivered"] },
-  mentions: { field: "status", states: ["processed", "failed", "ignored"] },
-  agentRuns: { field: "status", states: ["completed", "failed"] },
-};
 
 export async function findings(host: Host, workload: Workload): Promise<string[]> {
   const rows = await host.rows();
@@ -41,10 +28,10 @@ export async function findings(host: Host, workload: Workload): Promise<string[]
 }
 
 function unfinished(rows: Rows): string[] {
-  return Object.entries(FINAL).flatMap(([table, { field, states }]) =>
+  return tablesOf(records).flatMap((table) =>
     rows(table)
-      .filter((row) => !states.includes(String(row[field])))
-      .map((row) => `a row of ${table} is left ${String(row[field])}: ${JSON.stringify(row).slice(0, 500)}`),
+      .filter((row) => !isFinal(records[table].final, row))
+      .map((row) => `a row of ${table} is left unfinished: ${JSON.stringify(row).slice(0, 500)}`),
   );
 }
 
