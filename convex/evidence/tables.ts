@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
-export const vKind = v.union(
+const vKind = v.union(
   v.literal("name"),
   v.literal("rank"),
   v.literal("price"),

@@ -28,7 +28,7 @@ async function isStrangers(ctx: QueryCtx, userId: string): Promise<boolean> {
 }
 
 /** One range of a table's rows that goes. */
-export type Sweep = {
+type Sweep = {
   /** From when on a row may go, in ms after the moment its `aged` range is about. */
   keptMs: number;
   why: string;
