@@ -12,7 +12,7 @@ export const anchorsShape = z.object({ address: z.string(), anchors: z.array(anc
 export type AnchorAccount = z.output<typeof anchorsShape>;
 
 /** A mined transaction as the chain tells it. */
-export type Mined = { from: string; nonce: number; data: string; succeeded: boolean; minedAt: Date };
+type Mined = { from: string; nonce: number; data: string; succeeded: boolean; minedAt: Date };
 
 export interface ChainReader {
   /** `null` for a hash that is in no block. */

@@ -12,7 +12,7 @@ import { describe } from "./words";
 /** Users' alerts: proposed, confirmed, ended. */
 
 /** A user's active alerts at most. */
-export const MAX_ACTIVE = 20;
+const MAX_ACTIVE = 20;
 /** A user's open proposals at most: a further one takes the oldest one's place. */
 const MAX_PROPOSED = 10;
 /** How many ended ones are shown, newest first. */
@@ -177,7 +177,7 @@ async function existing(ctx: QueryCtx, alertId: Id<"alerts">): Promise<Doc<"aler
   return row;
 }
 
-export function alertOf(row: Doc<"alerts">): Alert {
+function alertOf(row: Doc<"alerts">): Alert {
   const { _id, number, state, condition, asked, readBy, createdAt, fired } = row;
   const { confirmedAt = null, endedAt = null, lastFiredAt = null } = row;
   return {

@@ -18,7 +18,7 @@ import { vCondition } from "./tables";
 /** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
 
 /** The longest request. */
-export const MAX_ASKED = 300;
+const MAX_ASKED = 300;
 
 export type Proposed = { alert: Alert; replay: Replay };
 

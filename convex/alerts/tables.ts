@@ -48,12 +48,7 @@ export const vCondition = v.union(
  * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition
  * holds. `resting`: the condition holds already; it is armed once it does not. `ended`: of an alert that is not active.
  */
-export const vPhase = v.union(
-  v.literal("waiting"),
-  v.literal("armed"),
-  v.literal("resting"),
-  v.literal("ended"),
-);
+const vPhase = v.union(v.literal("waiting"), v.literal("armed"), v.literal("resting"), v.literal("ended"));
 
 /** `proposed`: waits for its user's yes. */
 const vState = v.union(v.literal("proposed"), v.literal("active"), v.literal("off"));

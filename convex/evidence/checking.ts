@@ -1,4 +1,5 @@
-import { CITATION, plain, readFigures, type Figure, type Unit } from "./figures";
+import { CITATION, plain, readFigures, type Figure } from "./figures";
+import type { Unit } from "./numbers";
 
 /**
  * Holds the figures of a sentence against the facts that it cites. A figure is held against the citations that stand

@@ -1,5 +1,5 @@
 import { groupedDigits, withoutTrailing } from "../lib/text";
-import type { Unit } from "./figures";
+import type { Unit } from "./numbers";
 import type { Fact, Kind } from "./tables";
 
 /** How facts are worded: for the writer of a report, for its checker and for its readers alike. Pure. */

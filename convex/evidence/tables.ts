@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import type { RecordsOf } from "../lib/records";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
-export const vKind = v.union(
+const vKind = v.union(
   v.literal("name"),
   v.literal("rank"),
   v.literal("price"),

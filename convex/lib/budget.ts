@@ -51,7 +51,7 @@ export type Purse = {
   hold: (provider: Billed, micros: number) => Promise<Hold>;
 };
 /** Money held for a call. */
-export type Hold = {
+type Hold = {
   /** Counts what the call cost; until then a stranger's or a user's counts with its greatest cost. */
   settle: (micros: number) => Promise<void>;
 };

@@ -48,7 +48,7 @@ export type Failure = {
 };
 
 /** What a reader of the API document is told beyond the schemas. Prose is plain text, with `code` in backticks. */
-export type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
+type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   /** What the summary leaves out: what it costs, what goes on behind, what a field means for others. */
   description?: string;
   /** One request and its answer, as they are on the wire. */

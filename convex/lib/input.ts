@@ -38,9 +38,6 @@ const symbol = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9.$-]{0,19}$/, "must be a token symbol such as BTC (at most 20 characters)")
   .toUpperCase();
 
-/** A token symbol, upper-cased. */
-export const token = symbol.describe("Token symbol, for example BTC, in any case.");
-
 /** A token symbol that may be left out; an empty one counts as left out. */
 export const optionalToken = absentWhenEmpty(symbol).describe(
   "Token symbol to focus on, in any case; omit for the whole market.",

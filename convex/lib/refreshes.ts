@@ -23,7 +23,7 @@ import { MINUTE, SECOND, sleep } from "./time";
  */
 
 /** How long a failed attempt is the answer: callers do not each ask a provider that has just failed. */
-export const REST_MS = 15 * SECOND;
+const REST_MS = 15 * SECOND;
 /** How long an attempt may wait for its place before who asked for it has surely gone. */
 export const QUEUE_MS = 2 * MINUTE;
 

@@ -36,7 +36,7 @@ export const line = (max: number) =>
     .overwrite(cutTo(max));
 
 /** Cuts to a length without cutting through a character. */
-export function cutTo(max: number): (value: string) => string {
+function cutTo(max: number): (value: string) => string {
   return (value) => {
     if (value.length <= max) return value;
     const end = /\p{Surrogate}/u.test(value.slice(0, max - 1)) ? max - 2 : max - 1;

@@ -75,7 +75,6 @@ export type TokenFigures = Infer<typeof vTokenFigures>;
 /** A token's figures as the model gives them. */
 export type AskedFigures = Omit<TokenFigures, "source" | "sizeSource">;
 export type MarketSource = Infer<typeof vMarketSource>;
-export type Coin = Infer<typeof vCoin>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
 
 export const marketTables = {

@@ -41,7 +41,7 @@ export const current = providerAction({
  * nor taken. For actions.
  * @throws AppError `upstream` naming what failed when none of them answers.
  */
-export const measuredPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
+const measuredPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
   const { price, failures } = await bestPrice(ctx, token, { model: false });
   if (price !== null) return price;
   throw new AppError(

@@ -12,7 +12,7 @@ import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./cha
 export type BlockPlace = { number: number; hash: string };
 
 /** The chain's own coin as one transaction of a block carries it. Addresses in lower case, wei. */
-export type Payment = { txHash: string; from: string; to: string; amount: bigint };
+type Payment = { txHash: string; from: string; to: string; amount: bigint };
 
 export type Block = BlockPlace & {
   parentHash: string;

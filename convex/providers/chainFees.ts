@@ -40,7 +40,7 @@ export async function readFees(client: ChainClient): Promise<FeeMarket> {
 type History = { baseFees: readonly bigint[]; tips: readonly bigint[] };
 
 /** @param history `null` where the node has none: then the absolute ceiling alone counts. */
-export function feeMarket(baseFee: bigint, suggestedTip: bigint, history: History | null): FeeMarket {
+function feeMarket(baseFee: bigint, suggestedTip: bigint, history: History | null): FeeMarket {
   const usual = history === null ? ABSOLUTE_CEILING : median(history.baseFees);
   const ceiling = least(ABSOLUTE_CEILING, most(FREE_RANGE, usual * MULTIPLE));
   const usualTip = history === null ? 0n : median(history.tips);

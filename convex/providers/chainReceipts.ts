@@ -8,7 +8,7 @@ import { account, bigQuantity, hash, quantity } from "./chainShapes";
 /** What mined transactions have moved. */
 
 /** One Transfer log of a transaction. Addresses in lower case, the amount in the token's smallest unit. */
-export type LoggedTransfer = {
+type LoggedTransfer = {
   token: string;
   from: string;
   to: string;

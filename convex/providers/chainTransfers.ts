@@ -8,7 +8,7 @@ import { hash, hexData, quantity, toQuantity } from "./chainShapes";
 /** What the chain says about transactions that are said to have moved USDC. */
 
 /** A transfer of USDC in a mined transaction. The sender's address is in lower case, the amount in USDC's smallest unit. */
-export type MinedTransfer = {
+type MinedTransfer = {
   /** Of its log among the transaction's, from 0: the same in whatever block. */
   position: number;
   /** Of its log among the block's. */

@@ -33,7 +33,7 @@ export type DayStats = {
 
 /** Price and size (in coins) of each level, best first. */
 export type Book = { bids: Level[]; asks: Level[]; observedAt: number };
-export type Level = { price: number; size: number };
+type Level = { price: number; size: number };
 
 /** A decimal as the exchanges write it in JSON text. */
 export const decimalText = z

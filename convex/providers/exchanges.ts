@@ -8,7 +8,7 @@ import { citedUrl } from "./publicData";
 /** Candles, day and book of a market: Coinbase Exchange first, Binance where it fails or does not list the coin. */
 
 const EXCHANGES = { coinbase, binance } as const;
-export type Exchange = keyof typeof EXCHANGES;
+type Exchange = keyof typeof EXCHANGES;
 
 export type Told<Value> = {
   source: Exchange;

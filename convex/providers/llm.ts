@@ -231,7 +231,7 @@ function client(isFormatted: boolean): OpenAI {
 }
 
 /** `LLM_ENDPOINT` may be the gateway's root, its `/v1`, or the whole chat-completions address. */
-export function gatewayBase(endpoint: string): string {
+function gatewayBase(endpoint: string): string {
   if (endpoint.endsWith("/chat/completions")) return endpoint.slice(0, -"/chat/completions".length);
   return endpoint.endsWith("/v1") ? endpoint : `${endpoint}/v1`;
 }

@@ -46,7 +46,7 @@ export const snapshotShape = z.object({
   readings: readingsShape,
 });
 
-export const snapshotExample: z.output<typeof snapshotShape> = {
+const snapshotExample: z.output<typeof snapshotShape> = {
   ...resultExample,
   generatedAt: EXAMPLE_TIME,
   readings: readingsExample,

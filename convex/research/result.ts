@@ -7,8 +7,8 @@ import type { Outlook } from "./tables";
 
 export const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
-export const MIN_WORDS = 400;
-export const MAX_WORDS = 600;
+const MIN_WORDS = 400;
+const MAX_WORDS = 600;
 const SUMMARY_LIMIT = 100;
 /** Longer than any analysis that can be mended by cutting. */
 const MAX_ANALYSIS = 40_000;

@@ -31,10 +31,10 @@ export function addOutcome({ stated, won }: Outcomes, confidence: number, isWin:
   return { stated: more(stated, 1), won: more(won, isWin ? 1 : 0) };
 }
 
-export const SHRUNK_BELOW = 30;
-export const ISOTONIC_FROM = 500;
+const SHRUNK_BELOW = 30;
+const ISOTONIC_FROM = 500;
 
-export type Method = "shrinkage" | "platt" | "isotonic";
+type Method = "shrinkage" | "platt" | "isotonic";
 
 export type Calibrated = {
   /** Percent to one decimal, 0 to 100. */

@@ -2,7 +2,7 @@ import { v, type ObjectType } from "convex/values";
 
 /** The results of trades one after another, before or after costs, as a bounded row. Pure. Percentage points. */
 
-export const curveFields = {
+const curveFields = {
   sum: v.number(),
   best: v.union(v.number(), v.null()),
   worst: v.union(v.number(), v.null()),

@@ -98,7 +98,7 @@ export const chainHead = z.strictObject({ sequence: link.sequence, hash });
 export type IssuedContent = z.output<typeof issuedContent>;
 export type ClosedContent = z.output<typeof closedContent>;
 export type ComparedContent = z.output<typeof comparedContent>;
-export type RefusedContent = z.output<typeof refusedContent>;
+type RefusedContent = z.output<typeof refusedContent>;
 export type SignalEvent = z.output<typeof signalEvent>;
 export type ChainHead = z.output<typeof chainHead>;
 

@@ -6,7 +6,7 @@ import { totalsFields } from "./totals";
 import type { RecordsOf } from "../lib/records";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
-export const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
+const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
 const vStatus = v.union(v.literal("PENDING"), vEnd);

@@ -6,7 +6,7 @@ import type { Symbol } from "../wallets/tokens";
  * whoever talks to the model, quotes, asks, doubts or puts conditions uses words that no command has. Pure.
  */
 
-export type Unit = Symbol | "USD";
+type Unit = Symbol | "USD";
 
 export type Command = {
   action: "buy" | "sell" | "swap" | "send";

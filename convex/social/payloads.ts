@@ -7,7 +7,7 @@ import { cut } from "../lib/text";
  * with `tweet_create_events`, activity events with `data.payload`, and a filtered stream's `data` of one post. Pure.
  */
 
-export type Post = {
+type Post = {
   tweetId: string;
   authorId: string;
   authorHandle?: string;

@@ -13,7 +13,7 @@ const TITLES: Record<AlertType, string> = {
 const MARKS: Record<Direction, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
 /** The largest are shown, of all kinds together; what is beyond is counted. */
-export const SHOWN = 30;
+const SHOWN = 30;
 
 /** @param alerts In any order; each block shows its largest first. */
 export function alertCard(card: {

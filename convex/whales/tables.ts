@@ -57,7 +57,7 @@ export const measuredFields = {
 export type Measured = ObjectType<typeof measuredFields>;
 
 /** Who says so. */
-export const vSource = v.union(v.literal("measured"), v.literal("agent-reported"));
+const vSource = v.union(v.literal("measured"), v.literal("agent-reported"));
 
 /** An alert as callers see it. */
 export const vPublicAlert = v.object({

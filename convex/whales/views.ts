@@ -67,7 +67,7 @@ export function publicAlert(alert: Doc<"whaleAlerts">): PublicAlert {
   };
 }
 
-export function sourceOf({ movement: read }: Pick<Doc<"whaleAlerts">, "movement">): PublicAlert["source"] {
+function sourceOf({ movement: read }: Pick<Doc<"whaleAlerts">, "movement">): PublicAlert["source"] {
   return read === undefined ? "agent-reported" : "measured";
 }
 

@@ -1,4 +1,4 @@
-import { CITATION, plain, readFigures, type Figure } from "../../convex/evidence/figures";
+import { plain, readFigures, type Figure } from "../../convex/evidence/figures";
 import { briefOf, describeBrief, type Brief } from "../../convex/research/brief";
 import type { Fact } from "../../convex/evidence/tables";
 import { createMarket, type Market } from "../stack/standins/market";
@@ -10,7 +10,7 @@ import { researchResult, type ResearchResult } from "../stack/standins/research"
 const HOUR = 3_600_000;
 
 /** What the collectors observe of a simulated market. */
-export function factsAt(market: Market, seed: string, at: number): Fact[] {
+function factsAt(market: Market, seed: string, at: number): Fact[] {
   const by = (source: string) => ({ observedAt: at, source, url: "https://example.org/figures" });
   const coins = market.coins(at);
   const major = ["BTC", "ETH", "SOL"].flatMap((subject): Fact[] => {
@@ -137,7 +137,7 @@ export function reportOf(seed: string): Report {
 type NumberFigure = Extract<Figure, { kind: "number" }>;
 
 /** The figures of a sentence that have digits, with where the digits stand. */
-export function numbersIn(sentence: string): (NumberFigure & { digits: string; at: number })[] {
+function numbersIn(sentence: string): (NumberFigure & { digits: string; at: number })[] {
   return readFigures(plain(sentence)).flatMap((figure) => {
     if (figure.kind !== "number") return [];
     const digits = /\d[\d,]*(?:\.\d+)?/.exec(figure.text);
@@ -221,9 +221,4 @@ export function altered(
     }
   }
   return count === 0 ? null : { sentence: text, count };
-}
-
-/** Whether a text cites anything. */
-export function isCiting(sentence: string): boolean {
-  return sentence.search(CITATION) !== -1;
 }

@@ -12,9 +12,10 @@ import { runSuite } from "./suite";
 
 const USAGE = `Usage: npm test
 
-Formatting, generated code and a rehearsed deployment; then the tests, and beside them lint and types and the platform's
-own lint. Each step alone: npm run check:format, check:codegen, check:deploy, check:lint, check:platform. The tests of
-one domain alone: npm run test:domain -- signals. The long ones: npm run test:long.`;
+Formatting, generated code and a rehearsed deployment; then the tests, and beside them lint and types, the platform's
+own lint and what nothing uses. Each step alone: npm run check:format, check:codegen, check:deploy, check:lint,
+check:platform, check:unused. The tests of one domain alone: npm run test:domain -- signals. The long ones: npm run
+test:long.`;
 
 const REHEARSAL = "deploy rehearsal";
 
@@ -27,6 +28,7 @@ const FIRST: readonly Step[] = [
 const BESIDE_THE_TESTS: readonly Step[] = [
   { name: "lint and types", script: "check:lint" },
   { name: "platform's lint", script: "check:platform" },
+  { name: "nothing unused", script: "check:unused" },
 ];
 
 const { values } = parseArgs({ options: { help: { type: "boolean" } } });

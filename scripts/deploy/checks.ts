@@ -28,7 +28,7 @@ const HTTP = "http.js";
 /** How many of the largest modules are timed in a context of their own. */
 const TIMED = 6;
 
-export type Checked = {
+type Checked = {
   path: string;
   /** The module itself, and with all that it imports, in bytes. */
   bytes: number;

@@ -44,7 +44,7 @@ export type Hints = {
  * How a request whose fate is unknown may be repeated: `freely`; `keyed`, with the idempotency key of the first one;
  * or `unlessDelivered`: freely, but not with a `userId`, which makes the service send a message.
  */
-export type Repeats = "freely" | "keyed" | "unlessDelivered";
+type Repeats = "freely" | "keyed" | "unlessDelivered";
 
 /** The service answers within 28 seconds, whatever it has to ask or sign. */
 export const SLOW_MS = 29_000;

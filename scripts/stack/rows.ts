@@ -11,7 +11,7 @@ export const rowShape = z.object({
   /** A scheduled function's component, where it is another than the one that scheduled it. */
   component: z.string().optional(),
 });
-export type KeptRow = z.infer<typeof rowShape>;
+type KeptRow = z.infer<typeof rowShape>;
 
 /** All rows by component path; `""` is the application itself. */
 export type Dump = Record<string, KeptRow[]>;

@@ -23,7 +23,7 @@ export type Attack = {
 };
 
 /** How long what people and the clock are owed took. */
-export type Owed = { what: string; delayMs: number; deadlineMs: number };
+type Owed = { what: string; delayMs: number; deadlineMs: number };
 
 export type Starved = {
   owed: Owed[];

@@ -5,7 +5,7 @@ import type { OpenApi } from "../../convex/ops/openapiTypes";
 /** Values for fuzzing: what a schema of the API document accepts, and what no schema would. */
 
 /** Where no request may make the service go. */
-export const FOREIGN = [
+const FOREIGN = [
   "http://169.254.169.254/latest/meta-data",
   "https://evil.test/x",
   "//evil.test",

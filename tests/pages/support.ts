@@ -66,7 +66,7 @@ export function soundWords({ status, headers, text }: Answer): string {
 }
 
 /** What is to be read: without tags, entities as their letters, blanks as one. */
-export function wordsOf(markup: string): string {
+function wordsOf(markup: string): string {
   return markup
     .replace(/<[^>]*>/g, " ")
     .replaceAll("&lt;", "<")

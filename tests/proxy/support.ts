@@ -55,7 +55,7 @@ export function textOf(result: CallToolResult): string {
 }
 
 /** What the stand-in for the service was sent. */
-export type Received = {
+type Received = {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;

@@ -18,7 +18,7 @@ export type Labelled = {
 };
 
 /** One path and its signal: levels 0.3 to 1.5 % away, reward to risk 0.8 to 2, issued at any moment of a minute. */
-export function labelledPath(bits: () => number): Labelled {
+function labelledPath(bits: () => number): Labelled {
   const share = () => bits() / 2 ** 32;
   const side = share() < 0.5 ? 1 : -1;
   const reward = 0.003 + 0.012 * share();

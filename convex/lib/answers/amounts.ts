@@ -1,15 +1,10 @@
+import { MAGNITUDES } from "../magnitudes";
+
 /**
  * Amounts as people and models write them: `$14.5M`, `1.2bn`, `3,4 Mio`, `1,234.50`, `1.234.567,89`, `12 %`. What can be
  * read in two ways is no amount.
  */
 
-/** Powers of ten. A billion is the English one. */
-const MAGNITUDES: Readonly<Record<string, number>> = {
-  ...named(3, ["k", "tsd", "thousand"]),
-  ...named(6, ["m", "mm", "mn", "mln", "mio", "million", "millions", "millionen"]),
-  ...named(9, ["b", "bn", "bln", "mrd", "billion", "billions", "milliarde", "milliarden"]),
-  ...named(12, ["t", "tn", "trn", "trillion", "trillions"]),
-};
 /** Whoever writes these writes decimals behind a comma. */
 const WITH_DECIMAL_COMMA = new Set(["tsd", "mio", "millionen", "mrd", "milliarde", "milliarden"]);
 
@@ -68,8 +63,4 @@ function withoutDollars(text: string): string {
     .replace(/^(?:US ?\$|\$|USD)/i, "")
     .replace(/(?:\$|USD|US dollars|dollars)$/i, "")
     .trim();
-}
-
-function named(power: number, words: readonly string[]): Record<string, number> {
-  return Object.fromEntries(words.map((word) => [word, power]));
 }

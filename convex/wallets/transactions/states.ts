@@ -48,7 +48,7 @@ export const WITHDRAWN =
   "The transaction could not be mined any more and was withdrawn: nothing but a network fee was spent";
 
 /** More than this many transactions that this service has not signed are nobody's: the node is wrong. */
-export const FURTHEST_AHEAD = 16;
+const FURTHEST_AHEAD = 16;
 
 /**
  * The nonce to sign with.

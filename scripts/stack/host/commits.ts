@@ -19,7 +19,7 @@ const FREE_TRIES = 3;
 
 export type Outcome<T> = { value: T } | { error: unknown };
 
-export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
+async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { value: await work() };
   } catch (error) {

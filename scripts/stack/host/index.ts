@@ -2,10 +2,9 @@ import { HttpRouter } from "convex/server";
 import type { Value } from "convex/values";
 import type { Contention, Outcome } from "./commits";
 import { Core, type Part, type PlatformClass, type Run } from "./core";
-import { executions, type Caller, type FunctionKind, type FunctionPath, type Work } from "./execution";
+import type { Caller, FunctionKind, FunctionPath, Work } from "./execution";
 import { invoke } from "./invocation";
 import type { Registered } from "./functions";
-import type { Row } from "./tables";
 import { passed } from "./values";
 
 /**
@@ -116,6 +115,4 @@ function methodOf(name: string): (typeof METHODS)[number] {
 function isRouter(value: unknown): value is HttpRouter {
   return value instanceof HttpRouter || (typeof value === "object" && value !== null && "lookup" in value);
 }
-
-export { executions };
-export type { Caller, FunctionKind, FunctionPath, Part, Row };
+export type { Caller, FunctionKind };

@@ -2,7 +2,7 @@
 
 const MiB = 1024 * 1024;
 
-export const TRANSACTION_LIMITS = {
+const TRANSACTION_LIMITS = {
   bytesRead: 16 * MiB,
   bytesWritten: 16 * MiB,
   databaseQueries: 4_096,

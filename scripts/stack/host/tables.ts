@@ -43,7 +43,7 @@ const TAIL = ["_creationTime", "_id"];
 
 /** An id is a counter of the component's database, padded, followed by its table's name. */
 const ID_LENGTH = 32;
-export const FIRST_COUNTER = 10_000;
+const FIRST_COUNTER = 10_000;
 
 export function tableOf(id: string): string | null {
   let digits = 0;

@@ -17,7 +17,7 @@ const promptShape = z.looseObject({
   maxMode: z.looseObject({}).optional(),
 });
 
-export type WhaleAlert = {
+type WhaleAlert = {
   token: string;
   alertType: "cex_inflow" | "cex_outflow" | "large_transfer" | "smart_money";
   /** USD */

@@ -18,7 +18,7 @@ const UNLISTED = {
 type Exchange = keyof typeof UNLISTED;
 type Context = { now: () => number; market: Market };
 
-export function isListed(exchange: Exchange, symbol: string): boolean {
+function isListed(exchange: Exchange, symbol: string): boolean {
   return COINS.some((coin) => coin.symbol === symbol) && !UNLISTED[exchange].has(symbol);
 }
 

@@ -19,7 +19,7 @@ import { createSwap } from "./swap";
 import { createTickers, tickerOf } from "./tickers";
 
 export type { Fault, Provider } from "./control";
-export type { SentMessage, SentRequest } from "./records";
+export type { SentRequest } from "./records";
 
 export type Standins = {
   /** The simulated market all of them tell of. */

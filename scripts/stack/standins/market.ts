@@ -23,11 +23,11 @@ export type Coin = {
   volume24h: number;
 };
 
-export type TrendingCoin = { name: string; symbol: string; rank: number; change24h: number };
+type TrendingCoin = { name: string; symbol: string; rank: number; change24h: number };
 
 export type Outlook = "bullish" | "bearish" | "neutral";
 
-export type Mood = {
+type Mood = {
   outlook: Outlook;
   /** Mean 24-hour change of the coins that are no stablecoins, in percent. */
   averageChange: number;

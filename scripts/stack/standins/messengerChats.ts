@@ -39,7 +39,7 @@ const queryShape = z.looseObject({
 });
 
 /** A message that stands in a chat. */
-export type Standing = {
+type Standing = {
   botToken: string;
   chatId: string;
   messageId: number;
@@ -51,7 +51,7 @@ export type Standing = {
   isPhoto: boolean;
 };
 
-export type Outcome = { ok: true; result: unknown } | { ok: false; status: number; description: string };
+type Outcome = { ok: true; result: unknown } | { ok: false; status: number; description: string };
 
 export type Chats = {
   /** `null` for a method that is none of these. */

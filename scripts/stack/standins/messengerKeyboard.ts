@@ -10,7 +10,7 @@ const button = z.looseObject({
 });
 const markupShape = z.looseObject({ inline_keyboard: z.array(z.array(button)) });
 
-export type Button = z.infer<typeof button>;
+type Button = z.infer<typeof button>;
 export type Keyboard = Button[][];
 type Read = { ok: true; keyboard: Keyboard } | { ok: false; problem: string };
 

@@ -8,7 +8,7 @@ import { bigUsd, focusToken, percent } from "./words";
 const HALF_HOUR = 30 * 60_000;
 
 const KINDS = ["whale_movement", "unusual_volume", "smart_money"] as const;
-export type Kind = (typeof KINDS)[number];
+type Kind = (typeof KINDS)[number];
 
 export type Signal = {
   token: string;

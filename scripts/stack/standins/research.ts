@@ -10,7 +10,7 @@ import { random, type Random } from "./random";
 import * as phrases from "./researchPhrases";
 import { bigUsd, focusToken, listed, percent, usd } from "./words";
 
-export type Impact = { title: string; detail: string; sentiment: Outlook; confidence: number };
+type Impact = { title: string; detail: string; sentiment: Outlook; confidence: number };
 
 export type ResearchResult = {
   fullAnalysis: string;

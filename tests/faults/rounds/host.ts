@@ -20,7 +20,7 @@ import { createStandins, type Standins } from "../../../scripts/stack/standins";
 
 /** Where an instance dies: at its n-th call to the outside, before it leaves or after its effect, or with the
  * transaction of its n-th write. */
-export type Death = { point: "before" | "after" | "write"; n: number };
+type Death = { point: "before" | "after" | "write"; n: number };
 
 export type Answer = { status: number; body: Record<string, unknown> };
 

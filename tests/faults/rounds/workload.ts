@@ -8,7 +8,7 @@ import { signedPayment } from "./payment";
 
 /** What people ask of the service in a round, and go on asking until they have an answer. */
 
-export type Asked = {
+type Asked = {
   name: string;
   path: string;
   body: object;
@@ -17,7 +17,7 @@ export type Asked = {
   answers: Answer[];
 };
 
-export type Move = {
+type Move = {
   kind: "send" | "swap";
   userId: string;
   key: string;

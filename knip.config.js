@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+/**
+ * `npm run check:unused`: no file, dependency or export without a use. The application's functions are called through
+ * `_generated/api`, by name: here it imports the public ones, which the web application calls, and each internal one
+ * that some source names.
+ */
+
+const { scripts } = JSON.parse(read("package.json"));
+const commands = Object.values(scripts)
+  .flatMap((line) => line.match(/\S+\.ts\b/g) ?? [])
+  // A package of its own, with its own dependencies.
+  .filter((file) => !file.startsWith("tests/clients/"));
+
+const PUBLIC = new Set(["query", "mutation", "action"]);
+
+export default {
+  // The plugin takes every export of every module for a function.
+  convex: false,
+  entry: [
+    ...new Set(commands),
+    "convex/**/*.ts",
+    "scripts/bundled.mjs",
+    "scripts/bench/bare/*.ts",
+    // Processes of their own.
+    "tests/chain/host.ts",
+    "tests/faults/rounds/main.ts",
+    "tests/stack/app/*.ts",
+  ],
+  project: ["convex/**/*.ts", "scripts/**/*.{ts,mjs,cjs}", "tests/**/*.ts", "!tests/clients/**"],
+  includeEntryExports: true,
+  // Called by name, by a file's path, or by the platform.
+  ignoreIssues: {
+    "*.config.ts": ["exports"],
+    "scripts/bundled.mjs": ["exports"],
+    "{convex/_generated,scripts/bench/bare,tests/stack/app}/**": ["exports", "types"],
+    "convex/{auth,convex}.config.ts": ["exports"],
+  },
+  ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "built"],
+  compilers: {
+    ts: (text, file) => (file.endsWith("/convex/_generated/api.d.ts") ? generatedApi() : text),
+  },
+};
+
+function generatedApi() {
+  const sources = ["convex", "scripts", "tests"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => ({ name: `${folder}/${name}`, text: read(`${folder}/${name}`) })),
+  );
+  // The end of `internal.wallets.transactions.signing.send`: some take `signing` out of it first.
+  const chains = sources.flatMap(({ text }) => text.match(/\b\w+(\s*\.\s*\w+)+/g) ?? []);
+  const called = new Set(
+    chains.map((chain) =>
+      chain
+        .split(/\s*\.\s*/)
+        .slice(-2)
+        .join("."),
+    ),
+  );
+  const imports = sources.flatMap(({ name, text }) => {
+    const module = name.replace(/^convex\/(.*)\.ts$/, "$1");
+    if (module === name) return [];
+    return [...text.matchAll(/^export const (\w+) = (\w+)\(/gm)]
+      .filter(
+        ([, exported, builder]) => PUBLIC.has(builder) || called.has(`${path.basename(module)}.${exported}`),
+      )
+      .map(([, exported]) => `import { ${exported} } from "../${module}";`);
+  });
+  return `${imports.join("\n")}\nexport declare const api, internal, components;`;
+}
+
+function read(file) {
+  return readFileSync(new URL(file, import.meta.url), "utf8");
+}
