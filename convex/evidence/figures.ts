@@ -1,3 +1,5 @@
+import { MULTIPLES, SHARE } from "./multiples";
+
 /**
  * Reads the figures of a text: every price, percentage, amount, count and date that it states, with the rounding it shows.
  * Pure. What is no figure, by decision: citations, numbers of lists, names with digits (tickers, layers, token standards),
@@ -33,7 +35,7 @@ export type Figure =
       shows: { year?: number; month?: number; day?: number; hour?: number; minute?: number };
     }
   | {
-      /** Digits that this cannot read, such as those of other scripts: nothing can say the same. */
+      /** What this cannot read, such as digits of other scripts: nothing can say the same. */
       kind: "unreadable";
       text: string;
       start: number;
@@ -86,13 +88,19 @@ const SCALE =
 /** `[f12]`, `[f1, f2]` */
 export const CITATION = /\[f\d+(?:\s*[,;]\s*f?\d+)*\]/gi;
 
+/** An amount without a space behind its currency: EUR3, USD5bn; USD1 is a coin. */
+const AMOUNT = `(?:(?:EUR|GBP|JPY|CHF|CNY|AUD|CAD|HKD|KRW)\\d|USD?\\d+(?:[.,]?\\d|[ -]?${SCALE}))`;
+const NO_PERCENT = "(?![\\w.]*\\s*(?:%|percent))";
+
 /** What makes a digit part of a name, with which it is written. */
 const NAMES: readonly RegExp[] = [
   /https?:\/\/\S+/g,
   /\b0x[0-9a-fA-F]+\b/g,
   CITATION,
-  // ERC-20, EIP-1559, USD1, C98, L2, Q3, Web3; not an amount that is written against its currency.
-  /(?<![\w$€£])(?!(?:USD|EUR|GBP|US)\d+[.,\d])[A-Za-z][A-Za-z]*-?\d[\w.]*(?<!\.)(?!\s*%)/g,
+  // C98, L2, Q3, Web3, USD1; not an amount that is written against its currency, nor more digits than names have.
+  new RegExp(`(?<![\\w$€£])(?!${AMOUNT})[A-Za-z]+\\d{1,4}${NO_PERCENT}(?!\\d)[\\w.]*(?<!\\.)`, "g"),
+  // ERC-20, EIP-1559; what stands behind other words and a hyphen is a figure: sub-90, mid-80s.
+  new RegExp(`(?<![\\w$€£])(?:[A-Z]{1,6}|COVID)-\\d{1,4}(?![\\w.,]*\\d|${SCALE})${NO_PERCENT}`, "g"),
   /\b(?:layer|phase|stage|tier|step|part|chapter|version|series|section|group|type|no\.|top|web)[ -]?\d{1,3}(?![\d,.]*\d)\b(?!\s*(?:%|percent|bps|USD|million|billion|thousand))/gi,
   /\bS&P 500\b|\bNasdaq 100\b|\b24\/7\b/gi,
   // The number of a line in a list.
@@ -164,26 +172,15 @@ const WORDS: Readonly<Record<string, number>> = {
   ),
 };
 const SMALL = 10;
-/** "a million", "half a billion", "a dozen": what stands for the number before the scale. */
-const ARTICLES: Readonly<Record<string, number>> = { a: 1, an: 1, "half a": 0.5 };
+/** "a million", "half a billion", "half a percent": what stands for the number before the scale, or the percent. */
+const ARTICLES: Readonly<Record<string, number>> = {
+  ...{ a: 1, an: 1, "half a": 0.5, "half an": 0.5 },
+  ...{ "a quarter of a": 0.25, "quarter of a": 0.25, "a tenth of a": 0.1, "tenth of a": 0.1 },
+};
 const WORD_NUMBER = `(?:${Object.keys(WORDS).join("|")})(?:-(?:one|two|three|four|five|six|seven|eight|nine))?`;
 const PERCENT_WORDS = "(?:percentage points?|percent|per cent|pct|points?(?= of a percent))";
 
 const SPAN_IN_WORDS = new RegExp(`(?<![\\w-])${WORD_NUMBER}[ -](?:${SPAN_WORDS})\\b`, "gi");
-
-/** Words that say how often or what part. As percentages: a change, or a share. */
-const MULTIPLES: readonly { pattern: RegExp; percent: number; within: number }[] = [
-  { pattern: /\b(?:doubled|doubling|twofold)\b/gi, percent: 100, within: 5 },
-  { pattern: /\b(?:tripled|tripling|threefold)\b/gi, percent: 200, within: 10 },
-  { pattern: /\b(?:quadrupled|quadrupling|fourfold)\b/gi, percent: 300, within: 15 },
-  { pattern: /\btenfold\b/gi, percent: 900, within: 45 },
-  { pattern: /\b(?:halved|halving of)\b/gi, percent: -50, within: 2.5 },
-  { pattern: /\b(?:one[- ])?half of (?:all|the|its|their|supply|coins)\b/gi, percent: 50, within: 2.5 },
-  { pattern: /\b(?:a|one)[- ]third of (?:all|the|its|their)\b/gi, percent: 33.333, within: 1.7 },
-  { pattern: /\btwo[- ]thirds of (?:all|the|its|their)\b/gi, percent: 66.667, within: 1.7 },
-  { pattern: /\b(?:a|one)[- ]quarter of (?:all|the|its|their)\b/gi, percent: 25, within: 1.3 },
-  { pattern: /\bthree[- ]quarters of (?:all|the|its|their)\b/gi, percent: 75, within: 1.3 },
-];
 
 /** Trailing zeros of a whole number may be rounding, but no more of it than this share. */
 const MOST_ROUNDING = 0.005;
@@ -227,6 +224,15 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
   const begun = [...DIGIT_FIRST, ...known.filter((name) => /^\d+[A-Za-z]/.test(name))].map(escaped);
   hide([SPAN_IN_WORDS]);
   hide([new RegExp(`(?<![\\w.,$-])(?:${begun.join("|")})(?!\\w)`, "gi"), ...NAMES, ...SPANS]);
+  for (const found of rest.matchAll(SHARE)) {
+    figures.push({
+      kind: "unreadable",
+      text: found[0],
+      start: found.index,
+      end: found.index + found[0].length,
+    });
+    take(found.index, found[0].length);
+  }
   for (const { pattern, percent, within } of MULTIPLES) {
     for (const found of rest.matchAll(pattern)) {
       figures.push({
@@ -241,7 +247,7 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
   }
   figures.push(...digits(rest, take));
   figures.push(...words(rest, take));
-  for (const found of rest.matchAll(/\p{Nd}+/gu)) {
+  for (const found of rest.matchAll(/\p{Nd}+(?:[.,]\p{Nd}+)*/gu)) {
     figures.push({
       kind: "unreadable",
       text: found[0],
@@ -312,14 +318,15 @@ function withSharedUnits(figures: NumberFigure[], text: string): NumberFigure[] 
 function words(text: string, take: (start: number, length: number) => void): Figure[] {
   const scales = "hundred|thousand|million|billion|trillion|dozen";
   const pattern = new RegExp(
-    `(?<![\\w-])(minus )?(?:(${WORD_NUMBER})(?:[ -](${scales}))?|(half an?|an?) (${scales}))(?: (${PERCENT_WORDS}|basis points?|dollars?|US dollars?))?(?![\\w-])`,
+    `(?<![\\w-])(minus )?(?:(${WORD_NUMBER})(?:[ -](${scales}))?|(half an?|an?) (${scales})|((?:(?:a )?(?:quarter|tenth) of|half) an?|an?)(?= ${PERCENT_WORDS}))(?: (${PERCENT_WORDS}|basis points?|dollars?|US dollars?))?(?![\\w-])`,
     "gi",
   );
   const figures: Figure[] = [];
   for (const found of text.matchAll(pattern)) {
-    const [whole, minus, word, scaleAfterWord, article, scaleAfterArticle, unitWord] = found;
+    const [whole, minus, word, scaleAfterWord, ofScale, scaleAfterArticle, ofPercent, unitWord] = found;
     const [first = "", second] = (word ?? "").toLowerCase().split("-");
     const scaleWord = scaleAfterWord ?? scaleAfterArticle;
+    const article = ofScale ?? ofPercent;
     const bare =
       article === undefined
         ? (WORDS[first] ?? 0) + (second === undefined ? 0 : (WORDS[second] ?? 0))
