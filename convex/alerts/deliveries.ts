@@ -28,8 +28,9 @@ const PAUSES_MS = [
 const REST_MS = 5 * MINUTE;
 /** Posted at a time. */
 const TOGETHER = 20;
-/** Looked at for those: the others are of the same webhooks. */
+/** Looked at for those at a time, and so many times in one turn: one webhook may have many due. */
 const LOOK_AT = 100;
+const LOOKS = 4;
 /** No turn begins later than this: the next action begins a minute behind this one. */
 const WORKS_FOR_MS = 40 * SECOND;
 /** A try that is silent for so long was cut off. */
@@ -96,29 +97,39 @@ export const claim = internalMutation({
     const tries: Infer<typeof vTry>[] = [];
     const taken = new Set<string>();
     for (const state of ["posting", "due"] as const) {
-      const rows = await ctx.db
-        .query("alertDeliveries")
-        .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
-        .take(LOOK_AT);
-      for (const row of rows) {
-        if (tries.length >= TOGETHER) return tries;
-        const sink = await ctx.db.get("alertSinks", row.sinkId);
-        if (sink?.state !== "active") {
-          await ctx.db.patch("alertDeliveries", row._id, {
-            state: "failed",
-            outcome: "The webhook has ended",
-          });
-        } else if (sink.restUntil > now) {
-          await ctx.db.patch("alertDeliveries", row._id, { state: "due", dueAt: sink.restUntil });
-        } else if (!taken.has(sink._id)) {
-          taken.add(sink._id);
-          tries.push(await begin(ctx, row, sink, now));
+      for (let look = 0; look < LOOKS; look++) {
+        const rows = await ctx.db
+          .query("alertDeliveries")
+          .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
+          .take(LOOK_AT);
+        for (const row of rows) {
+          if (tries.length >= TOGETHER) return tries;
+          await take(ctx, row, { now, taken, tries });
         }
+        if (rows.length < LOOK_AT) break;
       }
     }
     return tries;
   },
 });
+
+type Turn = { now: number; taken: Set<string>; tries: Infer<typeof vTry>[] };
+
+async function take(ctx: MutationCtx, row: Doc<"alertDeliveries">, { now, taken, tries }: Turn) {
+  const sink = await ctx.db.get("alertSinks", row.sinkId);
+  if (sink?.state !== "active") {
+    const ended = { state: "failed", outcome: "The webhook has ended" } as const;
+    await ctx.db.patch("alertDeliveries", row._id, ended);
+  } else if (sink.restUntil > now) {
+    await ctx.db.patch("alertDeliveries", row._id, { state: "due", dueAt: sink.restUntil });
+  } else if (taken.has(sink._id)) {
+    // Behind what is due to others: a webhook that has much to come keeps nobody waiting.
+    if (row.dueAt < now) await ctx.db.patch("alertDeliveries", row._id, { dueAt: now });
+  } else {
+    taken.add(sink._id);
+    tries.push(await begin(ctx, row, sink, now));
+  }
+}
 
 async function begin(
   ctx: MutationCtx,

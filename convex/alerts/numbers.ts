@@ -1,7 +1,7 @@
 /** Numbers as people write them. Pure. */
 
-const PLAIN = String.raw`\d{1,12}(?:\.\d{1,8})?`;
-const GROUPED = String.raw`\d{1,3}(?:,\d{3})+(?:\.\d{1,8})?`;
+const PLAIN = String.raw`(?:0|[1-9]\d{0,11})(?:\.\d{1,8})?`;
+const GROUPED = String.raw`[1-9]\d{0,2}(?:,\d{3})+(?:\.\d{1,8})?`;
 const MULTIPLES: Readonly<Record<string, number>> = {
   k: 1e3,
   thousand: 1e3,
@@ -41,12 +41,27 @@ function isGrouped(number: string): boolean {
   return WHOLE_GROUPED.test(number) && !number.startsWith("0");
 }
 
-const EVERY_NUMBER = new RegExp(NUMBER, "g");
+/** Words for thousands and more that this does not multiply by: the number before one is another than it shows. */
+const OTHER_MULTIPLE = String.raw`\s?(?:tausend|tsd|mil|тыс|мил|млн|млрд|[万萬만千億亿억])`;
+const WHOLE_NUMBER = String.raw`(?<![\w.,])${NUMBER}(?!${OTHER_MULTIPLE})`;
+const EVERY_NUMBER = new RegExp(WHOLE_NUMBER, "gu");
+const EVERY_PERCENTAGE = new RegExp(
+  String.raw`${WHOLE_NUMBER}\s?(?:%|percent|per cent|pct|prozent|pour ?cent|por ?cien?to|per ?cento|процент|パーセント|퍼센트)`,
+  "gu",
+);
 
-/** Every number of a text, with its multiple and without. */
+/** Every number of a text, without signs. */
 export function numbersIn(text: string): number[] {
-  return Array.from(text.toLowerCase().matchAll(EVERY_NUMBER), ([, digits = "", multiple]) => [
-    numberOf(digits, undefined),
+  return valuesOf(text, EVERY_NUMBER);
+}
+
+/** Those that are percentages. */
+export function percentagesIn(text: string): number[] {
+  return valuesOf(text, EVERY_PERCENTAGE);
+}
+
+function valuesOf(text: string, pattern: RegExp): number[] {
+  return Array.from(text.toLowerCase().matchAll(pattern), ([, digits = "", multiple]) =>
     numberOf(digits, multiple),
-  ]).flat();
+  );
 }

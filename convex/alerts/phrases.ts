@@ -91,6 +91,8 @@ const WAYS: Readonly<Record<string, "in" | "out">> = {
 };
 
 export function readPhrase(asked: string): Reading {
+  // Raised, circled and broken digits would come out as plain ones: 10⁵ as 105.
+  if (/\p{No}/u.test(asked)) return refused("Write the number in plain digits: BTC above 100,000.");
   const spaced = asked.normalize("NFKC").replaceAll("’", "'").replace(/\s+/gu, " ").trim();
   // A zone's name is written in one way.
   const text = withoutTrailing(spaced.toLowerCase(), ".!?");

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Question } from "../providers/structured";
 import { conditionShape, FUNDED, MOVED, PRICED, WINDOWS, type Condition } from "./grammar";
-import { numbersIn } from "./numbers";
+import { isSaid } from "./said";
 
 /** How the model is asked what an alert's words mean, and what of its answer is believed. */
 
@@ -54,28 +54,10 @@ export function alertQuestion(asked: string) {
   } satisfies Question<typeof proposalShape>;
 }
 
-/** How people write the coins' names where they do not write the symbol. */
-const NAMES: Readonly<Record<string, RegExp>> = {
-  BTC: /btc|bitcoin|биткоин|биткойн|比特币|比特幣|ビットコイン|비트코인/i,
-  ETH: /\beth|ether|эфир|以太|イーサ|이더/i,
-  SOL: /\bsol|솔라나|солан/i,
-  USDT: /usdt|tether/i,
-  WETH: /weth/i,
-  CBBTC: /cbbtc/i,
-};
-
-/**
- * The condition that a model proposes, if the grammar allows it and the words hold its coin and its number; else `null`.
- * What is left to the model is the direction, which the user is asked about.
- */
+/** The condition that a model proposes, if the grammar allows it and the words say the same; else `null`. */
 export function conditionOf(proposed: Proposed, asked: string): Condition | null {
   const { success, data } = conditionShape.safeParse(fieldsOf(proposed));
-  if (!success) return null;
-  if (data.kind === "digest") return saysTime(data.time, asked) ? data : null;
-  if (!(NAMES[data.token] ?? new RegExp(data.token, "i")).test(asked)) return null;
-  const amount = Math.abs(proposed.amount ?? NaN);
-  if (!numbersIn(asked).includes(amount)) return null;
-  return data.kind !== "change" || saysWindow(data.windowHours, asked) ? data : null;
+  return success && isSaid(data, asked) ? data : null;
 }
 
 function fieldsOf({ kind, token, direction, amount, windowHours, time, timeZone }: Proposed): unknown {
@@ -93,20 +75,4 @@ function fieldsOf({ kind, token, direction, amount, windowHours, time, timeZone 
     case "none":
       return null;
   }
-}
-
-/** Hours may be told as days, and a single hour, day or week without a number. */
-function saysWindow(hours: number, asked: string): boolean {
-  const said = numbersIn(asked);
-  const isSingle = (asked.match(/\d+/g) ?? []).length === 1;
-  return said.includes(hours) || said.includes(hours / 24) || (isSingle && [1, 24, 168].includes(hours));
-}
-
-/** `07:30` as 7:30, 7.30 or 07h30; in the afternoon as 7:30 too. */
-function saysTime(time: string, asked: string): boolean {
-  const [hours = 0, minutes = 0] = time.split(":").map(Number);
-  const said = Array.from(asked.matchAll(/\b(\d{1,2})(?:\s?[:.hH]\s?(\d{2})?)?\b/g), ([, hour, minute]) => {
-    return [Number(hour), Number(minute ?? 0)] as const;
-  });
-  return said.some(([hour, minute]) => minute === minutes && (hour === hours || hour + 12 === hours));
 }

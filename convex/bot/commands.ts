@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { confirmedCard, listCard } from "../alerts/cards";
-import { alertsOf, confirm as confirmAlert, numberedAlert, switchOff } from "../alerts/model";
+import { alertsOf, confirm as confirmAlert, numberedAlert, ownAlert, switchOff } from "../alerts/model";
 import { failureOf } from "../lib/errors";
 import { cut } from "../lib/text";
 import { codeHash } from "../messenger/codes";
@@ -80,10 +80,10 @@ export const commands: readonly Command[] = [
     inPlace: true,
     run: async (ctx, { userId, argument }) => {
       if (argument === "") return { answer: notice(HOW_TO_ASK) };
-      const [, number] = /^(?:yes|confirm) +(\d{1,6})$/i.exec(argument) ?? [];
-      if (number === undefined)
+      const [, which] = /^(?:yes|confirm) +(\S{1,40})$/i.exec(argument) ?? [];
+      if (which === undefined)
         return { answer: notice("Reading that…"), later: { kind: "alert", userId, text: argument } };
-      return changed(ctx, userId, Number(number), async (row) => confirmedCard(await confirmAlert(ctx, row)));
+      return changed(ctx, userId, which, async (row) => confirmedCard(await confirmAlert(ctx, row)));
     },
   },
   {
@@ -93,11 +93,9 @@ export const commands: readonly Command[] = [
     access: "linked",
     inPlace: true,
     run: async (ctx, { userId, argument }) => {
-      const [, number] = /^off +(\d{1,6})$/i.exec(argument) ?? [];
-      if (number === undefined) return list(ctx, userId);
-      return changed(ctx, userId, Number(number), async (row) =>
-        notice(`Off: ${(await switchOff(ctx, row)).words}.`),
-      );
+      const [, which] = /^off +(\S{1,40})$/i.exec(argument) ?? [];
+      if (which === undefined) return list(ctx, userId);
+      return changed(ctx, userId, which, async (row) => notice(`Off: ${(await switchOff(ctx, row)).words}.`));
     },
   },
   {
@@ -147,26 +145,32 @@ async function list(ctx: MutationCtx, userId: string): Promise<Outcome> {
   const alerts = await alertsOf(ctx, userId);
   const buttons = alerts
     .filter(({ state }) => state === "active")
-    .map(({ number, words }) => [
-      { text: cut(`Off: ${words}`, BUTTON_LENGTH), command: `alerts off ${number}` },
+    .map(({ alertId, words }) => [
+      { text: cut(`Off: ${words}`, BUTTON_LENGTH), command: `alerts off ${alertId}` },
     ]);
   return { answer: listCard(alerts), buttons };
 }
 
-/** What became of an alert of the user's, by its number; all of them where none has it. */
+/**
+ * What became of an alert of the user's, by its number as people type it, or by its id as buttons say it: a number may be
+ * another alert's once its first one is forgotten. All of them where none is meant.
+ */
 async function changed(
   ctx: MutationCtx,
   userId: string,
-  number: number,
+  which: string,
   change: (row: Doc<"alerts">) => Promise<readonly Paragraph[]>,
 ): Promise<Outcome> {
-  const row = await numberedAlert(ctx, userId, number);
-  if (row === null) return list(ctx, userId);
   try {
+    const row = /^\d{1,6}$/.test(which)
+      ? await numberedAlert(ctx, userId, Number(which))
+      : await ownAlert(ctx, userId, which);
+    if (row === null) return await list(ctx, userId);
     return { answer: await change(row), buttons: [[{ text: "My alerts", command: "alerts" }]] };
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
+    if (failure.code === "not_found") return list(ctx, userId);
     return { answer: notice(`${failure.message}.`) };
   }
 }

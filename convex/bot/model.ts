@@ -79,7 +79,8 @@ export async function scheduleJob(
     work,
   }: { _id: Id<"botJobs">; sender: Sender; userId?: string | undefined; work: Work },
 ): Promise<void> {
-  if (work.kind !== "ask") {
+  // An alert's words may need the model too: the two places of the messages are not for waiting on it.
+  if (work.kind !== "ask" && work.kind !== "alert") {
     await deliveryPool.enqueueAction(ctx, internal.bot.jobs.run, { jobId }, { retry: false });
     return;
   }

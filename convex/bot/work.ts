@@ -122,9 +122,9 @@ async function propose(ctx: ActionCtx, { userId, text }: Extract<Work, { kind: "
   try {
     const proposed = await proposeAlert(ctx, { caller, userId, text });
     const card = answer(proposalCard(proposed));
-    const { number, state } = proposed.alert;
+    const { alertId, state } = proposed.alert;
     if (state === "active") return card;
-    return { ...card, buttons: [[{ text: "Yes, tell me", command: `alert yes ${number}` }]] };
+    return { ...card, buttons: [[{ text: "Yes, tell me", command: `alert yes ${alertId}` }]] };
   } catch (error) {
     const failure = failureOf(error);
     if (failure?.code !== "invalid_request") throw error;

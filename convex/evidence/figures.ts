@@ -1,5 +1,6 @@
 import { takeDates, type DateFigure } from "./dates";
-import { numberAt, takeNumbers, WORD_NUMBER, type NumberFigure } from "./numbers";
+import { MULTIPLES, SHARE } from "./multiples";
+import { numberAt, SCALE, takeNumbers, WORD_NUMBER, type NumberFigure } from "./numbers";
 import { Unread } from "./unread";
 
 /**
@@ -12,7 +13,7 @@ export type Figure =
   | NumberFigure
   | DateFigure
   | {
-      /** Digits that this cannot read, such as those of other scripts: nothing can say the same. */
+      /** What this cannot read, such as digits of other scripts: nothing can say the same. */
       kind: "unreadable";
       text: string;
       start: number;
@@ -32,13 +33,19 @@ export function plain(text: string): string {
 /** `[f12]`, `[f1, f2]` */
 export const CITATION = /\[f\d+(?:\s*[,;]\s*f?\d+)*\]/gi;
 
+/** An amount without a space behind its currency: EUR3, USD5bn; USD1 is a coin. */
+const AMOUNT = `(?:(?:EUR|GBP|JPY|CHF|CNY|AUD|CAD|HKD|KRW)\\d|USD?\\d+(?:[.,]?\\d|[ -]?${SCALE}))`;
+const NO_PERCENT = "(?![\\w.]*\\s*(?:%|percent))";
+
 /** What makes a digit part of a name, with which it is written. */
 const NAMES: readonly RegExp[] = [
   /https?:\/\/\S+/g,
   /\b0x[0-9a-fA-F]+\b/g,
   CITATION,
-  // ERC-20, EIP-1559, USD1, C98, L2, Q3, Web3; not an amount that is written against its currency.
-  /(?<![\w$€£])(?!(?:USD|EUR|GBP|US)\d+[.,\d])[A-Za-z][A-Za-z]*-?\d[\w.]*(?<!\.)(?!\s*%)/g,
+  // C98, L2, Q3, Web3, USD1; not an amount that is written against its currency, nor more digits than names have.
+  new RegExp(`(?<![\\w$€£])(?!${AMOUNT})[A-Za-z]+\\d{1,4}${NO_PERCENT}(?!\\d)[\\w.]*(?<!\\.)`, "g"),
+  // ERC-20, EIP-1559; what stands behind other words and a hyphen is a figure: sub-90, mid-80s.
+  new RegExp(`(?<![\\w$€£])(?:[A-Z]{1,6}|COVID)-\\d{1,4}(?![\\w.,]*\\d|${SCALE})${NO_PERCENT}`, "g"),
   /\b(?:layer|phase|stage|tier|step|part|chapter|version|series|section|group|type|no\.|top|web)[ -]?\d{1,3}(?![\d,.]*\d)\b(?!\s*(?:%|percent|bps|USD|million|billion|thousand))/gi,
   /\bS&P 500\b|\bNasdaq 100\b|\b24\/7\b/gi,
   // The number of a line in a list.
@@ -54,20 +61,6 @@ const SPANS: readonly RegExp[] = [
 ];
 
 const SPAN_IN_WORDS = new RegExp(`(?<![\\w-])${WORD_NUMBER}[ -](?:${SPAN_WORDS})\\b`, "gi");
-
-/** Words that say how often or what part. As percentages: a change, or a share. */
-const MULTIPLES: readonly { pattern: RegExp; percent: number; within: number }[] = [
-  { pattern: /\b(?:doubled|doubling|twofold)\b/gi, percent: 100, within: 5 },
-  { pattern: /\b(?:tripled|tripling|threefold)\b/gi, percent: 200, within: 10 },
-  { pattern: /\b(?:quadrupled|quadrupling|fourfold)\b/gi, percent: 300, within: 15 },
-  { pattern: /\btenfold\b/gi, percent: 900, within: 45 },
-  { pattern: /\b(?:halved|halving of)\b/gi, percent: -50, within: 2.5 },
-  { pattern: /\b(?:one[- ])?half of (?:all|the|its|their|supply|coins)\b/gi, percent: 50, within: 2.5 },
-  { pattern: /\b(?:a|one)[- ]third of (?:all|the|its|their)\b/gi, percent: 33.333, within: 1.7 },
-  { pattern: /\btwo[- ]thirds of (?:all|the|its|their)\b/gi, percent: 66.667, within: 1.7 },
-  { pattern: /\b(?:a|one)[- ]quarter of (?:all|the|its|their)\b/gi, percent: 25, within: 1.3 },
-  { pattern: /\bthree[- ]quarters of (?:all|the|its|their)\b/gi, percent: 75, within: 1.3 },
-];
 
 /** Names that begin with digits, beside those that the caller knows. */
 const DIGIT_FIRST = ["1INCH", "0x", "3Crv", "4chan", "3Commas"];
@@ -88,6 +81,15 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
   const begun = [...DIGIT_FIRST, ...known.filter((name) => /^\d+[A-Za-z]/.test(name))].map(escaped);
   hide([SPAN_IN_WORDS]);
   hide([new RegExp(`(?<![\\w.,$-])(?:${begun.join("|")})(?!\\w)`, "gi"), ...NAMES, ...SPANS]);
+  for (const found of rest.text.matchAll(SHARE)) {
+    figures.push({
+      kind: "unreadable",
+      text: found[0],
+      start: found.index,
+      end: found.index + found[0].length,
+    });
+    rest.take(found.index, found[0].length);
+  }
   for (const { pattern, percent, within } of MULTIPLES) {
     for (const found of rest.text.matchAll(pattern)) {
       figures.push({
@@ -101,7 +103,7 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
     }
   }
   figures.push(...takeNumbers(rest));
-  for (const found of rest.text.matchAll(/\p{Nd}+/gu)) {
+  for (const found of rest.text.matchAll(/\p{Nd}+(?:[.,]\p{Nd}+)*/gu)) {
     figures.push({
       kind: "unreadable",
       text: found[0],

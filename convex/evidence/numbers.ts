@@ -27,7 +27,7 @@ export type NumberFigure = {
 const NUMBER =
   "(?:[1-9]\\d{0,2}(?:,\\d{3})+(?!\\d)(?:\\.\\d+)?|\\d{1,3}(?:\\.\\d{3}){2,}(?:,\\d+)?|\\d{1,3}(?:\\.\\d{3})+,\\d+|\\d{1,3}(?:['’]\\d{3})+(?:\\.\\d+)?|\\d{1,3}(?: \\d{3})+(?:[.,]\\d+)?(?!\\d)|\\d+(?:[.,]\\d+)?(?:e[+-]?\\d+)?|\\.\\d+)";
 
-const SCALE =
+export const SCALE =
   "(?:hundred|thousand|millions?|billions?|trillions?|mln|bln|trn|mn|mm|bn|tn|[kKmMbBtT])(?![A-Za-z])";
 
 const COUNTS: Readonly<Record<string, number>> = { dozen: 12, hundred: 100 };
@@ -46,8 +46,11 @@ const WORDS: Readonly<Record<string, number>> = {
   ),
 };
 const SMALL = 10;
-/** "a million", "half a billion", "a dozen": what stands for the number before the scale. */
-const ARTICLES: Readonly<Record<string, number>> = { a: 1, an: 1, "half a": 0.5 };
+/** "a million", "half a billion", "half a percent": what stands for the number before the scale, or the percent. */
+const ARTICLES: Readonly<Record<string, number>> = {
+  ...{ a: 1, an: 1, "half a": 0.5, "half an": 0.5 },
+  ...{ "a quarter of a": 0.25, "quarter of a": 0.25, "a tenth of a": 0.1, "tenth of a": 0.1 },
+};
 export const WORD_NUMBER = `(?:${Object.keys(WORDS).join("|")})(?:-(?:one|two|three|four|five|six|seven|eight|nine))?`;
 const PERCENT_WORDS = "(?:percentage points?|percent|per cent|pct|points?(?= of a percent))";
 
@@ -116,13 +119,14 @@ function withSharedUnits(figures: NumberFigure[], text: string): NumberFigure[] 
 function words(rest: Unread): NumberFigure[] {
   const scales = "hundred|thousand|million|billion|trillion|dozen";
   const pattern = new RegExp(
-    `(?<![\\w-])(minus )?(?:(${WORD_NUMBER})(?:[ -](${scales}))?|(half an?|an?) (${scales}))(?: (${PERCENT_WORDS}|basis points?|dollars?|US dollars?))?(?![\\w-])`,
+    `(?<![\\w-])(minus )?(?:(${WORD_NUMBER})(?:[ -](${scales}))?|(half an?|an?) (${scales})|((?:(?:a )?(?:quarter|tenth) of|half) an?|an?)(?= ${PERCENT_WORDS}))(?: (${PERCENT_WORDS}|basis points?|dollars?|US dollars?))?(?![\\w-])`,
     "gi",
   );
   const figures: NumberFigure[] = [];
   for (const found of rest.text.matchAll(pattern)) {
-    const [whole, minus, word, scaleAfterWord, article, scaleAfterArticle, unitWord] = found;
+    const [whole, minus, word, scaleAfterWord, ofScale, scaleAfterArticle, ofPercent, unitWord] = found;
     const [first = "", second] = (word ?? "").toLowerCase().split("-");
+    const article = ofScale ?? ofPercent;
     const scaleWord = scaleAfterWord ?? scaleAfterArticle;
     const bare =
       article === undefined

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { ALERT_SCHEMA_NAME } from "../../convex/alerts/prompts";
+import { ALERT_SCHEMA_NAME, conditionOf } from "../../convex/alerts/prompts";
 import { closeApp, START } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { browserOf } from "../web/support";
@@ -75,6 +75,44 @@ describe("asking for an alert", () => {
     expect((await ask(app, asked)).status).toBe(400);
     vi.stubEnv("LLM_GATEWAY_API_KEY", "");
     expect((await ask(app, asked)).status).toBe(400);
+  });
+
+  test("is not what a model misreads in them: another coin, number, sign, period, unit, time or place", () => {
+    const change = { kind: "change", token: "BTC", direction: "down" } as const;
+    const digest = { kind: "digest", time: "07:30" } as const;
+    const misread: readonly [string, Partial<Parameters<typeof conditionOf>[0]>][] = [
+      ["Großer Tether-Zufluss über $10M", { kind: "flow", token: "ETH", direction: "in", amount: 1e7 }],
+      ["Daily: USDC Zufluss über 10M", { kind: "flow", token: "DAI", direction: "in", amount: 1e7 }],
+      ["cbBTC über 100000", { kind: "price", token: "BTC", direction: "above", amount: 100_000 }],
+      ["ETH über 4000, wie neulich BTC", { kind: "price", token: "BTC", direction: "above", amount: 4_000 }],
+      ["BTC über 100k steigt", { kind: "price", token: "BTC", direction: "above", amount: 100 }],
+      ["ETH Funding über 2 %", { kind: "price", token: "ETH", direction: "above", amount: 2 }],
+      ["BTC fällt um 3 % in 4 h", { ...change, amount: 4, windowHours: 3 }],
+      ["BTC fällt um 3 % in 3 Tagen", { ...change, amount: 3, windowHours: 3 }],
+      ["BTC fällt um .5 % in 24 h", { ...change, amount: 5, windowHours: 24 }],
+      ["ETH Funding unter −0.01 %", { kind: "funding", token: "ETH", direction: "below", amount: 0.01 }],
+      ["ETH Funding unter 0.01 %", { kind: "funding", token: "ETH", direction: "below", amount: -0.01 }],
+      ["Zusammenfassung um 7:30 Uhr", { ...digest, timeZone: "Asia/Tokyo" }],
+      ["Zusammenfassung um 7:30 Uhr, Europe/Berlin", { ...digest, timeZone: null }],
+      ["Zusammenfassung um 7:30 Uhr morgens", { ...digest, time: "19:30" }],
+    ];
+    const believed = misread.filter(
+      ([asked, value]) => conditionOf({ kind: "none", ...nothing, ...value }, asked) !== null,
+    );
+    expect(believed).toEqual([]);
+    const right: readonly (typeof misread)[number][] = [
+      ["Tether-Zufluss über $10M", { kind: "flow", token: "USDT", direction: "in", amount: 1e7 }],
+      ["BTC fällt um 3 % in 4 Stunden", { ...change, amount: 3, windowHours: 4 }],
+      ["BTC fällt um 3 % in 3 Tagen", { ...change, amount: 3, windowHours: 72 }],
+      ["BTC fällt an einem Tag um 3 %", { ...change, amount: 3, windowHours: 24 }],
+      ["ETH Funding unter −0.01 %", { kind: "funding", token: "ETH", direction: "below", amount: -0.01 }],
+      ["Zusammenfassung um 7:30 Uhr in Berlin", { ...digest, timeZone: "Europe/Berlin" }],
+      ["Zusammenfassung um 7:30 Uhr abends", { ...digest, time: "19:30" }],
+    ];
+    const refused = right.filter(
+      ([asked, value]) => conditionOf({ kind: "none", ...nothing, ...value }, asked) === null,
+    );
+    expect(refused).toEqual([]);
   });
 
   test("is the signed-in user's own: another's token is refused, and all of it goes with the account", async () => {

@@ -297,6 +297,10 @@ export const READ: readonly Read[] = [
 
 /** What means several things, contradicts itself, is not measured, or is in other words: never an alert by the phrases. */
 export const UNREAD: readonly string[] = [
+  "BTC above 10⁵",
+  "BTC above 1①0",
+  "ETH down 5¹ % in 24 h",
+  "BTC above 0100",
   ...[
     "",
     "BTC",

@@ -181,6 +181,31 @@ describe("a webhook", () => {
     expect(posted.filter(({ url }) => !url.includes("dead"))).toHaveLength(2);
   });
 
+  test("that answers slowly and has much to come keeps no other waiting", async () => {
+    const app = alertApp();
+    const posted = receiver(({ url }) => {
+      if (url.includes("slow")) vi.setSystemTime(Date.now() + 9_000);
+      return new Response();
+    });
+    await addWebhook(app, "https://slow.example.com/");
+    await fired(app);
+    const [one] = await app.rows("alertDeliveries");
+    if (one === undefined) throw new Error("Nothing was posted");
+    const { _id, _creationTime, ...row } = one;
+    await app.t.run(async (ctx) => {
+      for (let i = 0; i < 230; i++)
+        await ctx.db.insert("alertDeliveries", { ...row, state: "due", tries: 0, dueAt: START + i });
+    });
+    await addWebhook(app, "https://honest.example.com/", "bob");
+    await setAlert(app, "BTC above 125", "bob");
+    await priced(app, Date.now() + MINUTE, 100);
+    await priced(app, Date.now() + 2 * MINUTE, 130);
+    await tick(app);
+    await tick(app);
+    expect(posted.filter(({ url }) => url.includes("honest"))).toHaveLength(1);
+    expect(posted.filter(({ url }) => url.includes("slow")).length).toBeLessThan(20);
+  });
+
   test("is not at private, reserved or odd addresses, however they are written", () => {
     const urls = [
       ...[

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { closeApp, type App } from "../support/app";
+import { keepHouse } from "../support/housekeeping";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { ALICE, arrived, BOT_NAME, createBotApp, deliver, GROUP, linkedUser, say, updateOf } from "./support";
@@ -144,6 +145,23 @@ describe("a tapped button", () => {
     const [off] = await tap(app, "Off: BTC at $110,000 or above");
     expect(off).toMatchObject({ method: "editMessageText", text: "Off: BTC at $110,000 or above." });
     expect(await app.rows("alerts")).toMatchObject([{ state: "off" }]);
+  });
+
+  test("says yes to the alert it was shown below, and to no later one of the same number", async () => {
+    const app = createBotApp();
+    await linkedUser(app, "alice");
+    await say(app, "/alert BTC above 110000", LONG);
+    const [first] = app.cards().flatMap(({ keyboard }) => keyboard?.flat() ?? []);
+    const data = first?.callback_data ?? "";
+    expect(data.length).toBeLessThanOrEqual(64);
+    vi.setSystemTime(Date.now() + 2 * 86_400_000);
+    await keepHouse(app);
+    await say(app, "/alert ETH below 900", LONG);
+    expect(await app.rows("alerts")).toMatchObject([{ number: 1, asked: "ETH below 900" }]);
+    await tap(app, "Yes, tell me", { data });
+    expect(await app.rows("alerts")).toMatchObject([{ state: "proposed" }]);
+    await tap(app, "Yes, tell me");
+    expect(await app.rows("alerts")).toMatchObject([{ state: "active" }]);
   });
 
   test("in a group is answered there, and tells nothing of anybody's own", async () => {

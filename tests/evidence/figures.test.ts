@@ -68,7 +68,10 @@ describe("percentages", () => {
     ["three percent", [[3, "percent"]]],
     ["twenty-five per cent", [[25, "percent"]]],
     ["minus four percent", [[-4, "percent"]]],
+    ["half a percent", [[0.5, "percent"]]],
+    ["a quarter of a percentage point", [[0.25, "percent"]]],
     ["volume doubled", [[100, "percent"]]],
+    ["a third of its value", [[33.333, "percent"]]],
     ["half of all coins", [[50, "percent"]]],
     ["up3.2%", [expect.anything()]],
   ])("%s", (text, expected) => expect(read(text)).toEqual(expected));
@@ -132,6 +135,7 @@ describe("what is no figure", () => {
     "https://example.org/2024/12",
     "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
     "millions of dollars",
+    "a double top in the first quarter of the year, after COVID-19, on SPX6900 and x402",
   ])("%s", (text) => expect(read(text)).toEqual([]));
 
   test("a known coin's name that begins with digits", () => {

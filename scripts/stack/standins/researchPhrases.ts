@@ -74,7 +74,7 @@ export const EXTRAS: Record<"majors" | "breadth" | "flows" | "risks", readonly s
     "Among the large caps, no single coin departs so far from the rest that it would distort the averages quoted above.",
   ],
   flows: [
-    "Stablecoin prices hold their peg within a tenth of a percent, so that the funding side of the market shows no sign of stress.",
+    "Stablecoin prices hold their peg closely, so that the funding side of the market shows no sign of stress.",
     "Exchange balances deserve attention over the next sessions, because transfers ahead of a move tend to cluster and seldom come alone.",
     "Narratives spread faster than fundamentals change, and the desk discounts any story that has not yet appeared in volume.",
     "Depth near the price is what large orders meet first, and a thin book turns an ordinary order into a headline.",
