@@ -88,7 +88,7 @@ function saysTime(time: string, words: string): boolean {
 
 /** A zone by its name, else by its city; UTC where the words name none. */
 function saysZone(zone: string, words: string): boolean {
-  const named = (words.match(/[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2}/g) ?? []).filter(isTimeZone);
+  const named = words.split(/[^A-Za-z0-9_+/-]+/).filter((part) => part.includes("/") && isTimeZone(part));
   if (named.length > 0) return named.every((one) => one.toLowerCase() === zone.toLowerCase());
   const city = zone.split("/").at(-1)?.replaceAll("_", " ") ?? zone;
   return zone === "UTC" || words.toLowerCase().includes(city.toLowerCase());

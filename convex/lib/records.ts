@@ -47,7 +47,7 @@ export type Range<Table extends TableNames> = {
   erase?: (db: DatabaseWriter, row: Doc<Table>) => Promise<void>;
 };
 
-export type Owned<Table extends TableNames> = {
+type Owned<Table extends TableNames> = {
   rows: OfUser<Table>;
   /** The section of a user's export that hands them out; left out where they tell the user nothing. */
   section?: string;
@@ -72,7 +72,7 @@ type Final<Table extends TableNames> = {
   [Field in keyof Doc<Table> & string]: { field: Field; states: readonly Doc<Table>[Field][] };
 }[keyof Doc<Table> & string];
 
-export type Open<Table extends TableNames> = {
+type Open<Table extends TableNames> = {
   /** By index, what waits at `now` (epoch ms), in one range or several. Those that are looked after first come first. */
   rows: readonly ((rows: Rows<Table>, now: number) => Found<Table>)[];
   /** Epoch ms: when it was asked for, or, for what has a time of its own, when it was due. */
