@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 /** A few of the rounds of `npm run test:long -- crashes`, in a process of their own: they replace its clock. */
 
-const ROUNDS = 3;
+const ROUNDS = 2;
 
 test("the service dies at random calls and commits, and nothing is lost or done twice", async () => {
   const main = ["scripts/run.cjs", "tests/faults/rounds/main.ts", "--rounds", String(ROUNDS), "--seed", "3"];
