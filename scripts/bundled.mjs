@@ -17,15 +17,25 @@ const EXTERNAL = ["esbuild", "playwright-core", "vitest", "vitest/*", "@resvg/re
 /** @param {string} file The absolute path of the entry. */
 export async function run(file) {
   const home = path.join(cache, createHash("sha256").update(file).digest("hex").slice(0, 16));
-  const known = await readFile(path.join(home, "current.json"), "utf8").then(JSON.parse, () => null);
-  const isFresh = known !== null && (await stampOf(known.sources)) === known.stamp;
-  const { entry } = isFresh ? known : await bundle(file, home);
+  const entry = (await freshIn(home)) ?? (await bundle(file, home));
   process.setSourceMapsEnabled(true);
   await import(pathToFileURL(entry).href);
 }
 
+/** The entry of the bundle that was made last, unless something has changed since, or what is kept of it is not whole. */
+async function freshIn(home) {
+  try {
+    const { entry, sources, stamp } = JSON.parse(await readFile(path.join(home, "current.json"), "utf8"));
+    await stat(entry);
+    return (await stampOf(sources)) === stamp ? entry : null;
+  } catch {
+    return null;
+  }
+}
+
 async function bundle(file, home) {
   const { build } = await import("esbuild");
+  const startedAt = Date.now();
   const folder = path.join(home, `${process.pid}-${Date.now()}`);
   const { metafile } = await build({
     absWorkingDir: root,
@@ -50,13 +60,16 @@ async function bundle(file, home) {
   const own = files.filter((name) => !name.includes(`${path.sep}node_modules${path.sep}`));
   const lockfile = path.join(root, "package-lock.json");
   const sources = [...new Set([...own, ...own.map((name) => path.dirname(name)), lockfile])].sort();
-  const current = { entry: path.join(folder, "main.mjs"), sources, stamp: await stampOf(sources) };
+  const entry = path.join(folder, "main.mjs");
+  // What was changed while it was bundled may not be in it: the next start looks again.
+  const times = await Promise.all(sources.map((name) => stat(name).then(({ mtimeMs }) => mtimeMs)));
+  if (Math.max(...times) >= startedAt) return entry;
   const draft = path.join(folder, "current.json");
-  await writeFile(draft, JSON.stringify(current));
+  await writeFile(draft, JSON.stringify({ entry, sources, stamp: await stampOf(sources) }));
   // Whoever bundles the same at the same time has the same bundle.
   await rename(draft, path.join(home, "current.json"));
   await forgetOld(home);
-  return current;
+  return entry;
 }
 
 /** Bundles that were replaced stay a day: what runs from one still loads parts of it. */
@@ -82,15 +95,10 @@ const ownPlaces = {
   },
 };
 
-/** Changes with every change of a source; null where one is gone. */
+/** Changes with every change of a source. @throws Error where one is gone. */
 async function stampOf(sources) {
-  const times = await Promise.all(
-    sources.map((name) =>
-      stat(name).then(
-        ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
-        () => null,
-      ),
-    ),
+  const told = await Promise.all(
+    sources.map((name) => stat(name).then(({ mtimeMs, size }) => `${mtimeMs} ${size}`)),
   );
-  return times.includes(null) ? null : createHash("sha256").update(times.join("\n")).digest("hex");
+  return createHash("sha256").update(told.join("\n")).digest("hex");
 }

@@ -293,6 +293,7 @@ import type * as research_prompts from "../research/prompts.js";
 import type * as research_publishing from "../research/publishing.js";
 import type * as research_readings from "../research/readings.js";
 import type * as research_result from "../research/result.js";
+import type * as research_shapes from "../research/shapes.js";
 import type * as research_shifts from "../research/shifts.js";
 import type * as research_shown from "../research/shown.js";
 import type * as research_snapshot from "../research/snapshot.js";
@@ -708,6 +709,7 @@ declare const fullApi: ApiFromModules<{
   "research/publishing": typeof research_publishing;
   "research/readings": typeof research_readings;
   "research/result": typeof research_result;
+  "research/shapes": typeof research_shapes;
   "research/shifts": typeof research_shifts;
   "research/shown": typeof research_shown;
   "research/snapshot": typeof research_snapshot;

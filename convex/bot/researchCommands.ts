@@ -4,7 +4,7 @@ import { failureOf } from "../lib/errors";
 import { optionalToken } from "../lib/input";
 import { symbolText, type Button, type Paragraph } from "../messenger/format";
 import { fullTextCard, sourcesCard } from "../research/cards";
-import type { Result } from "../research/tables";
+import type { Result } from "../research/shapes";
 import { notice } from "./cards";
 import type { Command, Outcome } from "./command";
 

@@ -2,7 +2,7 @@ import { paginationOptsValidator, paginationResultValidator } from "convex/serve
 import { v } from "convex/values";
 import { query } from "../_generated/server";
 import { requireUser } from "../users/model";
-import { vResult } from "./tables";
+import { vResult } from "./shapes";
 
 /** Research as the web application shows it. */
 

@@ -3,7 +3,7 @@ import { symbolText, type Paragraph } from "../messenger/format";
 import { nameOf } from "./brief";
 import { dueAfterMs } from "./checkpoints";
 import { MARKS } from "./result";
-import type { ReportKind, Result } from "./tables";
+import type { ReportKind, Result } from "./shapes";
 
 /** The messenger's cards of a shift. */
 

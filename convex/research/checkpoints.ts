@@ -1,5 +1,5 @@
 import { HOUR, MINUTE, NEVER } from "../lib/time";
-import type { ReportKind } from "./tables";
+import type { ReportKind } from "./shapes";
 
 /** The timing of a shift, in one place. All pure, all in epoch ms. */
 

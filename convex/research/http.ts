@@ -30,7 +30,7 @@ import {
   shownResult,
 } from "./shown";
 import { researchStatus } from "./statusHttp";
-import type { Result, SourceStates } from "./tables";
+import type { Result, SourceStates } from "./shapes";
 
 /** In ms: a result that a source was missing from stands as long as that source's failure. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {

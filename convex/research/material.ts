@@ -6,7 +6,7 @@ import type { Fact, Missing, Wanted } from "../evidence/tables";
 import { HOUR, iso } from "../lib/time";
 import { briefOf, type Brief } from "./brief";
 import { readingsOf } from "./readings";
-import type { Sources } from "./tables";
+import type { Sources } from "./shapes";
 
 /** Brings together what a report is written from. */
 

@@ -17,7 +17,7 @@ import { MINUTE } from "../lib/time";
 import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./readings";
 import { FAILURE_STANDS_MS } from "./freshness";
 import { collectSource } from "./sources";
-import { vSettled, vSources, type Sources } from "./tables";
+import { vSettled, vSources, type Sources } from "./shapes";
 
 /** An observation this young serves whoever asks about the same focus. */
 const SHARED_FOR_MS = 5 * MINUTE;

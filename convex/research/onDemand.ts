@@ -19,7 +19,7 @@ import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import { claimObservation, collectNow, vShared } from "./observations";
 import { writeSnapshot } from "./snapshot";
-import { vResult, vSourceStates } from "./tables";
+import { vResult, vSourceStates } from "./shapes";
 
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const LEASE_MS = 5 * MINUTE;

@@ -1,7 +1,7 @@
 import type { Source } from "../evidence/citing";
 import { isModels, nameOf, type Brief } from "./brief";
 import { markedSummary } from "./result";
-import type { Outlook, Result } from "./tables";
+import type { Outlook, Result } from "./shapes";
 
 /** A report written from the facts alone, without a model: each fact in its own words, cited. Pure. */
 

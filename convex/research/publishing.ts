@@ -9,7 +9,7 @@ import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
 import { shiftTopic } from "./model";
-import { vResult, type ReportKind, type Result } from "./tables";
+import { vResult, type ReportKind, type Result } from "./shapes";
 
 /** Shifts per transaction: each gets a report, a run, a card and its own next step. */
 const BATCH = 50;

@@ -1,4 +1,4 @@
-import type { MarketOutput, OnchainOutput, SentimentOutput, Settled, Sources } from "./tables";
+import type { MarketOutput, OnchainOutput, SentimentOutput, Settled, Sources } from "./shapes";
 
 /** From observations to what they say together. All pure. */
 

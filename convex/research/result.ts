@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { text } from "../lib/shapes";
 import { withoutMarks } from "../evidence/citing";
-import type { Outlook } from "./tables";
+import type { Outlook } from "./shapes";
 
 /** The contract of a ResearchResult: what is asked of the model, what is demanded, and what is mended by rule. */
 

@@ -13,7 +13,7 @@ import { FIRST_CHECKPOINT, SHIFT_MS } from "./checkpoints";
 import { addDataPoint } from "./dataPoints";
 import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftCosts, shiftTopic } from "./model";
 import { resumeLostCollections } from "./observations";
-import { vOutlook } from "./tables";
+import { vOutlook } from "./shapes";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;

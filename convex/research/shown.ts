@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { iso } from "../lib/time";
-import type { Result, SourceStates } from "./tables";
+import type { Result, SourceStates } from "./shapes";
 
 /** What callers see of a ResearchResult. */
 

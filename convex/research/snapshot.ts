@@ -7,7 +7,7 @@ import { AppError } from "../lib/errors";
 import { HOUR, iso, sleep } from "../lib/time";
 import type { Brief } from "./brief";
 import { gatherBrief } from "./material";
-import type { Result, Sources, SourceStates } from "./tables";
+import type { Result, Sources, SourceStates } from "./shapes";
 import { writeResult } from "./writing";
 
 /** A result written from what the sources have said by now. For actions. */

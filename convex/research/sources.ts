@@ -11,7 +11,7 @@ import { askForMarket, describeKeyPrices, signed, type AskedMarket } from "../ma
 import { askSentiment } from "../providers/sentiment";
 import { completeStructured } from "../providers/structured";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
-import type { MarketOutput, Settled, Sources } from "./tables";
+import type { MarketOutput, Settled, Sources } from "./shapes";
 
 /** The sources of the research desk: the collectors of facts, and three models. Each answers with its reading or with why it has none; none throws. */
 

@@ -13,7 +13,7 @@ import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { gatherBrief } from "./material";
 import { placeOfShift } from "./model";
-import { vReportKind, vResult, vSources, type ReportKind } from "./tables";
+import { vReportKind, vResult, vSources, type ReportKind } from "./shapes";
 import { writeOwedResult } from "./writing";
 
 /** Due shifts per transaction; a full batch is followed by another. */

@@ -8,7 +8,7 @@ import { describeBrief, type Brief } from "./brief";
 import { synthesisQuestion } from "./prompts";
 import { countWords, isShort, markedSummary, mend } from "./result";
 import { plainNote } from "./plainNote";
-import type { Result } from "./tables";
+import type { Result } from "./shapes";
 
 /** A report that loses more than this share of its sentences says something else than what was written. */
 const MOST_LOST = 0.2;

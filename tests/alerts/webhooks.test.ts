@@ -75,6 +75,16 @@ async function pass(app: App, ms: number, step: number): Promise<void> {
 }
 
 describe("a webhook", () => {
+  test("is told once where the answer has come, and its body breaks off", async () => {
+    const app = alertApp();
+    const broken = () => new ReadableStream({ cancel: () => Promise.reject(new Error("reset")) });
+    const posted = receiver(() => new Response(broken()));
+    await addWebhook(app);
+    await fired(app);
+    await pass(app, HOUR, 10 * MINUTE);
+    expect(posted).toHaveLength(1);
+  });
+
   test("gets what has fired, signed so that others can verify it, and its secret is told once", async () => {
     const app = alertApp();
     const posted = receiver(() => new Response("thanks"));

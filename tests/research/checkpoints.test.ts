@@ -9,7 +9,7 @@ import {
   nextCollection,
   SHIFT_MS,
 } from "../../convex/research/checkpoints";
-import type { ReportKind } from "../../convex/research/tables";
+import type { ReportKind } from "../../convex/research/shapes";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { countWords, demands, MARKS, mend } from "../../convex/research/result";
-import type { Outlook, Result } from "../../convex/research/tables";
+import type { Outlook, Result } from "../../convex/research/shapes";
 
 const IMPACT = { title: "BTC", detail: "Holds.", sentiment: "bullish", confidence: 0.5 } as const;
 

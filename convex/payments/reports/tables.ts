@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { vResult, vSourceStates } from "../../research/tables";
+import { vResult, vSourceStates } from "../../research/shapes";
 import type { RecordsOf } from "../../lib/records";
 
 /** What a payment has bought. */

@@ -7,7 +7,7 @@ import { providerAction } from "../../lib/providerCalls";
 import { claimObservation, collectNow, vShared } from "../../research/observations";
 import { isShort } from "../../research/result";
 import { writeSnapshot } from "../../research/snapshot";
-import { vResult, vSourceStates } from "../../research/tables";
+import { vResult, vSourceStates } from "../../research/shapes";
 import { claimAt, GENERATING_LEASE_MS, REPLAY_MS, vClaimWork } from "./model";
 
 /** Writing the report of a paid claim: once, of its own, never the cached on-demand result. */

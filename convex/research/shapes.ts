@@ -1,0 +1,127 @@
+import { v, type Infer } from "convex/values";
+import { vChange, vCheckedCounts, vCitedSource, vMissing } from "../evidence/tables";
+import { vCoin, vMarketSource, vRowSource } from "../market/tables";
+
+/** What reports and observations hold, as the tables keep it. */
+
+export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
+
+const vImpact = v.object({
+  title: v.string(),
+  detail: v.string(),
+  sentiment: vOutlook,
+  /** 0 to 1. */
+  confidence: v.number(),
+});
+
+export const vResult = v.object({
+  fullAnalysis: v.string(),
+  shortSummary: v.string(),
+  marketOutlook: vOutlook,
+  impacts: v.array(vImpact),
+  /** The facts that the texts cite, as `[1]`. Absent, like all below, on rows from before figures were checked. */
+  sources: v.optional(v.array(vCitedSource)),
+  /** What changed since the shift began, and since the last report on the focus. */
+  changes: v.optional(v.array(vChange)),
+  checked: v.optional(vCheckedCounts),
+  /** What could not be collected for it, and why. */
+  missing: v.optional(v.array(vMissing)),
+});
+
+export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
+
+const vMarketOutput = v.object({
+  trending: v.array(vCoin),
+  /** The largest moves by 24-hour change, in either direction, largest first. */
+  movers: v.array(
+    v.object({
+      symbol: v.string(),
+      price: v.number(),
+      change24h: v.number(),
+      /** Who tells them; absent on rows from before that was told: the model's word. */
+      source: v.optional(vRowSource),
+    }),
+  ),
+  keyPrices: v.string(),
+  focus: v.union(v.string(), v.null()),
+  /** The price sources the figures were held against. Absent on rows from before they were. */
+  sources: v.optional(v.array(vMarketSource)),
+  /** The gateway's answer as it came. */
+  marketDataRaw: v.string(),
+});
+
+const vSentimentOutput = v.object({
+  overall: v.string(),
+  tokens: v.array(
+    v.object({
+      token: v.string(),
+      sentiment: vOutlook,
+      /** 1 (silent) to 10 (everybody talks about it). */
+      buzz: v.number(),
+      narrative: v.string(),
+    }),
+  ),
+  /** The answer came without a live search: it says nothing about the present. */
+  degraded: v.boolean(),
+  /** Addresses of the posts it cites. Absent on rows from before they were kept. */
+  citations: v.optional(v.array(v.string())),
+});
+
+const vOnchainOutput = v.object({
+  summary: v.string(),
+  signals: v.array(
+    v.object({
+      token: v.string(),
+      kind: v.union(v.literal("whale_movement"), v.literal("unusual_volume"), v.literal("smart_money")),
+      direction: vOutlook,
+      detail: v.string(),
+      /** USD. */
+      amountUsd: v.union(v.number(), v.null()),
+    }),
+  ),
+});
+
+const vPending = v.object({ state: v.literal("pending") });
+const vFailed = v.object({ state: v.literal("failed"), at: v.number(), error: v.string() });
+const vGood = <Output extends ReturnType<typeof v.object>>(output: Output) =>
+  v.object({ state: v.literal("ok"), at: v.number(), model: v.string(), tokensUsed: v.number(), output });
+
+const vCollected = v.object({ state: v.literal("ok"), at: v.number(), missing: v.array(vMissing) });
+
+export const vSources = v.object({
+  market: v.union(vPending, vFailed, vGood(vMarketOutput)),
+  sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput)),
+  onchain: v.union(vPending, vFailed, vGood(vOnchainOutput)),
+  /** Whether the collectors of facts have done their round. Absent on rows from before there were any. */
+  facts: v.optional(v.union(vPending, vFailed, vCollected)),
+});
+
+/** One source's outcome, as its collector reports it. */
+export const vSettled = v.union(
+  v.object({ source: v.literal("market"), reading: v.union(vFailed, vGood(vMarketOutput)) }),
+  v.object({ source: v.literal("sentiment"), reading: v.union(vFailed, vGood(vSentimentOutput)) }),
+  v.object({ source: v.literal("onchain"), reading: v.union(vFailed, vGood(vOnchainOutput)) }),
+  v.object({ source: v.literal("facts"), reading: v.union(vFailed, vCollected) }),
+);
+
+const vSourceState = v.object({
+  /** `live`: asked for this result; `earlier`: the last stored observation; `missing`: none to be had. */
+  state: v.union(v.literal("live"), v.literal("earlier"), v.literal("missing")),
+  asOf: v.union(v.number(), v.null()),
+});
+
+export const vSourceStates = v.object({
+  market: vSourceState,
+  sentiment: vSourceState,
+  onchain: vSourceState,
+});
+
+export type Result = Infer<typeof vResult>;
+export type Outlook = Infer<typeof vOutlook>;
+export type ReportKind = Infer<typeof vReportKind>;
+export type Sources = Infer<typeof vSources>;
+export type Settled = Infer<typeof vSettled>;
+export type SourceStates = Infer<typeof vSourceStates>;
+export type MarketOutput = Infer<typeof vMarketOutput>;
+export type SentimentOutput = Infer<typeof vSentimentOutput>;
+export type OnchainOutput = Infer<typeof vOnchainOutput>;
