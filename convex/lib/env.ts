@@ -125,6 +125,9 @@ export function complaintAbout(name: Variable, value: string): string | null {
   return parsed.success ? null : (parsed.error.issues[0]?.message ?? "is malformed");
 }
 
+/** What was read last of each: one request asks for a variable many times. */
+const read = new Map<Variable, { raw: string; value: string }>();
+
 /**
  * The variable's value, or `undefined` when it is not set. Read when needed, never at import.
  * @throws AppError `not_configured` naming the variable (never its value) when it is set but malformed.
@@ -132,11 +135,14 @@ export function complaintAbout(name: Variable, value: string): string | null {
 export function optional(name: Variable): string | undefined {
   const raw = env[name]?.trim();
   if (raw === undefined || raw === "") return undefined;
+  const earlier = read.get(name);
+  if (earlier?.raw === raw) return earlier.value;
   const parsed = shapes[name].safeParse(raw);
   if (!parsed.success) {
     const reason = parsed.error.issues[0]?.message ?? "is malformed";
     throw new AppError("not_configured", `${name} is not configured correctly: it ${reason}`);
   }
+  read.set(name, { raw, value: parsed.data });
   return parsed.data;
 }
 

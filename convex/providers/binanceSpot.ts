@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
+import { lazy } from "../lib/once";
 import { unusableFailure } from "./call";
 import {
   CANDLE_MS,
@@ -33,6 +34,12 @@ export function pairOf(symbol: string): string {
   return `symbol=${encodeURIComponent(symbol)}USDT`;
 }
 
+const candlesShape = lazy(() =>
+  z.array(
+    z.tuple([z.int().positive(), priceText, priceText, priceText, priceText, decimalText]).rest(z.unknown()),
+  ),
+);
+
 /** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
 export async function askCandles(
   ctx: ActionCtx,
@@ -40,14 +47,11 @@ export async function askCandles(
   range: CandleRange,
   timeoutMs: number,
 ): Promise<Candle[]> {
-  const row = z
-    .tuple([z.int().positive(), priceText, priceText, priceText, priceText, decimalText])
-    .rest(z.unknown());
   const candles: Candle[] = [];
   for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
     const query = `${pairOf(symbol)}&interval=${INTERVALS[range.interval]}&startTime=${first}&endTime=${last}&limit=${MAX_CANDLES}`;
     const path = `/api/v3/klines?${query}`;
-    const rows = await askPublic(ctx, "binance", { path, shape: z.array(row), isAbsence }, timeoutMs);
+    const rows = await askPublic(ctx, "binance", { path, shape: candlesShape(), isAbsence }, timeoutMs);
     for (const [openedAt, open, high, low, close, volume] of rows) {
       candles.push({ openedAt, open, high, low, close, volume });
     }
@@ -58,19 +62,23 @@ export async function askCandles(
   return candles;
 }
 
-/** @throws AppError `not_found`, `upstream` */
-export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
-  const shape = z.object({
-    symbol: z.literal(`${symbol}USDT`),
+const dayShape = lazy(() =>
+  z.object({
+    symbol: z.string(),
     openPrice: priceText,
     highPrice: priceText,
     lowPrice: priceText,
     lastPrice: priceText,
     volume: decimalText,
     closeTime: z.int().positive(),
-  });
+  }),
+);
+
+/** @throws AppError `not_found`, `upstream` */
+export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
   const path = `/api/v3/ticker/24hr?${pairOf(symbol)}`;
-  const told = await askPublic(ctx, "binance", { path, shape, isAbsence }, timeoutMs);
+  const told = await askPublic(ctx, "binance", { path, shape: dayShape(), isAbsence }, timeoutMs);
+  if (told.symbol !== `${symbol}USDT`) throw unusableFailure(SOURCE_NAMES.binance);
   return {
     open: told.openPrice,
     high: told.highPrice,
@@ -81,11 +89,14 @@ export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number):
   };
 }
 
+const bookShape = lazy(() => {
+  const level = z.tuple([priceText, decimalText]).transform(([price, size]) => ({ price, size }));
+  return z.object({ lastUpdateId: z.number(), bids: z.array(level), asks: z.array(level) });
+});
+
 /** The book as far as one request reaches. @throws AppError `not_found`, `upstream` */
 export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Book> {
-  const level = z.tuple([priceText, decimalText]).transform(([price, size]) => ({ price, size }));
-  const shape = z.object({ lastUpdateId: z.number(), bids: z.array(level), asks: z.array(level) });
   const path = `/api/v3/depth?${pairOf(symbol)}&limit=${BOOK_LEVELS}`;
-  const { bids, asks } = await askPublic(ctx, "binance", { path, shape, isAbsence }, timeoutMs);
+  const { bids, asks } = await askPublic(ctx, "binance", { path, shape: bookShape(), isAbsence }, timeoutMs);
   return { bids, asks, observedAt: Date.now() };
 }

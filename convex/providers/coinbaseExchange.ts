@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
+import { lazy } from "../lib/once";
 import { iso, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
 import {
@@ -29,6 +30,14 @@ export function productPath(symbol: string): string {
 
 const isAbsence = (status: number): boolean => status === 404;
 
+const candlesShape = lazy(() =>
+  z.array(
+    z
+      .tuple([z.int().positive(), z.number(), z.number(), z.number(), z.number(), z.number()])
+      .rest(z.unknown()),
+  ),
+);
+
 /** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
 export async function askCandles(
   ctx: ActionCtx,
@@ -37,14 +46,11 @@ export async function askCandles(
   timeoutMs: number,
 ): Promise<Candle[]> {
   const step = CANDLE_MS[range.interval];
-  const row = z
-    .tuple([z.int().positive(), z.number(), z.number(), z.number(), z.number(), z.number()])
-    .rest(z.unknown());
   const candles: Candle[] = [];
   for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
     const query = `granularity=${step / SECOND}&start=${iso(first)}&end=${iso(last)}`;
     const path = `${productPath(symbol)}/candles?${query}`;
-    const rows = await askPublic(ctx, "coinbase", { path, shape: z.array(row), isAbsence }, timeoutMs);
+    const rows = await askPublic(ctx, "coinbase", { path, shape: candlesShape(), isAbsence }, timeoutMs);
     const told = rows.map(([time, low, high, open, close, volume]): Candle => {
       return { openedAt: time * SECOND, open, high, low, close, volume };
     });
@@ -55,29 +61,30 @@ export async function askCandles(
   return candles.sort((a, b) => a.openedAt - b.openedAt);
 }
 
+const dayShape = lazy(() =>
+  z.object({ open: priceText, high: priceText, low: priceText, last: priceText, volume: decimalText }),
+);
+
 /** @throws AppError `not_found`, `upstream` */
 export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
-  const shape = z.object({
-    open: priceText,
-    high: priceText,
-    low: priceText,
-    last: priceText,
-    volume: decimalText,
-  });
   const path = `${productPath(symbol)}/stats`;
-  const stats = await askPublic(ctx, "coinbase", { path, shape, isAbsence }, timeoutMs);
+  const stats = await askPublic(ctx, "coinbase", { path, shape: dayShape(), isAbsence }, timeoutMs);
   return { ...stats, observedAt: Date.now() };
 }
 
+const bookShape = lazy(() => {
+  const level = z.tuple([priceText, decimalText, z.number()]).transform(([price, size]) => ({ price, size }));
+  return z.object({ bids: z.array(level), asks: z.array(level), time: z.iso.datetime({ offset: true }) });
+});
+
 /** The whole book, orders of one price together. @throws AppError `not_found`, `upstream` */
 export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Book> {
-  const level = z.tuple([priceText, decimalText, z.number()]).transform(([price, size]) => ({ price, size }));
-  const shape = z.object({
-    bids: z.array(level),
-    asks: z.array(level),
-    time: z.iso.datetime({ offset: true }),
-  });
   const path = `${productPath(symbol)}/book?level=2`;
-  const { bids, asks, time } = await askPublic(ctx, "coinbase", { path, shape, isAbsence }, timeoutMs);
+  const { bids, asks, time } = await askPublic(
+    ctx,
+    "coinbase",
+    { path, shape: bookShape(), isAbsence },
+    timeoutMs,
+  );
   return { bids, asks, observedAt: Date.parse(time) };
 }

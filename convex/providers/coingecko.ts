@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
+import { lazy } from "../lib/once";
 import { askPublic, SOURCE_NAMES } from "./publicData";
 import { unusableFailure } from "./call";
 
@@ -33,9 +34,9 @@ const symbol = z
   .transform((text) => text.toUpperCase());
 const pageOf = (id: string): string => `https://www.coingecko.com/en/coins/${encodeURIComponent(id)}`;
 
-/** The 50 largest coins by market capitalisation, largest first. @throws AppError `upstream` */
-export async function askMarkets(ctx: ActionCtx, timeoutMs: number): Promise<ListedCoin[]> {
-  const row = z.object({
+const rowsShape = lazy(() => z.array(z.unknown()));
+const rowShape = lazy(() =>
+  z.object({
     id: z.string(),
     symbol,
     name: z.string().min(1),
@@ -45,12 +46,16 @@ export async function askMarkets(ctx: ActionCtx, timeoutMs: number): Promise<Lis
     total_volume: z.number().nonnegative(),
     price_change_percentage_24h: z.number().nullish(),
     last_updated: z.iso.datetime({ offset: true }),
-  });
+  }),
+);
+
+/** The 50 largest coins by market capitalisation, largest first. @throws AppError `upstream` */
+export async function askMarkets(ctx: ActionCtx, timeoutMs: number): Promise<ListedCoin[]> {
   const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${LISTED}&page=1`;
-  const rows = await askPublic(ctx, "coingecko", { path, shape: z.array(z.unknown()) }, timeoutMs);
+  const rows = await askPublic(ctx, "coingecko", { path, shape: rowsShape() }, timeoutMs);
   // A coin without a price or a capitalisation says nothing about the others.
   const coins = rows.flatMap((one): ListedCoin[] => {
-    const parsed = row.safeParse(one);
+    const parsed = rowShape().safeParse(one);
     if (!parsed.success) return [];
     const { data } = parsed;
     return [
@@ -84,9 +89,8 @@ export type SearchedCoin = {
   url: string;
 };
 
-/** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
-export async function askTrending(ctx: ActionCtx, timeoutMs: number): Promise<SearchedCoin[]> {
-  const shape = z.object({
+const trendingShape = lazy(() =>
+  z.object({
     coins: z.array(
       z.object({
         item: z.object({
@@ -99,8 +103,13 @@ export async function askTrending(ctx: ActionCtx, timeoutMs: number): Promise<Se
         }),
       }),
     ),
-  });
-  const { coins } = await askPublic(ctx, "coingecko", { path: "/api/v3/search/trending", shape }, timeoutMs);
+  }),
+);
+
+/** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
+export async function askTrending(ctx: ActionCtx, timeoutMs: number): Promise<SearchedCoin[]> {
+  const request = { path: "/api/v3/search/trending", shape: trendingShape() };
+  const { coins } = await askPublic(ctx, "coingecko", request, timeoutMs);
   return coins.map(({ item }, index) => ({
     symbol: item.symbol,
     name: item.name,

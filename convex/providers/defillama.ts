@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
+import { lazy } from "../lib/once";
 import { DAY, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
 import { askPublic, SOURCE_NAMES } from "./publicData";
@@ -22,13 +23,9 @@ export const STABLECOIN_PAGES = {
   Base: "https://defillama.com/stablecoins/Base",
 } as const;
 
-/** @throws AppError `upstream` */
-export async function askStablecoins(
-  ctx: ActionCtx,
-  chain: keyof typeof STABLECOIN_PAGES,
-  timeoutMs: number,
-): Promise<Supply> {
-  const row = z.object({
+const rowsShape = lazy(() => z.array(z.unknown()).min(1));
+const rowShape = lazy(() =>
+  z.object({
     date: z.union([
       z
         .string()
@@ -37,11 +34,19 @@ export async function askStablecoins(
       z.int().positive(),
     ]),
     totalCirculatingUSD: z.object({ peggedUSD: z.number().positive() }),
-  });
+  }),
+);
+
+/** @throws AppError `upstream` */
+export async function askStablecoins(
+  ctx: ActionCtx,
+  chain: keyof typeof STABLECOIN_PAGES,
+  timeoutMs: number,
+): Promise<Supply> {
   const path = `/stablecoincharts/${chain}`;
-  const rows = await askPublic(ctx, "defillama", { path, shape: z.array(z.unknown()).min(1) }, timeoutMs);
+  const rows = await askPublic(ctx, "defillama", { path, shape: rowsShape() }, timeoutMs);
   const read = rows.slice(-9).flatMap((one) => {
-    const parsed = row.safeParse(one);
+    const parsed = rowShape().safeParse(one);
     return parsed.success ? [parsed.data] : [];
   });
   const latest = read.at(-1);

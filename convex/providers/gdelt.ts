@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
+import { lazy } from "../lib/once";
 import { line } from "../lib/shapes";
 import { askPublic } from "./publicData";
 
@@ -20,9 +21,10 @@ export type Article = {
 const ARTICLES = 20;
 const SHOWN = 6;
 
-/** At most six, newest first, one of each domain and title. @throws AppError `upstream` */
-export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number): Promise<Article[]> {
-  const article = z.object({
+/** Without a match the answer is an object without articles. */
+const answerShape = lazy(() => z.object({ articles: z.array(z.unknown()).default([]) }));
+const articleShape = lazy(() =>
+  z.object({
     url: z.url({ protocol: /^https?$/ }).max(500),
     title: line(200),
     seendate: z
@@ -30,7 +32,11 @@ export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number):
       .regex(/^\d{8}T\d{6}Z$/)
       .transform(epochOf),
     domain: z.string().min(1).max(100),
-  });
+  }),
+);
+
+/** At most six, newest first, one of each domain and title. @throws AppError `upstream` */
+export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number): Promise<Article[]> {
   const search = new URLSearchParams({
     query: `${query} sourcelang:english`,
     mode: "artlist",
@@ -39,12 +45,10 @@ export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number):
     timespan: "24h",
     sort: "datedesc",
   });
-  // Without a match the answer is an object without articles.
-  const shape = z.object({ articles: z.array(z.unknown()).default([]) });
   const path = `/api/v2/doc/doc?${search.toString()}`;
-  const { articles } = await askPublic(ctx, "gdelt", { path, shape }, timeoutMs);
+  const { articles } = await askPublic(ctx, "gdelt", { path, shape: answerShape() }, timeoutMs);
   const read = articles.flatMap((one): Article[] => {
-    const parsed = article.safeParse(one);
+    const parsed = articleShape().safeParse(one);
     if (!parsed.success) return [];
     const { title, url, domain, seendate: seenAt } = parsed.data;
     return [{ title, url, domain, seenAt }];

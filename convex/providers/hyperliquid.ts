@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
+import { lazy } from "../lib/once";
 import { unusableFailure } from "./call";
 import { decimalText, priceText } from "./exchangeShapes";
 import { askPublic, SOURCE_NAMES } from "./publicData";
@@ -18,23 +19,21 @@ export type Perpetual = {
   openInterest: number;
 };
 
-/** @throws AppError `upstream` */
-export async function askPerpetuals(ctx: ActionCtx, timeoutMs: number): Promise<Perpetual[]> {
+const perpetualsShape = lazy(() => {
   const signed = z
     .string()
     .regex(/^-?\d{1,9}(?:\.\d{1,18})?$/)
     .transform(Number);
-  const shape = z.tuple([
+  return z.tuple([
     z.object({ universe: z.array(z.object({ name: z.string(), isDelisted: z.boolean().optional() })) }),
     z.array(z.object({ funding: signed, openInterest: decimalText, markPx: priceText })),
   ]);
-  const body = { type: "metaAndAssetCtxs" };
-  const [{ universe }, contexts] = await askPublic(
-    ctx,
-    "hyperliquid",
-    { path: "/info", body, shape },
-    timeoutMs,
-  );
+});
+
+/** @throws AppError `upstream` */
+export async function askPerpetuals(ctx: ActionCtx, timeoutMs: number): Promise<Perpetual[]> {
+  const request = { path: "/info", body: { type: "metaAndAssetCtxs" }, shape: perpetualsShape() };
+  const [{ universe }, contexts] = await askPublic(ctx, "hyperliquid", request, timeoutMs);
   if (universe.length !== contexts.length) throw unusableFailure(SOURCE_NAMES.hyperliquid);
   return universe.flatMap(({ name, isDelisted = false }, index): Perpetual[] => {
     const context = contexts[index];

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { lazy } from "../lib/once";
 import { MINUTE, SECOND } from "../lib/time";
 import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
 
@@ -66,27 +67,31 @@ export async function askTicker(
   }
 }
 
+const spotShape = lazy(() =>
+  z.object({
+    data: z.object({ amount: priceText, base: z.string().optional(), currency: z.literal("USD") }),
+  }),
+);
+
 async function askCoinbase(symbol: Quoted, timeoutMs: number): Promise<Quote> {
-  const shape = z.object({
-    data: z.object({
-      amount: priceText,
-      base: z.literal(symbol).optional(),
-      currency: z.literal("USD"),
-    }),
-  });
-  const { data } = await read("coinbase", `/v2/prices/${symbol}-USD/spot`, shape, timeoutMs);
+  const { data } = await read("coinbase", `/v2/prices/${symbol}-USD/spot`, spotShape(), timeoutMs);
+  if (data.base !== undefined && data.base !== symbol) throw unusableFailure(NAMES.coinbase);
   return { usd: data.amount, change24h: null, observedAt: Date.now() };
 }
 
-async function askBinance(symbol: Quoted, timeoutMs: number): Promise<Quote> {
-  const shape = z.object({
-    symbol: z.literal(`${symbol}USDT`),
+const dayShape = lazy(() =>
+  z.object({
+    symbol: z.string(),
     lastPrice: priceText,
     priceChangePercent: decimal.transform(Number),
     closeTime: z.number().int().positive(),
-  });
-  const path = `/api/v3/ticker/24hr?symbol=${symbol}USDT`;
-  const answer = await read("binance", path, shape, timeoutMs);
+  }),
+);
+
+async function askBinance(symbol: Quoted, timeoutMs: number): Promise<Quote> {
+  const pair = `${symbol}USDT`;
+  const answer = await read("binance", `/api/v3/ticker/24hr?symbol=${pair}`, dayShape(), timeoutMs);
+  if (answer.symbol !== pair) throw unusableFailure(NAMES.binance);
   const quote = {
     usd: answer.lastPrice,
     change24h: answer.priceChangePercent,
@@ -96,23 +101,22 @@ async function askBinance(symbol: Quoted, timeoutMs: number): Promise<Quote> {
   return quote;
 }
 
-async function askCoinGecko(symbols: readonly Quoted[], timeoutMs: number): Promise<Quotes> {
-  const ids = symbols.map((symbol) => COINGECKO_IDS[symbol]).join(",");
-  const query = `ids=${ids}&vs_currencies=usd&include_24hr_change=true&include_last_updated_at=true`;
-  const answer = await read(
-    "coingecko",
-    `/api/v3/simple/price?${query}`,
-    z.record(z.string(), z.unknown()),
-    timeoutMs,
-  );
-  const coin = z.object({
+const coinsShape = lazy(() => z.record(z.string(), z.unknown()));
+const coinShape = lazy(() =>
+  z.object({
     usd: price,
     usd_24h_change: z.number().nullish(),
     last_updated_at: z.number().int().positive(),
-  });
+  }),
+);
+
+async function askCoinGecko(symbols: readonly Quoted[], timeoutMs: number): Promise<Quotes> {
+  const ids = symbols.map((symbol) => COINGECKO_IDS[symbol]).join(",");
+  const query = `ids=${ids}&vs_currencies=usd&include_24hr_change=true&include_last_updated_at=true`;
+  const answer = await read("coingecko", `/api/v3/simple/price?${query}`, coinsShape(), timeoutMs);
   // Unknown coins may be missing, and one unusable coin says nothing about the others.
   return each(symbols, (symbol) => {
-    const parsed = coin.safeParse(answer[COINGECKO_IDS[symbol]]);
+    const parsed = coinShape().safeParse(answer[COINGECKO_IDS[symbol]]);
     if (!parsed.success) return Promise.reject(unusableFailure(NAMES.coingecko));
     const { usd, usd_24h_change: change24h, last_updated_at: updatedAt } = parsed.data;
     const quote = { usd, change24h: change24h ?? null, observedAt: updatedAt * SECOND };

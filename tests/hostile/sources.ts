@@ -5,13 +5,16 @@ import ts from "typescript";
 
 export type Source = { file: string; parsed: ts.SourceFile };
 
+let parsed: Source[] | undefined;
+
 export function sources(): Source[] {
-  return readdirSync("convex", { recursive: true, encoding: "utf8" })
+  parsed ??= readdirSync("convex", { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts") && !file.startsWith("_generated"))
     .map((file) => ({
       file: `convex/${file}`,
       parsed: ts.createSourceFile(file, readFileSync(`convex/${file}`, "utf8"), ts.ScriptTarget.Latest, true),
     }));
+  return parsed;
 }
 
 /** All nodes of one kind, and where each is. */

@@ -147,8 +147,9 @@ function recordTimers() {
   });
   replace(AbortSignal, "timeout", (ms) => {
     const controller = new AbortController();
-    const expired = new DOMException("The operation was aborted due to timeout", "TimeoutError");
-    startTimer(() => controller.abort(expired), ms);
+    const expire = () =>
+      controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));
+    startTimer(expire, ms);
     return controller.signal;
   });
   const move = async (ms: number) => {

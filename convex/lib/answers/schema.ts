@@ -30,10 +30,16 @@ const keywords = z.object({
 
 /** @throws Error for a shape of which some part cannot be told: a transformation, a default, a union, a record. */
 export function wireSchema(shape: z.ZodType): ObjectSchema {
+  const earlier = made.get(shape);
+  if (earlier !== undefined) return earlier;
   const schema = schemaOf(z.toJSONSchema(shape, { io: "output" }));
   if (!("type" in schema) || schema.type !== "object") throw new Error("A model is asked for an object");
+  made.set(shape, schema);
   return schema;
 }
+
+/** One call asks for it to tell it, and again to read the answer. */
+const made = new WeakMap<z.ZodType, ObjectSchema>();
 
 function schemaOf(json: unknown): WireSchema {
   const { type, properties, items, anyOf, enum: words, description } = keywords.parse(json);

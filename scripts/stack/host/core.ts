@@ -12,13 +12,13 @@ import { Scheduler } from "./scheduler";
 import { Database, Table, type Row } from "./tables";
 import type { Transaction } from "./transaction";
 import { note } from "./usage";
-import { checkOf, type Check } from "./validators";
+import type { Check } from "./validators";
 import type { Fields } from "./values";
 
 /** The application (path `""`) or a component, with all that a deployment would have been pushed of it. */
 export type Part = {
   path: string;
-  tables: { name: string; indexes: { name: string; fields: readonly string[] }[]; documentType: unknown }[];
+  tables: { name: string; indexes: { name: string; fields: readonly string[] }[]; check: Check }[];
   modules: Modules;
 };
 
@@ -105,9 +105,9 @@ export class Core {
   add({ path, tables, modules }: Part): void {
     const database = new Database();
     const checks = new Map<string, Check>();
-    for (const { name, indexes, documentType } of tables) {
+    for (const { name, indexes, check } of tables) {
       database.tables.set(name, new Table(indexes));
-      checks.set(name, checkOf(documentType));
+      checks.set(name, check);
     }
     this.#parts.set(path, { database, modules: new ModuleSet(modules), checks });
   }

@@ -55,7 +55,16 @@ export class ModuleSet {
   }
 }
 
+/** Their validators are long to make: a function keeps them for all hosts of the process. */
+const known = new WeakMap<object, Registered | null>();
+
 function registered(value: object, module: string): Registered | null {
+  let found = known.get(value);
+  if (found === undefined) known.set(value, (found = asRegistered(value, module)));
+  return found;
+}
+
+function asRegistered(value: object, module: string): Registered | null {
   const is = (name: string) => Reflect.get(value, name) === true;
   const kind = is("isQuery") ? "query" : is("isMutation") ? "mutation" : is("isAction") ? "action" : null;
   const handler: unknown = Reflect.get(value, "_handler");

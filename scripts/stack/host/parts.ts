@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Part } from "./core";
 import type { Modules } from "./functions";
+import { checkOf } from "./validators";
 
 /** What `defineSchema` makes, as the platform would be pushed it. */
 const tableShape = z.object({
@@ -24,7 +25,7 @@ export function partOf(path: string, schema: unknown, modules: Modules): Part {
       const { indexes, documentType } = tableShape.parse(exportOf(table));
       return {
         name,
-        documentType,
+        check: checkOf(documentType),
         indexes: indexes.map(({ indexDescriptor, fields }) => ({ name: indexDescriptor, fields })),
       };
     }),

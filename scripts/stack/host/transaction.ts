@@ -196,8 +196,9 @@ function readPart(index: Index, range: Range, rows: readonly Row[], { descending
 /** Its fields in order, as a store keeps them. */
 function sorted(document: Document): Document {
   const { _id, _creationTime } = document;
-  const fields = Object.keys(document).sort();
-  return { ...Object.fromEntries(fields.map((name) => [name, document[name]])), _id, _creationTime };
+  const fields: Fields = {};
+  for (const name of Object.keys(document).sort()) fields[name] = document[name];
+  return Object.assign(fields, { _id, _creationTime });
 }
 
 function filled(row: Row, time: bigint): Row {

@@ -97,11 +97,14 @@ export function createLlm(options: { seed: string; now: () => number; market: Ma
   };
 }
 
+const askedShape = z.looseObject({
+  messages: z.array(z.unknown()),
+  response_format: formatShape.nullish(),
+});
+
 /** The schema's name, `null` where prose is asked for, `undefined` when it is no chat completion. */
 export function schemaOf(body: unknown): string | null | undefined {
-  const parsed = z
-    .looseObject({ messages: z.array(z.unknown()), response_format: formatShape.nullish() })
-    .safeParse(body);
+  const parsed = askedShape.safeParse(body);
   if (!parsed.success) return undefined;
   const format = parsed.data.response_format;
   return format?.type === "json_schema" ? format.json_schema.name : null;
