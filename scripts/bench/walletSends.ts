@@ -1,5 +1,9 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { parseEther, type Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import * as z from "zod";
+import { forkScript } from "../forked";
 import { CHAIN_ID } from "../stack/chain/addresses";
 import type { Chain } from "../stack/chain/index";
 import { createRpc, hexShape, type Rpc } from "../stack/chain/rpc";
@@ -60,8 +64,8 @@ export async function run(progress: Progress): Promise<Table> {
       `Sends of ETH. Of the service: over HTTP with a key each, by ${CALLERS} callers at once, until the last answer.`,
       `Of the bare chain: signed beforehand, an eth_sendRawTransaction each, until the last receipt; over ${CONNECTIONS}`,
       "connections, and one at a time per wallet, as a service must that takes a nonce when the one before is out.",
-      `Medians of ${ROUNDS} rounds, each on a stack of its own, after ${WARM_UP} sends of warm-up; the application, its`,
-      "callers and the chain's miner in one process, the chain in another. Share: of the bare chain in the same round.",
+      `Medians of ${ROUNDS} rounds, each on a stack of its own, after ${WARM_UP} sends of warm-up; the application and the`,
+      "chain's miner in one process, its callers and the chain in one each. Share: of the bare chain in the same round.",
     ],
     columns: [
       ...["", "sends/s", `of ${CONNECTIONS} connections`, "of one at a time", "seconds"],
@@ -100,9 +104,11 @@ function rowsOf({ wallets, sends }: Case, rounds: readonly Round[]): string[][] 
 /** All cases on one stack. */
 async function measured(): Promise<Round[]> {
   const stack = await startWalletStack();
+  const senders = forkScript(new URL("senders.ts", import.meta.url), []);
   try {
+    await told(senders);
     await stack.fundedWallet("bench-warm-up", FUNDS);
-    await Promise.all(range(WARM_UP).map((i) => send(stack, "bench-warm-up", i)));
+    await sentBy(senders, stack, [ordersOf("bench-warm-up", range(WARM_UP))]);
     const rounds: Round[] = [];
     for (const one of cases) {
       rounds.push({
@@ -111,27 +117,36 @@ async function measured(): Promise<Round[]> {
           return range(CONNECTIONS).map(() => shared);
         }),
         inTurn: await bareRate(stack.chain, one, (signed) => signed.map((ofOne) => ofOne.values())),
-        service: await serviceRate(stack, one),
+        service: await serviceRate(senders, stack, one),
       });
     }
     return rounds;
   } finally {
+    senders.kill();
     await stack.stop();
   }
 }
 
-async function serviceRate(stack: WalletStack, { wallets, sends }: Case): Promise<ServiceRate> {
+async function serviceRate(
+  senders: ChildProcess,
+  stack: WalletStack,
+  { wallets, sends }: Case,
+): Promise<ServiceRate> {
   const users = range(wallets).map((i) => `bench-sender-${i}-of-${wallets}`);
   for (const user of users) await stack.fundedWallet(user, FUNDS);
   stack.taken();
   const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();
-  const callers = users.flatMap((user) => {
-    const left = range(sends).values();
-    return range(CALLERS / wallets).map(() => sendInTurn(stack, user, left));
-  });
-  const outcomes = (await Promise.all(callers)).flat();
-  const seconds = (performance.now() - startedAt) / 1_000;
+  const callers = CALLERS / wallets;
+  const queues = users.flatMap((user) =>
+    range(callers).map((caller) =>
+      ordersOf(
+        user,
+        range(sends).filter((i) => i % callers === caller),
+      ),
+    ),
+  );
+  const { outcomes, seconds } = await sentBy(senders, stack, queues);
   const { user, system } = process.cpuUsage(cpuBefore);
   const calls = stack.taken();
   const notConfirmed = outcomes.filter((outcome) => outcome !== "confirmed");
@@ -147,18 +162,28 @@ async function serviceRate(stack: WalletStack, { wallets, sends }: Case): Promis
   };
 }
 
-/** One caller, who sends its next when it has the last one's answer. */
-async function sendInTurn(stack: WalletStack, user: string, left: Iterable<number>): Promise<string[]> {
-  const outcomes: string[] = [];
-  for (const index of left) outcomes.push(await send(stack, user, index));
-  return outcomes;
+/** The seconds until the last answer, and what each order came to: its status, or the answer that is none. */
+const sentShape = z.object({ seconds: z.number(), outcomes: z.array(z.string()) });
+export type Sent = z.infer<typeof sentShape>;
+
+type Order = { userId: string; toAddress: string; token: string; amount: string; idempotencyKey: string };
+
+function ordersOf(userId: string, indexes: readonly number[]): Order[] {
+  const order = { userId, toAddress: RECIPIENT, token: "ETH", amount: "1" };
+  return indexes.map((index) => ({ ...order, idempotencyKey: `key-${index}` }));
 }
 
-/** @returns The status that the caller is told, or the answer that is none. */
-async function send({ call }: WalletStack, userId: string, index: number): Promise<string> {
-  const order = { userId, toAddress: RECIPIENT, token: "ETH", amount: "1", idempotencyKey: `key-${index}` };
-  const { status, body } = await call("POST", "/mcp/defi/send", order);
-  return status === 200 ? String(body.status) : `${status} ${JSON.stringify(body)}`;
+/** Has a caller for each queue send its orders. */
+async function sentBy(senders: ChildProcess, { siteUrl }: WalletStack, queues: readonly Order[][]) {
+  const sent = told(senders);
+  senders.send({ siteUrl, queues });
+  return sentShape.parse(await sent);
+}
+
+/** What the other process says next. */
+async function told(senders: ChildProcess): Promise<unknown> {
+  const [message]: unknown[] = await once(senders, "message");
+  return message;
 }
 
 /** What each connection is to hand out, from each wallet's signed transactions. */

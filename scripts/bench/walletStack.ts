@@ -24,6 +24,7 @@ export type OutsideCall = {
 export type Answer = { status: number; body: Record<string, unknown> };
 
 export type WalletStack = {
+  siteUrl: string;
   chain: Chain;
   /** Calls an endpoint over HTTP. */
   call: (
@@ -70,6 +71,7 @@ export async function startWalletStack(): Promise<WalletStack> {
     return { status: response.status, body: jsonObject.parse(await response.json()) };
   };
   return {
+    siteUrl,
     chain,
     call,
     fundedWallet: async (userId, amounts) => {
