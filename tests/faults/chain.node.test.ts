@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import type { Chain } from "../../scripts/stack/chain";
 import { buy, createPaidApp, payer, transfer } from "../payments/paying";
-import { freshAddress, startTestChain, unreachDeadlines, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
+import { freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 
 /** The chain fails in front of whatever needs it at once; then it is back, and so is the service. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 /** What the chain answers; whether it answers at all is for the caller's deadline to see. */
 type Answer = (signal: AbortSignal | null | undefined) => Promise<Response>;

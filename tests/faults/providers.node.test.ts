@@ -1,19 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
+import { describe, expect, test } from "vitest";
 import type { Fault, Provider } from "../../scripts/stack/standins";
 import { deadlines } from "../../convex/lib/deadlines";
+import { chain, useChain } from "../support/chain";
 import { createApp, type App } from "../support/app";
-import { closeApp } from "../support/world";
-import { startTestChain } from "../support/walletApp";
 
 /** A provider fails while its caller waits, in every way; then it works again, and so does the service. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const faults: [string, Fault][] = [
   ["refuses", { mode: "status", status: 403 }],

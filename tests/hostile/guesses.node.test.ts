@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
+import { describe, expect, test } from "vitest";
 import { buyWith, createPaidApp, ONE, payer, transfer } from "../payments/paying";
+import { chain, useChain } from "../support/chain";
 import { answering } from "../support/rpc";
-import { createWalletApp, deadlineByHand, freshAddress, startTestChain } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { createWalletApp, deadlineByHand, freshAddress } from "../support/walletApp";
 
 /** Guesses and made-up hashes cost who makes them, and tell nothing. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 describe("whose a transaction is", () => {
   test("cannot be found out by trying: a right guess after too many wrong ones is refused like the others", async () => {

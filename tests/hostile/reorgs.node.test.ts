@@ -1,21 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { startTestChain } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { expect, test } from "vitest";
+import { chain, useChain } from "../support/chain";
 import "./meta";
 import { playReorgs } from "./reorgs";
 
 /** A few of the rounds of `npm run test:long -- reorgs`. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(() => {
-  chain.miner.resume();
-  closeApp();
-});
+useChain();
 
 test("dropped blocks, stuck fees, lost answers and lying nonces: all move again by themselves, nothing twice, nothing lost", async ({
   task,

@@ -1,7 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { closeApp } from "../support/world";
-import { startTestChain } from "../support/walletApp";
+import { expect, test } from "vitest";
+import { chain, useChain } from "../support/chain";
 import { flood } from "./flood";
 import { createFuzzedApp } from "./fuzzed";
 
@@ -10,12 +8,7 @@ import { createFuzzedApp } from "./fuzzed";
  * tells of (the test's own client holds it against it); beyond that, what must hold of any request at all.
  */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 flood({ seed: 20_260_105, batches: 4, each: 150, chain: () => chain });
 

@@ -1,18 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { closeApp } from "../support/world";
-import { startTestChain } from "../support/walletApp";
+import { expect, test } from "vitest";
+import { chain, useChain } from "../support/chain";
 import "./meta";
 import { starve, told } from "./starvation";
 
 /** A sample; `npm run test:hostile` has the whole attack. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 test("whatever strangers ask for, what people and the clock are owed keeps its deadlines", async ({
   task,

@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { closeApp } from "../support/world";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { expect, test } from "vitest";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 /** Ids that can be guessed hold wallets, since clients choose them: what a guess is worth. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const LONG = "kq3vX9tLw2bTz7RfYh5MnP";
 const plenty = { ETH: 10n ** 18n, USDC: 5_000_000_000n };

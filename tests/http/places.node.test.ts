@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { deferred } from "../../scripts/stack/host/locks";
-import type { Chain } from "../../scripts/stack/chain";
-import { closeApp } from "../support/world";
-import { createWalletApp, freshAddress, startTestChain } from "../support/walletApp";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, freshAddress } from "../support/walletApp";
 
 /** The smallest class runs 64 actions at once, HTTP handlers among them; whoever waits 10 s for a place is refused. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const PLACES = 64;
 

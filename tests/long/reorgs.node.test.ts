@@ -1,23 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
+import { expect, test } from "vitest";
 import { playReorgs } from "../hostile/reorgs";
-import { startTestChain } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
 
 /** Hostile chains by the hundred. A round that fails belongs to its seed: `--seed N --rounds 1` repeats it alone. */
 
 const seed = Number(process.env["LONG_SEED"] ?? 1);
 const rounds = Number(process.env["LONG_ROUNDS"] ?? 200);
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(() => {
-  chain.miner.resume();
-  closeApp();
-});
+useChain();
 
 test("on a hostile chain all move again by themselves, nothing twice, nothing lost", async ({ annotate }) => {
   const played = await playReorgs(chain, { seed, rounds });

@@ -1,18 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
+import { expect, test } from "vitest";
 import "../hostile/meta";
 import { starve, told } from "../hostile/starvation";
-import { closeApp } from "../support/world";
-import { startTestChain } from "../support/walletApp";
+import { chain, useChain } from "../support/chain";
 
 /** The whole attack: 50 requests a second from 1,000 addresses for 10 minutes, on 8 scheduled slots. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const number = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
 

@@ -1,20 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
+import { expect, test } from "vitest";
 import { playDishonestSwaps } from "../hostile/dishonestSwaps";
-import { startTestChain } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
 
 /** Swaps by the thousand whose quotes lie. One that fails belongs to its seed: `--seed N --rounds 1` repeats it alone. */
 
 const seed = Number(process.env["LONG_SEED"] ?? 1);
 const rounds = Number(process.env["LONG_ROUNDS"] ?? 2_000);
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 test("dishonest quotes, each another lie: not one unit leaves beyond the order", async ({ annotate }) => {
   const played = await playDishonestSwaps(chain, { seed, rounds });

@@ -4,12 +4,12 @@ import { spendTransfer } from "../../convex/payments/transfers";
 import { faucetAbi, usdcAbi } from "../../scripts/stack/chain/abis";
 import { mined, newWallet, send } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain";
 import {
   account,
   balanceOf,
   batchOf,
   breakChain,
-  chain,
   createApp,
   credited,
   hex,
@@ -22,7 +22,6 @@ import {
   platform,
   transferTo,
   USDC,
-  useChain,
 } from "./depositSupport";
 
 useChain();

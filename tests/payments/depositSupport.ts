@@ -1,25 +1,13 @@
 import { encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, vi } from "vitest";
+import { vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
 import { clientOf, mined, newWallet, send } from "../chain/support";
-import { closeApp } from "../support/world";
-import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+import { chain } from "../support/chain";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
 
 /** The deposit webhook on a chain of the test file's own, and people who pay. */
-
-export let chain: Chain;
-
-/** To be called once by each test file. */
-export function useChain(): void {
-  beforeAll(async () => {
-    chain = await startTestChain();
-  });
-  afterAll(() => chain.stop());
-  afterEach(closeApp);
-}
 
 export const USDC = 1_000_000n;
 export const NOBODY: Address = "0x9999999999999999999999999999999999999999";

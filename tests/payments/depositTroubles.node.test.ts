@@ -3,10 +3,10 @@ import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { clientOf, mined, newWallet, signed, until } from "../chain/support";
+import { chain, useChain } from "../support/chain";
 import {
   balanceOf,
   breakChain,
-  chain,
   createApp,
   credited,
   cronsRun,
@@ -16,7 +16,6 @@ import {
   platform,
   transferTo,
   USDC,
-  useChain,
 } from "./depositSupport";
 
 useChain();

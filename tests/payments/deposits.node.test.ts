@@ -2,11 +2,11 @@ import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { mined, newWallet } from "../chain/support";
+import { chain, useChain } from "../support/chain";
 import {
   balanceOf,
   batchOf,
   breakChain,
-  chain,
   createApp,
   credited,
   cronsRun,
@@ -19,7 +19,6 @@ import {
   transferTo,
   UNMATCHED,
   USDC,
-  useChain,
 } from "./depositSupport";
 
 useChain();

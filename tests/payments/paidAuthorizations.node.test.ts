@@ -1,14 +1,13 @@
 import { encodeFunctionData, erc20Abi } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, send, signed, until } from "../chain/support";
-import { deadlineByHand, startTestChain, unreachDeadlines, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { send, signed, until } from "../chain/support";
+import { chain, usdcOf, useChain } from "../support/chain";
+import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import {
   authorize,
   buy,
@@ -27,20 +26,7 @@ import {
 
 /** x402 clients only sign: the service carries the payment out, once. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
-
-const usdcOf = (address: `0x${string}`) =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [address],
-  });
+useChain();
 
 /** How much the platform has received while something was done. */
 async function received(work: () => Promise<void>): Promise<bigint> {

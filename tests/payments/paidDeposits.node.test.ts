@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
-import type { Chain } from "../../scripts/stack/chain";
 import { startTestChain as startChainAt, until } from "../chain/support";
-import { startTestChain, type WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain";
+import { type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {
   authorize,
@@ -21,12 +21,7 @@ import {
 
 /** One transfer never buys a report and credits. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 async function sent(app: WalletApp, userId: string, amount: bigint): Promise<string> {
   await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: amount });

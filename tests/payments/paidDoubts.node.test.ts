@@ -1,20 +1,13 @@
 import { encodeFunctionData, erc20Abi, keccak256 } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
-import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, send, signed, until } from "../chain/support";
-import {
-  deadlineByHand,
-  freshAddress,
-  startTestChain,
-  unreachDeadlines,
-  type WalletApp,
-} from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
+import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import { browserOf } from "../web/support";
 import {
   authorize,
@@ -35,12 +28,7 @@ import {
 
 /** Whose payment it is, and whether it was made, when a node is behind or somebody else shows what the chain shows. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const PATH = "/agent/research/paid";
 const rpcCalls = z.array(z.looseObject({ id: z.number(), method: z.string() }));

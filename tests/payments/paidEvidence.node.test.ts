@@ -1,18 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import type { Chain } from "../../scripts/stack/chain";
-import { startTestChain } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
 import { authorize, buy, createPaidApp, payer, versionTwo } from "./paying";
 
 /** What a paid report is written from: all of its sources, and it says so. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 test("a report waits for the slowest source, however soon others have answered, and names them all", async () => {
   const app = createPaidApp(chain);

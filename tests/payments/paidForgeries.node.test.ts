@@ -1,14 +1,14 @@
 import { encodeFunctionData, erc20Abi, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
-import type { Chain } from "../../scripts/stack/chain";
 import { faucetAbi } from "../../scripts/stack/chain/abis";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, mined } from "../chain/support";
-import { freshAddress, startTestChain } from "../support/walletApp";
+import { chain, useChain } from "../support/chain";
+import { freshAddress } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {
   authorize,
@@ -26,12 +26,7 @@ import {
 
 /** What looks like a payment and is none; and contracts that pay. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const hash = z.string().regex(/^0x[0-9a-f]{64}$/);
 

@@ -1,18 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
+import { expect, test, vi } from "vitest";
 import { send } from "../chain/support";
-import { startTestChain } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
 import { authorize, buy, createPaidApp, headerOf, payer, settlementCall, versionOne } from "./paying";
 
 /** The service was away for longer than used authorizations are usually looked for. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const FACILITATOR = "http://facilitator.test";
 /** More than an hour of Base's blocks, and more than are asked for at a time. */

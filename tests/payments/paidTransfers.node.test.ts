@@ -1,14 +1,12 @@
 import { keccak256, stringToHex, toHex } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { LOCK_TAG } from "../../convex/payments/reports/hashProofs";
 import { proofText } from "../../convex/payments/reports/proofs";
-import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { send } from "../chain/support";
-import { startTestChain } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
 import {
   authorize,
   base64,
@@ -29,12 +27,7 @@ import {
 
 /** A transaction that has paid buys one report. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const ASSET = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 const DESCRIPTION = "One market research report";

@@ -1,13 +1,12 @@
 import { erc20Abi, pad, toHex } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, until } from "../chain/support";
 import { place } from "../hostile/contracts";
+import { chain, isMined, useChain } from "../support/chain";
 import { answering } from "../support/rpc";
-import { freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { freshAddress, type WalletApp } from "../support/walletApp";
 import {
   authorize,
   buy,
@@ -23,15 +22,7 @@ import {
 
 /** One account pays for all signed payments: nothing holds it up for ever, and nobody spends its gas for nothing. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(() => {
-  chain.miner.resume();
-  closeApp();
-});
+useChain();
 
 const GWEI = 10n ** 9n;
 const received = () =>
@@ -41,7 +32,6 @@ const received = () =>
     functionName: "balanceOf",
     args: [PLATFORM],
   });
-const isMined = async (hash: unknown) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
 const buyOnce = async (app: WalletApp) => buy(app, versionTwo(await authorize(await payer(chain))));
 
 /** A payment that was delivered in a block which is dropped afterwards. */

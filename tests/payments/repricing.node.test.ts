@@ -1,33 +1,16 @@
-import { erc20Abi, parseTransaction } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { parseTransaction } from "viem";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, until } from "../chain/support";
-import { startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { until } from "../chain/support";
+import { chain, isMined, usdcOf, useChain } from "../support/chain";
+import { type WalletApp } from "../support/walletApp";
 import { authorize, buy, createPaidApp, headerOf, ONE, payer, settlementOf, versionTwo } from "./paying";
 
 /** The chain's fees outgrow a settlement that is on its way: it is handed out again for more, and pays once. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
-
-const usdcOf = (address: `0x${string}`) =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [address],
-  });
+useChain();
 
 const rpcShape = z.array(z.object({ id: z.number(), method: z.literal("eth_getLogs") }));
-
-const isMined = async (hash: string) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
 
 /** The next block asks for so many times what the settlement offers. */
 async function mineDear(app: WalletApp, times: bigint): Promise<void> {

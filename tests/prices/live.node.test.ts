@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
-import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
 
 /** Live prices from the feeds of a chain. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const seconds = () => Math.floor(Date.now() / 1_000);
 const current = (app: WalletApp, token: "BTC" | "ETH") =>

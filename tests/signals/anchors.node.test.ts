@@ -1,25 +1,19 @@
 import { mnemonicToAccount } from "viem/accounts";
 import { toHex } from "viem";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { readAnchor } from "../../convex/signals/anchorText";
 import { linksAfter, GENESIS } from "../../convex/signals/eventChain";
 import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
-import type { Chain } from "../../scripts/stack/chain";
 import { DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
-import { closeApp } from "../support/app";
-import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { recordOf } from "./record";
 
 /** Anchors on a chain: sent once a day by the machine, read back by whoever checks the record. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-}, 60_000);
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 7 });
 const key = toHex(account.getHdKey().privateKey ?? new Uint8Array());

@@ -1,19 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
+import { chain, useChain } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 import { activity, deliver, event, linkedUser, mention, SECRET, streamed } from "./support";
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const ETHER = 10n ** 18n;
 const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };

@@ -1,14 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { closeApp } from "../support/world";
-import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+import { describe, expect, test } from "vitest";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 

@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
+import { chain, nonceOf, useChain } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
-import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
 
 /**
  * The service dies at each of its calls to the outside, before the call leaves or after its effect, and never comes
@@ -12,15 +12,9 @@ import { createWalletApp, startTestChain, type WalletApp } from "../support/wall
  * most once, the row says what the chain says, and the same request gives the same outcome.
  */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const ETHER = 10n ** 18n;
-const hex = z.string().regex(/^0x[0-9a-f]+$/i);
 
 /** Lets every lease run out and the crons come by until all rows have ended. */
 function timePasses(app: WalletApp): Promise<void> {
@@ -45,9 +39,6 @@ async function balances(app: WalletApp) {
   const rows = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
   return Object.fromEntries(rows.map(({ token, raw }) => [token, BigInt(raw)]));
 }
-
-const minedNonce = async (address: string) =>
-  Number(hex.parse(await chain.rpc("eth_getTransactionCount", [address, "latest"])));
 
 async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amount: bigint) {
   let died = 0;
@@ -75,7 +66,7 @@ async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amou
       const context = `${moment} call ${n}: ${row?.state} ${row?.error ?? ""}`;
       expect([context, gone]).toEqual([context, row?.state === "confirmed" ? amount : 0n]);
       const confirmed = (await app.rows("transactions")).filter(({ state }) => state === "confirmed");
-      expect([context, await minedNonce(address)]).toEqual([context, confirmed.length]);
+      expect([context, await nonceOf(address)]).toEqual([context, confirmed.length]);
       expect([context, (await app.rows("trades")).map(({ status }) => status)]).toEqual([
         context,
         [row?.state],

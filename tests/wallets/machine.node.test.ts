@@ -1,34 +1,21 @@
 import { parseTransaction } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/audit";
 import { deadlines } from "../../convex/lib/deadlines";
-import type { Chain } from "../../scripts/stack/chain";
-import { clientOf, until } from "../chain/support";
+import { until } from "../chain/support";
+import { chain, etherOf, isMined, nonceOf, useChain } from "../support/chain";
 import { answering } from "../support/rpc";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 /** Whatever the chain or its node does, a wallet moves again by itself: nothing twice, nothing lost. */
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(() => {
-  chain.miner.resume();
-  closeApp();
-});
+useChain();
 
 const ETHER = 10n ** 18n;
 const GWEI = 10n ** 9n;
 const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]*$/i)]);
-
-const etherOf = (address: `0x${string}`) => clientOf(chain).getBalance({ address });
-const minedOf = (address: `0x${string}`) => clientOf(chain).getTransactionCount({ address });
-const isMined = async (hash: unknown) => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
 
 const send = (app: WalletApp, toAddress: string, fields: object = {}) =>
   app.post("/mcp/defi/send", { userId: "alice", toAddress, token: "ETH", amount: "5", ...fields });
@@ -83,7 +70,7 @@ describe("a block that is dropped behind a confirmed send", () => {
     await lostSend(app, first);
     chain.miner.resume();
     expect((await send(app, second)).body.status).toBe("confirmed");
-    expect([await etherOf(first), await etherOf(second), await minedOf(owner)]).toEqual([5n, 5n, 2]);
+    expect([await etherOf(first), await etherOf(second), await nonceOf(owner)]).toEqual([5n, 5n, 2]);
   });
 
   test("is noticed when nothing follows: confirmed sends are looked at again after one and after six minutes", async () => {
@@ -168,7 +155,7 @@ describe("a node that lies about nonces", () => {
     honest();
     await cronComesBy(app);
     await until(() => isMined(body.txHash));
-    expect([await etherOf(to), await minedOf(owner)]).toEqual([5n, 4]);
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 4]);
     await cronComesBy(app);
     expect((await rowsOf(app)).map(({ request, nonce, state }) => [request.kind, nonce, state])).toEqual([
       ["send", 3, "confirmed"],
@@ -230,7 +217,7 @@ describe("the network fee", () => {
     await cronComesBy(app);
     const { body } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${txHash}`);
     expect(body).toMatchObject({ txHash, status: "confirmed", minedAs: row?.replacement?.txHash });
-    expect([await etherOf(to), await minedOf(owner)]).toEqual([5n, 1]);
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
   test("that the wallet can no longer pay ends a send after five minutes: it is withdrawn, and the next one goes", async () => {
@@ -261,7 +248,7 @@ describe("the network fee", () => {
     });
     deadlines.receipt = 15_000;
     expect((await send(app, freshAddress())).body.status).toBe("confirmed");
-    expect([await etherOf(to), await minedOf(owner)]).toEqual([0n, 2]);
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([0n, 2]);
   });
 });
 

@@ -1,24 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
-import { closeApp } from "../support/world";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { chain, etherOf, nonceOf, useChain } from "../support/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const BOB = `0x${"b0".repeat(20)}` as const;
 const ETHER = 10n ** 18n;
 
 const hex = z.string().regex(/^0x[0-9a-f]+$/i);
-const etherOf = async (address: string) =>
-  BigInt(hex.parse(await chain.rpc("eth_getBalance", [address, "latest"])));
-const nonceOf = async (address: string) =>
-  Number(hex.parse(await chain.rpc("eth_getTransactionCount", [address, "latest"])));
 
 const send = (app: WalletApp, fields: object, headers: Record<string, string> = {}) =>
   app.post(

@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
-import { closeApp } from "../support/world";
-import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const ETHER = 10n ** 18n;
 const hex = z.string().regex(/^0x[0-9a-f]+$/i);

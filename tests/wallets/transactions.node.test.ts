@@ -1,34 +1,23 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import type { Chain } from "../../scripts/stack/chain";
-import { closeApp } from "../support/world";
 import { until } from "../chain/support";
+import { chain, etherOf, nonceOf, useChain } from "../support/chain";
 import {
   createWalletApp,
   deadlineByHand,
   freshAddress,
-  startTestChain,
   unreachDeadlines,
   type WalletApp,
 } from "../support/walletApp";
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await startTestChain();
-});
-afterAll(() => chain.stop());
-afterEach(closeApp);
+useChain();
 
 const BOB = `0x${"b0".repeat(20)}` as const;
 const ETHER = 10n ** 18n;
 
 const hex = z.string().regex(/^0x[0-9a-f]+$/i);
-const etherOf = async (address: string) =>
-  BigInt(hex.parse(await chain.rpc("eth_getBalance", [address, "latest"])));
-const nonceOf = async (address: string) =>
-  Number(hex.parse(await chain.rpc("eth_getTransactionCount", [address, "latest"])));
 
 const send = (app: WalletApp, fields: object) =>
   app.post("/mcp/defi/send", { userId: "alice", toAddress: BOB, token: "ETH", amount: "1", ...fields });

@@ -1,20 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { clientOf, mined, newWallet, signed, until } from "../chain/support";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
-let chain: Chain;
+useChain();
 let moves: Moves;
 beforeAll(async () => {
-  chain = await startTestChain();
   moves = await createMoves(chain);
 });
-afterAll(() => chain.stop());
-afterEach(closeApp);
 
 const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
 const BINANCE_COLD = "0xf977814e90da44bfa03b6295a0616a897441acec";

@@ -1,18 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { chain, useChain } from "../support/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
-let chain: Chain;
+useChain();
 let moves: Moves;
 beforeAll(async () => {
-  chain = await startTestChain();
   moves = await createMoves(chain);
 });
-afterAll(() => chain.stop());
-afterEach(closeApp);
 
 const ABSENT = `0x${"ab".repeat(32)}`;
 const FAR = Number.MAX_SAFE_INTEGER;

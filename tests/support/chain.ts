@@ -1,0 +1,42 @@
+import { erc20Abi, getAddress, type Address } from "viem";
+import { afterAll, afterEach, beforeAll } from "vitest";
+import type { Chain } from "../../scripts/stack/chain";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { clientOf } from "../chain/support";
+import { startTestChain } from "./walletApp";
+import { closeApp } from "./world";
+
+/** The chain of the test file that is running, which `useChain` started for it, and what it says. */
+export let chain: Chain;
+
+/** To be called once by each test file that drives the application on a chain. */
+export function useChain(): void {
+  beforeAll(async () => {
+    chain = await startTestChain();
+  });
+  afterEach(() => {
+    chain.miner.resume();
+    closeApp();
+  });
+  afterAll(() => chain.stop());
+}
+
+/** Wei of an account. */
+export const etherOf = (of: string): Promise<bigint> =>
+  clientOf(chain).getBalance({ address: getAddress(of) });
+
+/** How many of an account's transactions are mined. */
+export const nonceOf = (of: string): Promise<number> =>
+  clientOf(chain).getTransactionCount({ address: getAddress(of) });
+
+/** Millionths of a USDC of an account. */
+export const usdcOf = (of: Address): Promise<bigint> =>
+  clientOf(chain).readContract({
+    address: TOKENS.USDC,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [of],
+  });
+
+export const isMined = async (hash: unknown): Promise<boolean> =>
+  (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
