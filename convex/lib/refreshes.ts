@@ -149,6 +149,8 @@ export async function awaitRefresh(
 export async function readThrough<Value extends { fetchedAt: number }>(
   ctx: ActionCtx,
   steps: {
+    /** Who makes it, as a caller is told. */
+    upstream: string;
     freshMs: (value: Value) => number;
     caller: Caller;
     read: () => Promise<Value | null>;
@@ -169,7 +171,7 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   );
   const value = await steps.read();
   if (value === null)
-    throw new AppError("upstream", "The LLM gateway did not answer in time: ask again shortly");
+    throw new AppError("upstream", `${steps.upstream} did not answer in time: ask again shortly`);
   return value;
 }
 

@@ -146,6 +146,7 @@ const market: MountedEndpoint = endpoint({
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const snapshot = await readThrough(ctx, {
+      upstream: "The LLM gateway",
       freshMs: () => FRESH_MS,
       caller,
       read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
@@ -197,6 +198,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       return { question, answer: SECURITY_MESSAGE, ...none };
     }
     const { token, answer, model, priceSource, figuresAt } = await readThrough(ctx, {
+      upstream: "The LLM gateway",
       freshMs: () => FRESH_MS,
       caller,
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),

@@ -79,6 +79,7 @@ const snapshot: MountedEndpoint = endpoint({
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const stored = await readThrough(ctx, {
+      upstream: "The LLM gateway",
       freshMs: cachedForMs,
       caller,
       read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
