@@ -24,10 +24,10 @@ export function captureLogs(write: (line: string) => void, now: () => number): (
     (original: (...data: unknown[]) => void) =>
     (...data: unknown[]) => {
       const json = data.length === 1 ? jsonOf(data[0]) : null;
-      if (componentShape.safeParse(json).success) return;
-      const line = lineShape.safeParse(json);
-      if (line.success) write(readable(line.data, now()));
-      else original(...data);
+      // What does not fit is costly to say: most lines are the application's own, and a few are a component's.
+      const line = json === null ? null : lineShape.safeParse(json);
+      if (line?.success === true && !("component" in line.data)) write(readable(line.data, now()));
+      else if (json === null || !componentShape.safeParse(json).success) original(...data);
     };
   console.log = capture(originals.log);
   console.info = capture(originals.info);
@@ -38,8 +38,8 @@ export function captureLogs(write: (line: string) => void, now: () => number): (
 
 function readable({ level, event, ...fields }: z.infer<typeof lineShape>, time: number): string {
   const at = new Date(time).toISOString().slice(11, 19);
-  const request = requestShape.safeParse(fields);
-  if (event === "http" && request.success) {
+  const request = event === "http" ? requestShape.safeParse(fields) : null;
+  if (request?.success === true) {
     const { method, path, status, ms } = request.data;
     return `${at} http ${method} ${path} ${status} ${ms} ms`;
   }
