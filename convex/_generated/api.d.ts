@@ -26,6 +26,7 @@ import type * as alerts_model from "../alerts/model.js";
 import type * as alerts_numbers from "../alerts/numbers.js";
 import type * as alerts_observations from "../alerts/observations.js";
 import type * as alerts_phrases from "../alerts/phrases.js";
+import type * as alerts_prices from "../alerts/prices.js";
 import type * as alerts_prompts from "../alerts/prompts.js";
 import type * as alerts_proposals from "../alerts/proposals.js";
 import type * as alerts_refusals from "../alerts/refusals.js";
@@ -442,6 +443,7 @@ declare const fullApi: ApiFromModules<{
   "alerts/numbers": typeof alerts_numbers;
   "alerts/observations": typeof alerts_observations;
   "alerts/phrases": typeof alerts_phrases;
+  "alerts/prices": typeof alerts_prices;
   "alerts/prompts": typeof alerts_prompts;
   "alerts/proposals": typeof alerts_proposals;
   "alerts/refusals": typeof alerts_refusals;

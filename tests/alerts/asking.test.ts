@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { measure } from "../../scripts/stack/host/usage";
 import { ALERT_SCHEMA_NAME, conditionOf } from "../../convex/alerts/prompts";
 import { closeApp, START } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
@@ -32,6 +33,26 @@ describe("asking for an alert", () => {
     expect(bobs.status).toBe(404);
     const owned = await app.get("/alerts?userId=bob");
     expect(owned.body).toEqual({ alerts: [], webhooks: [] });
+  });
+
+  test("replays a week of a day's changes by one look at the samples, each of which is read once", async () => {
+    const app = alertApp();
+    const count = (8 * DAY) / (5 * MINUTE);
+    await app.t.run(async ({ db }) => {
+      for (let i = 1; i <= count; i++) {
+        const takenAt = START - (count - i) * 5 * MINUTE;
+        const sample = { token: "BTC", priceUsd: 100 + (i % 2), source: "coinbase", takenAt } as const;
+        await db.insert("priceSamples", { ...sample, observedAt: takenAt });
+      }
+    });
+    const { value, usage } = await measure(() => ask(app, "BTC up 0.5 % in 1 h"));
+    expect(proposed.parse(value.body).replay.knownSince).toBe(new Date(START - 7 * DAY).toISOString());
+    const day = await measure(() => ask(app, "BTC down 5 % in 24 h"));
+    expect(proposed.parse(day.value.body).replay).toMatchObject({ count: 0, holdsNow: false });
+    for (const { ranges, read } of [usage, day.usage]) {
+      expect(ranges).toBeLessThan(60);
+      expect(read).toBeLessThan(count + 100);
+    }
   });
 
   test("in other words shows them to the model; the grammar and the words themselves decide", async () => {
