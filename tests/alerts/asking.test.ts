@@ -12,7 +12,7 @@ afterEach(closeApp);
 const nothing = { token: null, direction: null, amount: null, windowHours: null, time: null, timeZone: null };
 
 describe("asking for an alert", () => {
-  test("tells when it would have fired, is the same when asked again, and goes up to twenty", async () => {
+  test("tells when it would have fired, and is the same when asked again", async () => {
     const app = alertApp();
     const first = proposed.parse((await ask(app, "BTC above 110")).body);
     expect(first.replay).toEqual({ knownSince: null, count: 0, fired: [], holdsNow: false });
@@ -25,11 +25,7 @@ describe("asking for an alert", () => {
       count: 3,
       holdsNow: true,
     });
-    for (let i = 0; i < 20; i++) await setAlert(app, `BTC above ${200 + i}`);
-    const { alertId } = proposed.parse((await ask(app, "BTC above 300")).body).alert;
-    const { status, body } = await app.post("/alerts/confirm", { userId: "alice", alertId });
-    expect([status, body["error"]]).toEqual([409, "At most 20 alerts can be active: switch one off first"]);
-    const bobs = await app.post("/alerts/confirm", { userId: "bob", alertId });
+    const bobs = await app.post("/alerts/confirm", { userId: "bob", alertId: first.alert.alertId });
     expect(bobs.status).toBe(404);
     const owned = await app.get("/alerts?userId=bob");
     expect(owned.body).toEqual({ alerts: [], webhooks: [] });
@@ -181,7 +177,7 @@ describe("asking for an alert", () => {
     expect([await app.rows("alertSinks"), await app.rows("alertDeliveries")]).toEqual([[], []]);
   });
 
-  test("is forgotten after a day without a yes; ended alerts and firings after a season, active ones never", async () => {
+  test("is forgotten after a day without a yes; ended alerts and firings after a season", async () => {
     const app = alertApp();
     await ask(app, "BTC above 150");
     const off = await setAlert(app, "BTC above 160");
