@@ -167,7 +167,9 @@ describe("the status", () => {
     expect(caller).toBeDefined();
     expect(health.body).toEqual(known);
     const { checks } = serviceHealth.parse(health.body);
-    says(words, "All is well", ...Object.keys(checks.crons));
+    says(words, "All is well", `version ${String(health.body.version)}`, ...Object.keys(checks.crons));
+    for (const [name, isSet] of Object.entries(checks.configured))
+      says(words, `${name} ${isSet ? "set" : "not set"}`);
     for (const { calls, failures } of Object.values(checks.providers)) says(words, `${calls} ${failures}`);
     for (const { spentUsd, leftUsd } of Object.values(checks.budget.providers)) {
       says(words, `$${usd(spentUsd)}`, `$${usd(leftUsd)} left`);
