@@ -257,3 +257,17 @@ test("a stack that was stopped starts again with the same ids, and carries on co
   expect(second.id).not.toBe(first.id);
   expect(second.dump[""]).toEqual(expect.arrayContaining(first.dump[""] ?? []));
 });
+
+test("a module that could not be loaded once is loaded when it is next asked for", async () => {
+  const [own, ...components] = await loadParts(small);
+  if (own === undefined) throw new Error("The small application is a part");
+  const { notes } = own.modules;
+  if (notes === undefined) throw new Error("The small application has notes");
+  let tries = 0;
+  const load = () => (tries++ === 0 ? Promise.reject(new Error("The file is busy")) : notes());
+  const host = createHost({ parts: [{ ...own, modules: { ...own.modules, notes: load } }, ...components] });
+  const path = { componentPath: "", udfPath: "notes:list" };
+  await expect(host.run("query", path, {})).rejects.toThrow("The file is busy");
+  expect(await host.run("query", path, {})).toEqual([]);
+  host.stop();
+});
