@@ -51,6 +51,25 @@ describe("asking for an alert", () => {
     }
   });
 
+  test("in words of one's own is read by the local stack's model too, in English and German", async () => {
+    const app = alertApp();
+    const asked = {
+      "BTC down 5 % in 24 h": "BTC at least 5 % below its price 24 hours before",
+      "it would be lovely to hear of bitcoin dropping under 50,000": "BTC at $50,000 or below",
+      "Sag mir Bescheid, wenn Bitcoin über 120000 steigt": "BTC at $120,000 or above",
+      "Bescheid, wenn Ether an einem Tag um 5 % fällt": "ETH at least 5 % below its price 24 hours before",
+      "Großer Abfluss von USDC, mehr als 10 Mio":
+        "one movement of USDC out of an exchange on Base, worth $10,000,000 or more",
+      "Zusammenfassung um 7:30 Uhr abends, Europe/Berlin": "a digest every day at 19:30 Europe/Berlin",
+    };
+    const words: Record<string, unknown> = {};
+    for (const text of Object.keys(asked))
+      words[text] = proposed.parse((await ask(app, text)).body).alert.words;
+    expect(words).toEqual(asked);
+    expect(app.standins.sent("llm")).toHaveLength(5);
+    expect((await ask(app, "tell me something nice about dogs")).status).toBe(400);
+  });
+
   test("in other words shows them to the model; the grammar and the words themselves decide", async () => {
     const app = alertApp();
     const says = (value: object) =>
