@@ -53,7 +53,7 @@ describe("/whales", () => {
   test("says that it has not looked yet, before the first look", async () => {
     const app = createBotApp();
     expect(await say(app, "/whales")).toEqual([
-      "I have not looked for whales yet: I do so every hour, on the hour.",
+      "I have not looked for whales yet: I read Base every minute and ask an agent every hour.",
     ]);
     agentSays(app, []);
     await watchNow(app);
