@@ -87,7 +87,7 @@ describe("active alerts", () => {
     const [first] = endings();
     expect(first?.text).toContain("It ends on 5 Apr 2026");
     expect(first?.keyboard).toEqual([[{ text: "Keep it", callback_data: `alert yes ${kept}` }]]);
-    expect(posted.map(({ body }) => JSON.parse(body))).toMatchObject([
+    expect(posted.map(({ body }): unknown => JSON.parse(body))).toMatchObject([
       { type: "alert.ending", data: { alertId: kept, words: "BTC at $110 or above" } },
       { type: "alert.ending", data: { alertId: left } },
     ]);
@@ -108,7 +108,10 @@ describe("active alerts", () => {
     const app = alertApp();
     const late = await setAlert(app, "BTC above 110");
     const older = await setAlert(app, "BTC above 120");
-    await app.t.run(({ db }) => db.patch("alerts", older, { expiresAt: undefined, reviewAt: undefined }));
+    await app.t.run(async ({ db }) => {
+      const id = db.normalizeId("alerts", older);
+      if (id !== null) await db.patch("alerts", id, { expiresAt: undefined, reviewAt: undefined });
+    });
     await tick(app);
     const row = async (id: string) => (await app.rows("alerts")).find(({ _id }) => _id === id);
     expect((await row(older))?.expiresAt).toBeCloseTo(START + 90 * DAY, -5);

@@ -76,11 +76,10 @@ describe("webhooks", () => {
   test("of strangers hold half of the places at most, at however many hosts: signed-in users' posts leave at once", async () => {
     const app = alertApp();
     const posted = receiver(({ url, signal }) => (url.includes("honest") ? new Response() : silence(signal)));
-    const strangers = Array.from({ length: 5 }, (_, user) => [
-      `stranger-${user}`,
-      [1, 2, 3].map((n) => `https://s${user}-${n}.example.com/`),
-    ]);
-    await usersWith(app, Object.fromEntries(strangers));
+    const strangers: Record<string, string[]> = {};
+    for (let user = 0; user < 5; user++)
+      strangers[`stranger-${user}`] = [1, 2, 3].map((n) => `https://s${user}-${n}.example.com/`);
+    await usersWith(app, strangers);
     const alice = browserOf(app, "alice");
     await alice.mutation(api.users.profile.signIn, {});
     await app.during(alice.action(api.alerts.app.addWebhook, { url: "https://honest.example.com/" }));

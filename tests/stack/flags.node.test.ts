@@ -17,7 +17,7 @@ test.each(COMMANDS)(
     expect(code).toBeGreaterThan(0);
     expect(stderr).toMatch(/^(?:✘ )?Unknown option '--nonsense'\n|^Usage: npm run /);
     expect(stderr).not.toMatch(/^ {4}at |To specify/m);
-  expect(stdout).toBe("");
+    expect(stdout).toBe("");
   },
 );
 
