@@ -271,3 +271,29 @@ test("a module that could not be loaded once is loaded when it is next asked for
   expect(await host.run("query", path, {})).toEqual([]);
   host.stop();
 });
+
+test("a stop waits for the cron that is under way, and keeps what it writes", async () => {
+  const dataDir = await temporaryDirectory();
+  const gate = new EventTarget();
+  let asked = false;
+  const load = async (file: string) => {
+    if (file === "notes") {
+      asked = true;
+      await new Promise((go) => gate.addEventListener("open", go, { once: true }));
+    }
+    return small.load(file);
+  };
+  const stack = await startStack({ ...quiet, source: { ...small, load }, dataDir });
+  await eventually(() => Promise.resolve(asked || undefined));
+  const stopping = stack.stop();
+  // By then nobody is served any more.
+  await eventually(() =>
+    fetch(stack.siteUrl).then(
+      () => undefined,
+      () => true,
+    ),
+  );
+  gate.dispatchEvent(new Event("open"));
+  await stopping;
+  expect(await readFile(path.join(dataDir, "data.json"), "utf8")).toContain('"text":"cron"');
+});
