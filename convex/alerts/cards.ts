@@ -40,7 +40,7 @@ function replayLines({ condition }: Alert, { knownSince, fired }: Proposed["repl
 }
 
 export function confirmedCard({ number, words, expiresAt }: Alert): Paragraph[] {
-  const until = expiresAt === null ? "" : ` until ${dateTime(expiresAt)}`;
+  const until = expiresAt === null ? "" : `, until ${dateTime(expiresAt)}`;
   return [
     [{ bold: `🔔 Alert ${number} is on` }, `\n${words}`],
     [`You hear each time this begins, at most once an hour${until}. /alerts off ${number} ends it.`],
