@@ -2,6 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { misuse } from "./misuse";
 import { bold, dim, framedCard } from "./terminal";
 
 /**
@@ -166,13 +167,7 @@ async function call(url: string, init?: RequestInit): Promise<unknown> {
   return body;
 }
 
-function isForOperator(error: unknown): error is Error {
-  const badFlag =
-    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  return error instanceof ChatError || badFlag;
-}
-
 await main().catch((error: unknown) => {
-  console.error(isForOperator(error) ? error.message : error);
+  console.error(misuse(error) ?? (error instanceof ChatError ? error.message : error));
   process.exitCode = 1;
 });

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { commands } from "../convex/bot/commands";
+import { misuse } from "./misuse";
 import { operatorSettings } from "./stack/env";
 import { bold } from "./terminal";
 
@@ -121,13 +122,7 @@ function needed(settings: Settings, name: string, shape: RegExp): string {
   return value;
 }
 
-function isForOperator(error: unknown): error is Error {
-  const badFlag =
-    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  return error instanceof RegistrationError || badFlag;
-}
-
 await main().catch((error: unknown) => {
-  console.error(isForOperator(error) ? error.message : error);
+  console.error(misuse(error) ?? (error instanceof RegistrationError ? error.message : error));
   process.exitCode = 1;
 });

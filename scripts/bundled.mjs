@@ -3,7 +3,7 @@
  * imports the bundle. A bundle is made again when one of its sources, or the list of files in one of their folders, has
  * changed. One file instead of two thousand modules starts a command in a quarter of the time.
  */
-import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -66,18 +66,30 @@ async function bundle(file, home) {
   if (Math.max(...times) >= startedAt) return entry;
   const draft = path.join(folder, "current.json");
   await writeFile(draft, JSON.stringify({ entry, sources, stamp: await stampOf(sources) }));
+  await replaced(home);
   // Whoever bundles the same at the same time has the same bundle.
   await rename(draft, path.join(home, "current.json"));
   await forgetOld(home);
   return entry;
 }
 
+/** The folder of the current bundle bears the time until which it was current. */
+async function replaced(home) {
+  try {
+    const { entry } = JSON.parse(await readFile(path.join(home, "current.json"), "utf8"));
+    await utimes(path.dirname(entry), new Date(), new Date());
+  } catch {
+    // There is none, or another start has taken it away.
+  }
+}
+
 /** Bundles that were replaced stay a day: what runs from one still loads parts of it. */
 async function forgetOld(home) {
-  const names = await readdir(home);
-  const made = (name) => Number(name.split("-")[1] ?? Infinity);
-  const old = names.filter((name) => made(name) < Date.now() - 86_400_000);
-  await Promise.all(old.map((name) => rm(path.join(home, name), { recursive: true, force: true })));
+  const folders = (await readdir(home)).filter((name) => name !== "current.json");
+  for (const folder of folders.map((name) => path.join(home, name))) {
+    const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: Infinity }));
+    if (mtimeMs < Date.now() - 86_400_000) await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** In a bundle, each source keeps its own place. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { AxeResults } from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
+import { misuse } from "./misuse";
 import { bold, dim, green, red } from "./terminal";
 
 /**
@@ -115,6 +116,6 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  console.error(error instanceof ScreenshotError ? error.message : error);
+  console.error(misuse(error) ?? (error instanceof ScreenshotError ? error.message : error));
   process.exitCode = 1;
 }

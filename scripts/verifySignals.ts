@@ -7,6 +7,7 @@ import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";
 import { green, red } from "./terminal";
+import { misuse } from "./misuse";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 
@@ -135,8 +136,8 @@ function options(): {
     const { rpc, save, json = false } = values;
     return { source, head: values.head?.toLowerCase(), rpc, save, json };
   } catch (error) {
-    if (error instanceof TypeError) throw new Unreadable(`${error.message}\n${USAGE}`);
-    throw error;
+    const wrong = misuse(error);
+    throw wrong === null ? error : new Unreadable(`${wrong}\n${USAGE}`);
   }
 }
 

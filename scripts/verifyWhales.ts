@@ -6,6 +6,7 @@ import { setting } from "../convex/lib/env";
 import { failureOf } from "../convex/lib/errors";
 import { readRounds } from "../convex/providers/chain";
 import { readOutcomes, type Outcome } from "../convex/providers/chainReceipts";
+import { misuse } from "./misuse";
 import { read, Unreadable } from "./publicRecord";
 import { green, red } from "./terminal";
 import {
@@ -88,8 +89,8 @@ function options(): { base: string; rpc: string | undefined; json: boolean } {
       throw new Unreadable(USAGE);
     return { base, rpc: values.rpc, json: values.json === true };
   } catch (error) {
-    if (error instanceof TypeError) throw new Unreadable(`${error.message}\n${USAGE}`);
-    throw error;
+    const wrong = misuse(error);
+    throw wrong === null ? error : new Unreadable(`${wrong}\n${USAGE}`);
   }
 }
 

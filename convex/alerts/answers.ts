@@ -32,9 +32,11 @@ export async function everything(ctx: ActionCtx, { userId }: { userId: string })
 
 type One = { userId: string; alertId: string };
 
-export async function confirmed(ctx: ActionCtx, input: One) {
+export async function confirmed(ctx: ActionCtx, input: One, { caller: { address } }: Call) {
   await assertMayMove(ctx, input.userId);
-  return { alert: shownAlert(await ctx.runMutation(internal.alerts.proposals.accept, input)) };
+  return {
+    alert: shownAlert(await ctx.runMutation(internal.alerts.proposals.accept, { ...input, address })),
+  };
 }
 
 export async function ended(ctx: ActionCtx, input: One) {
@@ -57,13 +59,14 @@ const SHOWN = 20;
 const optionalIso = (at: number | null): string | null => (at === null ? null : iso(at));
 
 function shownAlert(alert: Alert): z.input<typeof alertShape> {
-  const { alertId, number, state, words, readBy, createdAt, confirmedAt, endedAt, fired, lastFiredAt } =
-    alert;
+  const { alertId, number, state, words, readBy, createdAt, fired, ...times } = alert;
+  const { confirmedAt, endedAt, expiresAt, lastFiredAt } = times;
   return {
     ...{ alertId, number, state, words, condition: conditionShape.parse(alert.condition), readBy, fired },
     createdAt: iso(createdAt),
     confirmedAt: optionalIso(confirmedAt),
     endedAt: optionalIso(endedAt),
+    expiresAt: optionalIso(expiresAt),
     lastFiredAt: optionalIso(lastFiredAt),
   };
 }

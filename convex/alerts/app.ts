@@ -22,18 +22,18 @@ export const propose = action({
   handler: counted(async (ctx, { text }: { text: string }): Promise<Proposed> => {
     const userId: string = await ctx.runQuery(internal.users.access.mine, {});
     const caller = { userId, address: null, signedIn: true };
-    await charge(ctx, "settings", caller);
+    await charge(ctx, "alert", caller);
     return proposeAlert(ctx, { caller, userId, text });
   }),
 });
 
-/** Switches a proposal on. @throws AppError `not_found`; `conflict` with twenty active ones. */
+/** Switches a proposal on, or an active one on for another 90 days. @throws AppError `not_found`; `conflict` with twenty active ones. */
 export const accept = mutation({
   args: { alertId: v.string() },
   returns: vAlert,
   handler: async (ctx, { alertId }) => {
     const { userId } = await requireUser(ctx);
-    return confirm(ctx, await ownAlert(ctx, userId, alertId));
+    return confirm(ctx, await ownAlert(ctx, userId, alertId), null);
   },
 });
 

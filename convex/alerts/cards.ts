@@ -1,9 +1,10 @@
+import type { Doc } from "../_generated/dataModel";
 import { dateTime } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Alert } from "./model";
 import type { Proposed } from "./proposals";
 import { REPLAYED_DAYS } from "./rules";
-import { observed } from "./words";
+import { describe, observed } from "./words";
 
 /** Alerts in the messenger. */
 
@@ -38,10 +39,19 @@ function replayLines({ condition }: Alert, { knownSince, fired }: Proposed["repl
   return [`${since} it would have fired ${times(fired.length)}.${rest}`, ...latest];
 }
 
-export function confirmedCard({ number, words }: Alert): Paragraph[] {
+export function confirmedCard({ number, words, expiresAt }: Alert): Paragraph[] {
+  const until = expiresAt === null ? "" : `, until ${dateTime(expiresAt)}`;
   return [
     [{ bold: `🔔 Alert ${number} is on` }, `\n${words}`],
-    [`You hear each time this begins, at most once an hour. /alerts off ${number} ends it.`],
+    [`You hear each time this begins, at most once an hour${until}. /alerts off ${number} ends it.`],
+  ];
+}
+
+/** An alert is about to end by its age; a tap keeps it. */
+export function endingCard({ number, condition }: Doc<"alerts">, expiresAt: number): Paragraph[] {
+  return [
+    [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
+    [`It ends on ${dateTime(expiresAt)}. To keep it for another 90 days: /alert yes ${number}`],
   ];
 }
 

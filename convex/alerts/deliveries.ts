@@ -1,16 +1,20 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
+import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { providerAction } from "../lib/providerCalls";
 import { open } from "../lib/sealing";
-import { HOUR, MINUTE, SECOND } from "../lib/time";
+import { DAY, HOUR, MINUTE, SECOND, sleep } from "../lib/time";
 import { postWebhook, type PostOutcome } from "../providers/webhooks";
+import { isProven } from "./allowances";
 import { secretSeal } from "./sinkRows";
 import { refusalOf } from "./targets";
 
-/** Posts what has fired to webhooks: one action a minute, whatever there is, many posts at a time, one for each webhook. */
+/**
+ * Posts what has fired to webhooks: one action a minute, whatever there is, many posts at a time, one for each webhook. Who
+ * answers slowly holds a place for as long as that takes: a host gets few of them, and strangers together half.
+ */
 
 /** Between one try and the next: three days in all. */
 const PAUSES_MS = [
@@ -26,17 +30,28 @@ const PAUSES_MS = [
 ];
 /** What else there is for a webhook that has just failed waits this long. */
 const REST_MS = 5 * MINUTE;
-/** Posted at a time. */
-const TOGETHER = 20;
+/** A post that is older than this is given up, however few tries it had: its webhook had too much to come. */
+const GIVEN_UP_MS = 3 * DAY + HOUR;
+/** Posted at a time, and of those to one host, and for users that nobody has signed in for. */
+const PLACES = 20;
+const MOST_OF_HOST = 4;
+const MOST_UNPROVEN = 10;
+/** What ends within so long of another is marked together with it. */
+const GATHERED_MS = SECOND / 10;
 /** Looked at for those at a time, and so many times in one turn: one webhook may have many due. */
 const LOOK_AT = 100;
 const LOOKS = 4;
-/** No turn begins later than this: the next action begins a minute behind this one. */
+/** No post begins later than this: the next action begins a minute behind this one. */
 const WORKS_FOR_MS = 40 * SECOND;
 /** A try that is silent for so long was cut off. */
 const LEASE_MS = 2 * MINUTE;
 
+/** What holds a place. */
+const vHolder = v.object({ sinkId: v.id("alertSinks"), host: v.string(), proven: v.boolean() });
+type Holder = Infer<typeof vHolder>;
+
 const vTry = v.object({
+  ...vHolder.fields,
   deliveryId: v.id("alertDeliveries"),
   try: v.number(),
   userId: v.string(),
@@ -52,22 +67,32 @@ const vOutcome = v.union(
   v.object({ kind: v.literal("failed"), reason: v.string() }),
 );
 
+const vResult = v.object({ deliveryId: v.id("alertDeliveries"), try: v.number(), outcome: vOutcome });
+
 export const post = providerAction({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
     const until = Date.now() + WORKS_FOR_MS;
-    while (Date.now() < until) {
-      const tries = await ctx.runMutation(internal.alerts.deliveries.claim, {});
-      if (tries.length === 0) return null;
-      const results = await Promise.all(
-        tries.map(async (one) => {
-          return { deliveryId: one.deliveryId, try: one.try, outcome: await outcomeOf(one) };
-        }),
-      );
-      await ctx.runMutation(internal.alerts.deliveries.mark, { results });
+    const underWay = new Map<Id<"alertDeliveries">, { holder: Holder; done: Promise<void> }>();
+    const results: Infer<typeof vResult>[] = [];
+    for (;;) {
+      const held = [...underWay.values()].map(({ holder }) => holder);
+      const tries: Infer<typeof vTry>[] =
+        Date.now() < until ? await ctx.runMutation(internal.alerts.deliveries.claim, { held }) : [];
+      for (const one of tries) {
+        const { deliveryId, try: number, sinkId, host, proven } = one;
+        const done = outcomeOf(one).then((outcome) => {
+          results.push({ deliveryId, try: number, outcome });
+          underWay.delete(deliveryId);
+        });
+        underWay.set(deliveryId, { holder: { sinkId, host, proven }, done });
+      }
+      if (underWay.size === 0) return null;
+      await Promise.race([...underWay.values()].map(({ done }) => done));
+      if (underWay.size > 0) await sleep(GATHERED_MS);
+      await ctx.runMutation(internal.alerts.deliveries.mark, { results: results.splice(0) });
     }
-    return null;
   },
 });
 
@@ -88,47 +113,59 @@ async function outcomeOf(one: Infer<typeof vTry>): Promise<PostOutcome> {
   }
 }
 
-/** Takes what is due, for one try each; of each webhook one at a time. */
+/** Takes what is due, for one try each, as far as places are free; of each webhook one at a time. */
 export const claim = internalMutation({
-  args: {},
+  args: { held: v.array(vHolder) },
   returns: v.array(vTry),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const tries: Infer<typeof vTry>[] = [];
-    const taken = new Set<string>();
+  handler: async (ctx, { held }) => {
+    const turn: Turn = { now: Date.now(), holders: [...held], tries: [] };
     for (const state of ["posting", "due"] as const) {
       for (let look = 0; look < LOOKS; look++) {
         const rows = await ctx.db
           .query("alertDeliveries")
-          .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
+          .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", turn.now))
           .take(LOOK_AT);
         for (const row of rows) {
-          if (tries.length >= TOGETHER) return tries;
-          await take(ctx, row, { now, taken, tries });
+          if (turn.holders.length >= PLACES) return turn.tries;
+          await take(ctx, row, turn);
         }
         if (rows.length < LOOK_AT) break;
       }
     }
-    return tries;
+    return turn.tries;
   },
 });
 
-type Turn = { now: number; taken: Set<string>; tries: Infer<typeof vTry>[] };
+type Turn = { now: number; holders: Holder[]; tries: Infer<typeof vTry>[] };
 
-async function take(ctx: MutationCtx, row: Doc<"alertDeliveries">, { now, taken, tries }: Turn) {
+async function take(ctx: MutationCtx, row: Doc<"alertDeliveries">, turn: Turn): Promise<void> {
+  const { now, holders, tries } = turn;
   const sink = await ctx.db.get("alertSinks", row.sinkId);
-  if (sink?.state !== "active") {
-    const ended = { state: "failed", outcome: "The webhook has ended" } as const;
-    await ctx.db.patch("alertDeliveries", row._id, ended);
-  } else if (sink.restUntil > now) {
+  if (sink?.state !== "active") return giveUp(ctx, row, "The webhook has ended");
+  if (now - row._creationTime > GIVEN_UP_MS)
+    return giveUp(ctx, row, row.outcome ?? "Its webhook did not take it within three days");
+  if (sink.restUntil > now) {
     await ctx.db.patch("alertDeliveries", row._id, { state: "due", dueAt: sink.restUntil });
-  } else if (taken.has(sink._id)) {
+    return;
+  }
+  const { _id: sinkId, url, userId } = sink;
+  const { host } = new URL(url);
+  const isBusy =
+    holders.some((one) => one.sinkId === sinkId) ||
+    holders.filter((one) => one.host === host).length >= MOST_OF_HOST;
+  const proven = !isBusy && (await isProven(ctx, userId));
+  if (isBusy || (!proven && holders.filter((one) => !one.proven).length >= MOST_UNPROVEN)) {
     // Behind what is due to others: a webhook that has much to come keeps nobody waiting.
     if (row.dueAt < now) await ctx.db.patch("alertDeliveries", row._id, { dueAt: now });
-  } else {
-    taken.add(sink._id);
-    tries.push(await begin(ctx, row, sink, now));
+    return;
   }
+  const holder = { sinkId, host, proven };
+  holders.push(holder);
+  tries.push({ ...holder, ...(await begin(ctx, row, sink, now)) });
+}
+
+async function giveUp(ctx: MutationCtx, { _id }: Doc<"alertDeliveries">, outcome: string): Promise<void> {
+  await ctx.db.patch("alertDeliveries", _id, { state: "failed", outcome });
 }
 
 async function begin(
@@ -136,16 +173,15 @@ async function begin(
   { _id, tries, firingId, body }: Doc<"alertDeliveries">,
   { userId, url, sealedSigning }: Doc<"alertSinks">,
   now: number,
-): Promise<Infer<typeof vTry>> {
+): Promise<Omit<Infer<typeof vTry>, keyof Holder>> {
   await ctx.db.patch("alertDeliveries", _id, { state: "posting", tries: tries + 1, dueAt: now + LEASE_MS });
-  return { deliveryId: _id, try: tries + 1, userId, url, sealedSigning, messageId: `msg_${firingId}`, body };
+  const messageId = `msg_${firingId ?? _id}`;
+  return { deliveryId: _id, try: tries + 1, userId, url, sealedSigning, messageId, body };
 }
 
 /** What came of tries; the word of one that was overtaken is dropped. */
 export const mark = internalMutation({
-  args: {
-    results: v.array(v.object({ deliveryId: v.id("alertDeliveries"), try: v.number(), outcome: vOutcome })),
-  },
+  args: { results: v.array(vResult) },
   returns: v.null(),
   handler: async (ctx, { results }) => {
     const now = Date.now();
@@ -168,10 +204,8 @@ export const mark = internalMutation({
         case "failed": {
           const { reason } = outcome;
           const pause = PAUSES_MS[number - 1];
-          const next =
-            pause === undefined
-              ? { state: "failed" as const }
-              : { state: "due" as const, dueAt: now + pause };
+          const isLast = pause === undefined || now + pause - row._creationTime > GIVEN_UP_MS;
+          const next = isLast ? { state: "failed" as const } : { state: "due" as const, dueAt: now + pause };
           await ctx.db.patch("alertDeliveries", deliveryId, { ...next, outcome: reason });
           const rest = { problem: reason, restUntil: now + Math.min(pause ?? REST_MS, REST_MS) };
           if (sink !== null) await ctx.db.patch("alertSinks", sink._id, rest);

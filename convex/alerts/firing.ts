@@ -2,9 +2,8 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
-import { configOf, enqueueCard, linkedChat } from "../messenger/model";
-import { MAX_SINKS } from "./sinkRows";
 import type { Observation } from "./tables";
+import { plain, tellOwner } from "./telling";
 import { describe, observed } from "./words";
 
 /** What is told when an alert fires. */
@@ -35,45 +34,23 @@ export async function fire(
     .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", alert._id).eq("observedAt", observedAt))
     .unique();
   if (known !== null) return false;
-  const { userId } = alert;
-  const text = plain(paragraphs);
-  const now = Date.now();
-  const firing = { alertId: alert._id, userId, observation, text };
+  const { _id: alertId, userId, condition } = alert;
+  const firing = { alertId, userId, observation, text: plain(paragraphs) };
   const firingId = await ctx.db.insert("alertFirings", { ...firing, observedAt });
-  await ctx.db.patch("alerts", alert._id, { fired: alert.fired + 1, lastFiredAt: now });
-  // Without a chat of the user's own, a card would go to the service's.
-  if ((await configOf(ctx, userId)) !== null || (await linkedChat(ctx, userId)) !== null)
-    await enqueueCard(ctx, { userId, kind: "alert", topic: `alert:${alert._id}`, paragraphs });
-  const sinks = await ctx.db
-    .query("alertSinks")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-    .take(MAX_SINKS);
-  if (sinks.length === 0) return true;
-  const body = JSON.stringify({
-    type: "alert.fired",
-    timestamp: iso(now),
-    data: {
-      firingId,
-      alertId: alert._id,
-      condition: alert.condition,
-      words: describe(alert.condition),
-      observation: { ...observation, at: iso(observation.at), observedAt: iso(observedAt) },
-      text,
-    },
+  await ctx.db.patch("alerts", alertId, { fired: alert.fired + 1, lastFiredAt: Date.now() });
+  await tellOwner(ctx, alert, {
+    ...{ paragraphs, firingId },
+    post: (text) => ({
+      type: "alert.fired",
+      data: {
+        firingId,
+        alertId,
+        condition,
+        words: describe(condition),
+        observation: { ...observation, at: iso(observation.at), observedAt: iso(observedAt) },
+        text,
+      },
+    }),
   });
-  for (const { _id: sinkId } of sinks) {
-    const delivery = { userId, sinkId, firingId, body, state: "due", tries: 0, dueAt: now } as const;
-    await ctx.db.insert("alertDeliveries", delivery);
-  }
   return true;
-}
-
-function plain(paragraphs: readonly Paragraph[]): string {
-  return paragraphs
-    .map((spans) =>
-      spans
-        .map((span) => (typeof span === "string" ? span : "bold" in span ? span.bold : span.link))
-        .join(""),
-    )
-    .join("\n");
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
-import { endpoint, type MountedEndpoint } from "../lib/http";
+import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
 import { once } from "../lib/once";
 import { alertShape, replayShape, webhookShape } from "./views";
@@ -28,6 +28,7 @@ const example = {
   createdAt: EXAMPLE_TIME,
   confirmedAt: null,
   endedAt: null,
+  expiresAt: null,
   fired: 0,
   lastFiredAt: null,
 };
@@ -44,6 +45,7 @@ const guarded = { needs: [], limit: "settings", errors: USER_TOKEN_ERRORS, heade
 
 const propose: MountedEndpoint = endpoint({
   ...guarded,
+  limit: "alert",
   methods: ["POST"],
   path: "/alerts",
   summary:
@@ -93,7 +95,11 @@ const list: MountedEndpoint = endpoint({
 const changing = (
   path: "/alerts/confirm" | "/alerts/off",
   told: Record<"summary" | "description", string>,
-  change: (ctx: ActionCtx, input: { userId: string; alertId: string }) => Promise<{ alert: AlertAnswer }>,
+  change: (
+    ctx: ActionCtx,
+    input: { userId: string; alertId: string },
+    call: Call,
+  ) => Promise<{ alert: AlertAnswer }>,
 ): MountedEndpoint =>
   endpoint({
     ...guarded,
@@ -103,7 +109,7 @@ const changing = (
     errors: {
       ...USER_TOKEN_ERRORS,
       not_found: "This user has no such alert.",
-      conflict: "Twenty are active.",
+      conflict: "As many are active as may be, or it is off.",
     },
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
     input: z.object({ userId, alertId: id("alertId") }),
@@ -114,11 +120,11 @@ const changing = (
 const accept = changing(
   "/alerts/confirm",
   {
-    summary: "Switches a proposed alert on.",
+    summary: "Switches a proposed alert on, or keeps an active one for another 90 days.",
     description:
-      "It fires each time its condition begins to hold, at most once an hour. What holds already has to end first.",
+      "It fires each time its condition begins to hold, at most once an hour. What holds already has to end first. It ends by itself after 90 days; a week before, a card and a post `alert.ending` say so. A signed-in user may have 20 active ones; a `userId` that nobody has signed in for 5, and all of them from one network address 20.",
   },
-  async (ctx, input) => (await answers()).confirmed(ctx, input),
+  async (ctx, input, call) => (await answers()).confirmed(ctx, input, call),
 );
 
 const end = changing(

@@ -2,7 +2,9 @@ import { v, type Infer } from "convex/values";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { allowOneMore, MOST_ACTIVE } from "./allowances";
 import type { Condition } from "./grammar";
+import { lifeFrom } from "./lifetimes";
 import { watchOf } from "./subjects";
 import { lastObservation } from "./observations";
 import { vCondition } from "./tables";
@@ -11,8 +13,6 @@ import { describe } from "./words";
 
 /** Users' alerts: proposed, confirmed, ended. */
 
-/** A user's active alerts at most. */
-const MAX_ACTIVE = 20;
 /** A user's open proposals at most: a further one takes the oldest one's place. */
 const MAX_PROPOSED = 10;
 /** How many ended ones are shown, newest first. */
@@ -31,6 +31,8 @@ export const vAlert = v.object({
   createdAt: v.number(),
   confirmedAt: v.union(v.number(), v.null()),
   endedAt: v.union(v.number(), v.null()),
+  /** When an active one ends by itself, unless its user says yes to it again; when an ended one would have. */
+  expiresAt: v.union(v.number(), v.null()),
   fired: v.number(),
   lastFiredAt: v.union(v.number(), v.null()),
 });
@@ -77,22 +79,24 @@ export async function propose(ctx: MutationCtx, proposal: Proposal): Promise<Ale
 }
 
 /**
- * Switches a proposal on. One that is active stays so.
- * @throws AppError `not_found` for none of the user's; `conflict` with twenty active ones, and for one that was ended.
+ * Switches a proposal on. One that is active lives on from now.
+ * @param address Where the yes came from; `null` where it came by no network.
+ * @throws AppError `conflict` with as many active ones as `allowances` lets a user have, and for one that was ended.
  */
-export async function confirm(ctx: MutationCtx, row: Doc<"alerts">): Promise<Alert> {
-  if (row.state === "active") return alertOf(row);
-  if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it anew");
-  const active = await inState(ctx, row.userId, "active");
-  if (active.length >= MAX_ACTIVE)
-    throw new AppError("conflict", `At most ${MAX_ACTIVE} alerts can be active: switch one off first`);
+export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: string | null): Promise<Alert> {
   const now = Date.now();
+  if (row.state === "off") throw new AppError("conflict", "This alert is off: ask for it anew");
+  if (row.state === "active") {
+    await ctx.db.patch("alerts", row._id, lifeFrom(now));
+    return alertOf(await existing(ctx, row._id));
+  }
+  const allowed = await allowOneMore(ctx, row.userId, address);
   const { condition } = row;
   if (condition.kind !== "digest") await follow(ctx, row.subject, now);
   const readyAt = condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
   await ctx.db.patch("alerts", row._id, {
     ...{ state: "active", watched: true, phase: "waiting", readyAt },
-    confirmedAt: now,
+    ...{ confirmedAt: now, ...lifeFrom(now), ...allowed },
   });
   return alertOf(await existing(ctx, row._id));
 }
@@ -168,7 +172,7 @@ async function inState(
   return ctx.db
     .query("alerts")
     .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", state))
-    .take(MAX_ACTIVE);
+    .take(MOST_ACTIVE);
 }
 
 async function existing(ctx: QueryCtx, alertId: Id<"alerts">): Promise<Doc<"alerts">> {
@@ -179,9 +183,9 @@ async function existing(ctx: QueryCtx, alertId: Id<"alerts">): Promise<Doc<"aler
 
 function alertOf(row: Doc<"alerts">): Alert {
   const { _id, number, state, condition, asked, readBy, createdAt, fired } = row;
-  const { confirmedAt = null, endedAt = null, lastFiredAt = null } = row;
+  const { confirmedAt = null, endedAt = null, expiresAt = null, lastFiredAt = null } = row;
   return {
     ...{ alertId: _id, number, state, words: describe(condition), condition, asked, readBy, createdAt },
-    ...{ confirmedAt, endedAt, fired, lastFiredAt },
+    ...{ confirmedAt, endedAt, expiresAt, fired, lastFiredAt },
   };
 }

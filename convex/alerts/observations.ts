@@ -1,18 +1,18 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { keyOf, slotOf } from "../evidence/model";
-import { HOUR, MINUTE } from "../lib/time";
+import { HOUR } from "../lib/time";
 import { newestSample } from "../prices/model";
-import type { PricedToken } from "../prices/tables";
+import { neededSince, observationsFrom, samplesAfter, type PriceSubject } from "./prices";
 import { subjectOf, type Subject } from "./subjects";
 import type { Observation } from "./tables";
 
 /** What the service has observed of a subject: stored prices, facts and measured movements, in the order it came to know. */
 
-/** An earlier price that is older than this by more is not the price of then. */
-const SLACK_MS = 30 * MINUTE;
-/** Samples are a minute apart at least. */
-const SLACK_ROWS = 31;
+/** Samples are a minute apart at least: those of the hour in which an observation is the latest. */
+const HOUR_ROWS = 62;
+/** Samples that changes are told from at a time: those of the two weeks that are kept, at one in two minutes. */
+const EARLIER_ROWS = 10_000;
 const PERPETUALS = keyOf({ collector: "perpetuals", subject: "" });
 
 export type Found = {
@@ -34,11 +34,9 @@ export async function observationsAfter(
   switch (subject.kind) {
     case "price":
     case "change": {
-      const rows = await ctx.db
-        .query("priceSamples")
-        .withIndex("by_token_and_takenAt", (q) => q.eq("token", subject.token).gt("takenAt", after))
-        .take(limit);
-      const told = await Promise.all(rows.map((row) => priceOrChange(ctx, subject, row)));
+      const { token } = subject;
+      const rows = await samplesAfter(ctx, token, { after, until: Infinity, limit });
+      const told = observationsFrom(subject, rows, await earlierSamples(ctx, subject, rows));
       return found(rows, told, ({ takenAt }) => takenAt, after, limit);
     }
     case "funding": {
@@ -76,7 +74,7 @@ export async function lastObservation(
 ): Promise<Observation | null> {
   // Movements are over at once.
   if (subjectOf(text).kind === "flow") return null;
-  const { observations } = await observationsAfter(ctx, text, until - HOUR, SLACK_ROWS * 2);
+  const { observations } = await observationsAfter(ctx, text, until - HOUR, HOUR_ROWS);
   return observations.filter(({ at }) => at <= until).at(-1) ?? null;
 }
 
@@ -120,36 +118,19 @@ function found<Row>(
   };
 }
 
-/** The model's word counts for nothing. */
-async function priceOrChange(
+/** What the changes up to samples are told from: one range, as wide as that of the samples. */
+async function earlierSamples(
   ctx: QueryCtx,
-  subject: Extract<Subject, { kind: "price" | "change" }>,
-  sample: Doc<"priceSamples">,
-): Promise<Observation | null> {
-  if (sample.source === "llm") return null;
-  const { takenAt: at, observedAt, priceUsd, source } = sample;
-  if (subject.kind === "price") return { at, observedAt, value: priceUsd, source };
-  const before = await priceBefore(ctx, subject.token, at - subject.windowHours * HOUR);
-  return before === null ? null : { at, observedAt, value: changeOf(before, priceUsd), source };
-}
-
-/** Percent, from the earlier price to the later one. */
-function changeOf(before: number, now: number): number {
-  return (now / before - 1) * 100;
-}
-
-async function priceBefore(ctx: QueryCtx, token: PricedToken, at: number): Promise<number | null> {
-  const rows = await ctx.db
-    .query("priceSamples")
-    .withIndex("by_token_and_takenAt", (q) =>
-      q
-        .eq("token", token)
-        .gte("takenAt", at - SLACK_MS)
-        .lte("takenAt", at),
-    )
-    .order("desc")
-    .take(SLACK_ROWS);
-  return rows.find(({ source }) => source !== "llm")?.priceUsd ?? null;
+  subject: PriceSubject,
+  rows: readonly Doc<"priceSamples">[],
+): Promise<Doc<"priceSamples">[]> {
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (subject.kind === "price" || first === undefined || last === undefined) return [];
+  return samplesAfter(ctx, subject.token, {
+    after: neededSince(subject, first.takenAt) - 1,
+    until: last.takenAt - subject.windowHours * HOUR,
+    limit: EARLIER_ROWS,
+  });
 }
 
 function funding({ collectedAt, facts }: Doc<"facts">, token: string): Observation | null {

@@ -85,9 +85,10 @@ export const keep = internalMutation({
 
 /** @throws AppError as `model.confirm` does; `not_found` for none of the user's. */
 export const accept = internalMutation({
-  args: { userId: v.string(), alertId: v.string() },
+  args: { userId: v.string(), alertId: v.string(), address: v.union(v.string(), v.null()) },
   returns: vAlert,
-  handler: async (ctx, { userId, alertId }) => confirm(ctx, await ownAlert(ctx, userId, alertId)),
+  handler: async (ctx, { userId, alertId, address }) =>
+    confirm(ctx, await ownAlert(ctx, userId, alertId), address),
 });
 
 /** @throws AppError `not_found` for none of the user's. */

@@ -77,8 +77,8 @@ const firingFields = {
 
 export const alertTables = {
   /**
-   * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/watching` and
-   * `alerts/firing` (phases). A proposal dies after a day, an ended one after 90 days, an active one with its user's data.
+   * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
+   * age), `alerts/watching` and `alerts/firing` (phases). A proposal dies after a day, an ended one after 90 days.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -103,8 +103,14 @@ export const alertTables = {
     readyAt: v.number(),
     createdAt: v.number(),
     confirmedAt: v.optional(v.number()),
-    /** Epoch ms: when it was switched off. */
+    /** Epoch ms: when it was switched off, or ended by itself. */
     endedAt: v.optional(v.number()),
+    /** Epoch ms: when it ends by itself. Not of proposals, nor of what an earlier version confirmed. */
+    expiresAt: v.optional(v.number()),
+    /** Epoch ms: when its user is told of that end, and once they were told, the end itself. */
+    reviewAt: v.optional(v.number()),
+    /** A hash of the network address it was confirmed from, where nobody has signed in for its user. */
+    setFrom: v.optional(v.string()),
     fired: v.number(),
     /** Epoch ms. */
     lastFiredAt: v.optional(v.number()),
@@ -113,6 +119,8 @@ export const alertTables = {
     .index("by_userId_and_number", ["userId", "number"])
     .index("by_level", ["watched", "subject", "phase", "side", "level"])
     .index("by_readyAt", ["watched", "subject", "phase", "readyAt"])
+    .index("by_reviewAt", ["watched", "reviewAt"])
+    .index("by_setFrom", ["setFrom", "state"])
     .index("by_state", ["state", "createdAt"]),
 
   /**
@@ -159,13 +167,14 @@ export const alertTables = {
     .index("by_state", ["state", "createdAt"]),
 
   /**
-   * What is posted to webhooks: one row for each firing and sink. Written by `alerts/firing` and `alerts/deliveries`. Dies
-   * after 30 days.
+   * What is posted to webhooks: one row for each firing and sink, and for each notice of an alert's end. Written by
+   * `alerts/telling` and `alerts/deliveries`. Dies after 30 days.
    */
   alertDeliveries: defineTable({
     userId: v.string(),
     sinkId: v.id("alertSinks"),
-    firingId: v.id("alertFirings"),
+    /** What it tells of, where that is a firing. */
+    firingId: v.optional(v.id("alertFirings")),
     /** The JSON that is posted, the same in every try. */
     body: v.string(),
     /** `due`: waits for `dueAt`. `posting`: a try is under way until `dueAt`. */
@@ -205,6 +214,7 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
         rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active")),
       onDeletion: "go",
     },
+    withheld: ["setFrom"],
   },
   alertCursors: { keep: "one row for each of some forty subjects" },
   alertFirings: {

@@ -1,3 +1,4 @@
+import { ownHosts } from "../lib/env";
 import { AppError } from "../lib/errors";
 
 /**
@@ -7,9 +8,12 @@ import { AppError } from "../lib/errors";
  */
 
 const MAX_URL = 2_048;
-/** Names of this machine, of home and office networks, and of clouds' own. */
+/**
+ * Names that lead nowhere outside: of this machine, of home and office networks, of clusters and clouds, and what the IANA
+ * registry of special-use names keeps from the public ones.
+ */
 const LOCAL_NAMES =
-  /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home|corp|private|home\.arpa|onion|test|example|invalid)$/;
+  /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home|corp|mail|private|svc|arpa|alt|onion|test|example|invalid)$/;
 
 /**
  * A webhook's address as it is stored.
@@ -18,7 +22,13 @@ const LOCAL_NAMES =
 export function postable(address: string): string {
   const refusal = refusalOf(address);
   if (refusal !== null) throw new AppError("invalid_request", `url ${refusal}`);
-  return new URL(address).href;
+  const { protocol, port, pathname, search, hostname } = new URL(address);
+  return `${protocol}//${nameOf(hostname)}${port === "" ? "" : `:${port}`}${pathname}${search}`;
+}
+
+/** A name ends in a dot or not: it is the same host, and has one address here. */
+function nameOf(hostname: string): string {
+  return hostname.replace(/\.$/, "");
 }
 
 /** Why nothing is posted to an address; `null` for one that may be posted to. */
@@ -30,10 +40,9 @@ export function refusalOf(address: string): string | null {
   if (hash !== "") return "must not have a part behind #";
   // Anything else would make the service look for open ports.
   if (port !== "" && port !== "8443") return "must be on port 443 or 8443";
-  const host = hostname
-    .toLowerCase()
-    .replace(/^\[|\]$/g, "")
-    .replace(/\.$/, "");
+  const host = nameOf(hostname).replace(/^\[|\]$/g, "");
+  if (ownHosts().some((own) => own === host || own === `${host}:${port}`))
+    return "must not be this service's own address";
   if (hostname.startsWith("[")) return isPublic6(host) ? null : "must not be a private or reserved address";
   // Addresses come out of a URL as four numbers, however they were written; what else ends in a number is none.
   if (/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host))

@@ -15,6 +15,7 @@ export const alertShape = z.object({
   createdAt: moment,
   confirmedAt: moment.nullable(),
   endedAt: moment.nullable(),
+  expiresAt: moment.nullable().describe("When it ends by itself, unless it is confirmed again"),
   fired: z.int().describe("How often it has fired"),
   lastFiredAt: moment.nullable(),
 });

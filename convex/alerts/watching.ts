@@ -6,6 +6,7 @@ import { recordCronRun } from "../lib/cronRuns";
 import { MINUTE } from "../lib/time";
 import { fire, firingCard } from "./firing";
 import { CLOCK, subjectOf } from "./subjects";
+import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
 import { newestAt, observationsAfter } from "./observations";
 import { holds, isEvent, isNews, QUIET_MS } from "./rules";
@@ -47,6 +48,7 @@ export const tick = internalMutation({
       }
     }
     if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.funding.look, { subjects: stale });
+    await startReview(ctx, now);
     await startDeliveries(ctx, now);
     return null;
   },

@@ -83,7 +83,7 @@ export const commands: readonly Command[] = [
       const [, which] = /^(?:yes|confirm) +(\S{1,40})$/i.exec(argument) ?? [];
       if (which === undefined)
         return { answer: notice("Reading that…"), later: { kind: "alert", userId, text: argument } };
-      return changed(ctx, userId, which, async (row) => confirmedCard(await confirmAlert(ctx, row)));
+      return changed(ctx, userId, which, async (row) => confirmedCard(await confirmAlert(ctx, row, null)));
     },
   },
   {

@@ -69,7 +69,11 @@ export const marketCommands: readonly Command[] = [
       const now = Date.now();
       const alerts = await alertsSince(ctx, now - window.data * HOUR);
       if (alerts.length === 0 && !(await hasLooked(ctx))) {
-        return { answer: notice("I have not looked for whales yet: I do so every hour, on the hour.") };
+        return {
+          answer: notice(
+            "I have not looked for whales yet: I read Base every minute and ask an agent every hour.",
+          ),
+        };
       }
       const shown = Math.min(page, Math.max(1, Math.ceil(alerts.length / PAGE)));
       const to = (target: number, text: string): Button[] =>

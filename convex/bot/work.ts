@@ -118,7 +118,7 @@ async function portfolio(ctx: ActionCtx, userId: string): Promise<Step> {
 /** Proposing the same again is the same proposal, so a try that was cut off does no harm. */
 async function propose(ctx: ActionCtx, { userId, text }: Extract<Work, { kind: "alert" }>): Promise<Step> {
   const caller = { userId, address: null, signedIn: true };
-  await charge(ctx, "settings", caller);
+  await charge(ctx, "alert", caller);
   try {
     const proposed = await proposeAlert(ctx, { caller, userId, text });
     const card = answer(proposalCard(proposed));

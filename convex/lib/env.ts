@@ -172,6 +172,15 @@ export function siteUrl(): string {
   return trimSlashes(env.CONVEX_SITE_URL);
 }
 
+/** The names under which this deployment answers, a port with those that have one. */
+export function ownHosts(): string[] {
+  const told = [env.CONVEX_SITE_URL, env.CONVEX_CLOUD_URL].filter((url) => URL.canParse(url));
+  const hosts = told.map((url) => new URL(url).host);
+  // With a domain of its own, a deployment still answers at the platform's.
+  const usual = hosts.map((host) => host.replace(/\.convex\.cloud$/, ".convex.site"));
+  return [...new Set([...hosts, ...usual])];
+}
+
 /** Whether a switch is on; an absent one is off. */
 export function isOn(name: "TRADING_PAUSED"): boolean {
   return /^(?:true|1)$/i.test(optional(name) ?? "");

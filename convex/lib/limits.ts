@@ -28,6 +28,9 @@ const limits = {
   shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000, shards: SHARDS },
   settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
   settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
+  // What an alert would have fired at is looked up in a week of samples, and it is kept for a day.
+  alertUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
+  alertAddress: { kind: "token bucket", rate: 240, period: HOUR, capacity: 240 },
   // A wallet is kept for good: its address may be paid at any time.
   walletUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
   walletAddress: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
@@ -98,6 +101,7 @@ export type LimitName =
   | "refresh"
   | "shift"
   | "settings"
+  | "alert"
   | "wallet"
   | "chain"
   | "transfer"

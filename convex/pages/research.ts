@@ -154,9 +154,9 @@ function writing(
 /** What the figures of a text were held against, by the numbers that it cites. */
 function sourcesOf(id: string, sources: Result["sources"], now: number): Html | null {
   if (sources.length === 0) return null;
-  const items = sources.map(({ id: number, name, observedAt, says }) => {
+  const items = sources.map(({ id: number, name, url, observedAt, says }) => {
     return html`<li value="${number}">
-      ${says} <span class="small">${name}, ${since(observedAt, now)}</span>
+      ${says} <span class="small">${sourceLink(name, url)}, ${since(observedAt, now)}</span>
     </li>`;
   });
   return html`<details aria-label="Sources of ${id}">
@@ -165,6 +165,15 @@ function sourcesOf(id: string, sources: Result["sources"], now: number): Html | 
       ${items}
     </ol>
   </details>`;
+}
+
+/** A source's name, which leads to the page that it gave: another's, which nothing is said for. */
+function sourceLink(name: string, url: string | null): Html {
+  if (url === null || !URL.canParse(url)) return html`${name}`;
+  const { protocol, username, password, href } = new URL(url);
+  // A name before the host would look like another host.
+  if (protocol !== "https:" || username !== "" || password !== "") return html`${name}`;
+  return html`<a href="${href}" rel="noopener nofollow">${name}</a>`;
 }
 
 /** The summary begins with its outlook's mark, which the tag beside it tells in words. */

@@ -8,12 +8,15 @@ import { moment, span, usd } from "./words";
 
 /** How the service does, for people. */
 
-export function statusPage({ status, time, reasons, checks }: ServiceHealth, now: number): Reply<string> {
+export function statusPage(
+  { status, version, time, reasons, checks }: ServiceHealth,
+  now: number,
+): Reply<string> {
   const isWell = status === "ok";
   const content = html`<h1>Status</h1>
     <p class="lead">
       <span class="tag ${isWell ? "up" : "down"}">${isWell ? "All is well" : "Somebody should look"}</span> at
-      ${moment(time)}
+      ${moment(time)}, version ${version}
     </p>
     ${
       isWell
@@ -39,6 +42,13 @@ export function statusPage({ status, time, reasons, checks }: ServiceHealth, now
       <p class="small">When each last did its work.</p>
       <ul class="list cols">
         ${jobItems(checks.crons)}
+      </ul>
+    </div>
+    <h2 id="keys">Keys</h2>
+    <div class="card">
+      <p class="small">What the operator has set, so that these can be asked.</p>
+      <ul class="list cols">
+        ${keyItems(checks.configured)}
       </ul>
     </div>`;
   return pageReply(
@@ -183,6 +193,15 @@ function jobItems(crons: Checks["crons"]): Html[] {
             : `${span(seconds * SECOND)} ago`;
       return html`<li class="head"><span>${name}</span> <span class="soft">${last}</span></li>`;
     });
+}
+
+function keyItems(configured: Checks["configured"]): Html[] {
+  return Object.entries(configured).map(
+    ([name, isSet]) =>
+      html`<li class="head">
+        <code>${name}</code> <span class="${isSet ? "soft" : "down"}">${isSet ? "set" : "not set"}</span>
+      </li>`,
+  );
 }
 
 /** `shiftCollections` is `shift collections`. */

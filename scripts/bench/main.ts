@@ -1,5 +1,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { messageOf } from "../../convex/lib/errors";
+import { misuse } from "../misuse";
 import { bold, dim } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
@@ -89,7 +91,7 @@ function orderOf(): { names: string[]; json: boolean } {
       json: values.json === true,
     };
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    console.error(`${misuse(error) ?? messageOf(error)}\n\n${USAGE}`);
     process.exit(1);
   }
 }

@@ -5,6 +5,7 @@
 
 import { parseArgs } from "node:util";
 import { variableNames } from "../../convex/lib/env";
+import { misuse } from "../misuse";
 import { applyVariables } from "../stack/env";
 import { checkChain } from "./chain";
 import { checkConfiguration } from "./configuration";
@@ -98,9 +99,8 @@ function say(text: string): number {
 process.stdout.on("error", () => process.exit(1));
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  const badFlag =
-    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  if (!badFlag) throw error;
-  console.error(`${error.message}\n\n${USAGE}`);
+  const wrong = misuse(error);
+  if (wrong === null) throw error;
+  console.error(`${wrong}\n\n${USAGE}`);
   return 1;
 });

@@ -18,7 +18,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  if (directory === "" || rest.length > 0) {
+  if (directory === "" || directory.startsWith("-") || rest.length > 0) {
     console.error(USAGE);
     return 1;
   }

@@ -2,9 +2,11 @@ import type { ChildProcess } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { messageOf } from "../../convex/lib/errors";
 import { createProgress } from "../bench/progress";
 import { figure, quantile, rendered, type Table } from "../bench/table";
 import { forkScript } from "../forked";
+import { misuse } from "../misuse";
 import { atOnce, atRate, type Hit, type Shot } from "./client";
 
 /**
@@ -144,7 +146,7 @@ function orderOf(): { rate: number; connections: number; seconds: number; json: 
       json: values.json,
     };
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    console.error(`${misuse(error) ?? messageOf(error)}\n\n${USAGE}`);
     process.exit(1);
   }
 }

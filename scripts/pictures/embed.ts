@@ -34,7 +34,21 @@ function moduleOf(what: string, bytes: Record<string, Uint8Array>): string {
   return `/** ${what}, in base64. Written by \`npm run embed\`. */\n\n${exported.join("\n")}`;
 }
 
+const USAGE = `Usage: npm run embed
+
+Writes the renderer's WebAssembly and the font of the pictures into modules of convex/pictures.`;
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [wish] = process.argv.slice(2);
+  if (wish === undefined) await embed();
+  else if (wish === "--help") console.log(USAGE);
+  else {
+    console.error(USAGE);
+    process.exitCode = 1;
+  }
+}
+
+async function embed(): Promise<void> {
   for (const [file, source] of Object.entries(await embeddedModules())) {
     await writeFile(new URL(file, root), source);
     console.log(`${file}: ${source.length} characters`);

@@ -9,7 +9,11 @@ import { failureOf } from "./failures";
 /** When each cron is due next, by its identifier. */
 export type DueTimes = Record<string, number>;
 
-export type Crons = { dueTimes: () => DueTimes; stop: () => void };
+export type Crons = {
+  dueTimes: () => DueTimes;
+  /** Starts no run any more, and waits for those under way: what they write is kept, and what they need is there. */
+  stop: () => Promise<void>;
+};
 
 const args = z.record(z.string(), z.json()).transform((json): FunctionArgs => {
   return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, jsonToConvex(value)]));
@@ -31,13 +35,17 @@ export async function startCrons(application: Application, clock: Clock, saved: 
   const crons = exported === undefined ? {} : cronsShape.parse(exported).crons;
   const due = new Map<string, number>();
   const timers = new Map<string, () => void>();
+  const running = new Set<Promise<void>>();
   let stopped = false;
 
   const arm = (id: string, cron: Cron, time: number) => {
     due.set(id, time);
     timers.set(
       id,
-      clock.after(Math.max(0, time - clock.now()), () => void fire(id, cron, time)),
+      clock.after(Math.max(0, time - clock.now()), () => {
+        const run = fire(id, cron, time).finally(() => running.delete(run));
+        running.add(run);
+      }),
     );
   };
   const fire = async (id: string, cron: Cron, time: number) => {
@@ -57,9 +65,10 @@ export async function startCrons(application: Application, clock: Clock, saved: 
   }
   return {
     dueTimes: () => Object.fromEntries(due),
-    stop: () => {
+    stop: async () => {
       stopped = true;
       for (const cancel of timers.values()) cancel();
+      await Promise.all(running);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { BaseError, createPublicClient, createWalletClient, erc20Abi, http, type Hex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { base } from "viem/chains";
+import { misuse } from "../misuse";
 import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "./chain/addresses";
 import { FundError, orderOf, readable, USAGE, type Symbol } from "./fundOrder";
 
@@ -64,13 +65,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function isForOperator(error: unknown): error is Error {
-  const badFlag =
-    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  return error instanceof FundError || badFlag;
-}
-
 await main().catch((error: unknown) => {
-  console.error(isForOperator(error) ? error.message : error);
+  console.error(misuse(error) ?? (error instanceof FundError ? error.message : error));
   process.exitCode = 1;
 });

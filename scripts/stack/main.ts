@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { misuse } from "../misuse";
 import { ChainStartError, ChainStateError } from "./chain/index";
 import { shownProviders, stateDirectory } from "./env";
 import { PortInUseError } from "./listener";
@@ -123,12 +124,10 @@ function isForOperator(error: unknown): error is Error {
     ChainStateError,
     ChainStartError,
   ];
-  const badFlag =
-    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");
-  return ours.some((kind) => error instanceof kind) || badFlag;
+  return ours.some((kind) => error instanceof kind);
 }
 
 await main().catch((error: unknown) => {
-  console.error(isForOperator(error) ? error.message : error);
+  console.error(misuse(error) ?? (isForOperator(error) ? error.message : error));
   process.exit(1);
 });

@@ -1,78 +1,12 @@
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { refusalOf } from "../../convex/alerts/targets";
-import { closeApp, START, type App } from "../support/app";
-import { alertApp, DAY, HOUR, MINUTE, priced, setAlert, tick } from "./support";
+import { closeApp, START } from "../support/app";
+import { addWebhook, deliveries, fired, pass, receiver, silence, URL_ } from "./receivers";
+import { alertApp, DAY, HOUR, MINUTE, priced, tick } from "./support";
 
 afterEach(closeApp);
-
-const URL_ = "https://hooks.example.com/alerts";
-const added = z.object({ webhook: z.looseObject({ webhookId: z.string() }), secret: z.string() });
-
-type Posted = {
-  url: string;
-  headers: Headers;
-  body: string;
-  at: number;
-  redirect: RequestRedirect;
-  signal: AbortSignal;
-};
-
-/** Users' webhooks: they answer what a test says, and keep what they were sent. */
-function receiver(answer: (posted: Posted) => Response | Promise<Response>): Posted[] {
-  const others = globalThis.fetch;
-  const posted: Posted[] = [];
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const request = new Request(input, init);
-    if (!new URL(request.url).hostname.endsWith(".example.com")) return others(input, init);
-    const { url, headers, redirect, signal } = request;
-    const one = { url, headers, redirect, signal, body: await request.text(), at: Date.now() };
-    posted.push(one);
-    return answer(one);
-  });
-  return posted;
-}
-
-/** No answer, until who asked gives up. */
-function silence(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const timer = setTimeout(() => undefined, HOUR);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(new TypeError("aborted"));
-    });
-  });
-}
-
-async function addWebhook(app: App, url = URL_, userId = "alice") {
-  const { status, body } = await app.post("/alerts/webhooks", { userId, url });
-  if (status !== 200) throw new Error(JSON.stringify(body));
-  const { webhook, secret } = added.parse(body);
-  return { webhookId: webhook.webhookId, secret };
-}
-
-/** An alert of Alice's fires, and a tick has had its webhooks posted to. */
-async function fired(app: App): Promise<void> {
-  await setAlert(app, "BTC above 110");
-  await priced(app, START + MINUTE, 100);
-  await priced(app, START + 3 * MINUTE, 120);
-  await tick(app);
-  await tick(app);
-}
-
-const deliveries = async (app: App) =>
-  (await app.rows("alertDeliveries")).map(({ state, tries, outcome }) => [state, tries, outcome]);
-
-/** Time goes on, a tick a step. */
-async function pass(app: App, ms: number, step: number): Promise<void> {
-  for (const end = Date.now() + ms; Date.now() < end;) {
-    vi.setSystemTime(Date.now() + step);
-    await tick(app);
-  }
-}
 
 describe("a webhook", () => {
   test("is told once where the answer has come, and its body breaks off", async () => {
@@ -189,114 +123,6 @@ describe("a webhook", () => {
     await tick(app);
     await pass(app, 10 * MINUTE, MINUTE);
     expect(posted.filter(({ url }) => !url.includes("dead"))).toHaveLength(2);
-  });
-
-  test("that answers slowly and has much to come keeps no other waiting", async () => {
-    const app = alertApp();
-    const posted = receiver(({ url }) => {
-      if (url.includes("slow")) vi.setSystemTime(Date.now() + 9_000);
-      return new Response();
-    });
-    await addWebhook(app, "https://slow.example.com/");
-    await fired(app);
-    const [one] = await app.rows("alertDeliveries");
-    if (one === undefined) throw new Error("Nothing was posted");
-    const { _id, _creationTime, ...row } = one;
-    await app.t.run(async (ctx) => {
-      for (let i = 0; i < 230; i++)
-        await ctx.db.insert("alertDeliveries", { ...row, state: "due", tries: 0, dueAt: START + i });
-    });
-    await addWebhook(app, "https://honest.example.com/", "bob");
-    await setAlert(app, "BTC above 125", "bob");
-    await priced(app, Date.now() + MINUTE, 100);
-    await priced(app, Date.now() + 2 * MINUTE, 130);
-    await tick(app);
-    await tick(app);
-    expect(posted.filter(({ url }) => url.includes("honest"))).toHaveLength(1);
-    expect(posted.filter(({ url }) => url.includes("slow")).length).toBeLessThan(20);
-  });
-
-  test("is not at private, reserved or odd addresses, however they are written", () => {
-    const urls = [
-      ...[
-        "http://hooks.example.com/",
-        "ftp://hooks.example.com/",
-        "hooks.example.com",
-        "https://",
-        "javascript:alert(1)",
-      ],
-      ...[
-        "https://localhost/",
-        "https://a.localhost/",
-        "https://printer.local/",
-        "https://intranet/",
-        "https://db.internal/",
-        "https://nas.home.arpa/",
-        "https://router.lan./",
-      ],
-      ...[
-        "https://127.0.0.1/",
-        "https://127.1/",
-        "https://2130706433/",
-        "https://0x7f.0.0.1/",
-        "https://0177.0.0.1/",
-        "https://0.0.0.0/",
-      ],
-      ...[
-        "https://10.1.2.3/",
-        "https://172.16.0.1/",
-        "https://172.31.255.255/",
-        "https://192.168.1.1/",
-        "https://169.254.169.254/latest/meta-data",
-        "https://100.64.0.1/",
-        "https://100.127.255.254/",
-      ],
-      ...[
-        "https://198.18.0.1/",
-        "https://192.0.2.1/",
-        "https://224.0.0.1/",
-        "https://240.0.0.1/",
-        "https://255.255.255.255/",
-      ],
-      ...[
-        "https://[::1]/",
-        "https://[::]/",
-        "https://[fe80::1]/",
-        "https://[fd00::1]/",
-        "https://[fc00::1]/",
-        "https://[ff02::1]/",
-        "https://[::ffff:127.0.0.1]/",
-        "https://[::ffff:a9fe:a9fe]/",
-        "https://[64:ff9b::7f00:1]/",
-        "https://[2002:7f00:1::]/",
-        "https://[2001:db8::1]/",
-      ],
-      ...[
-        "https://user:pass@hooks.example.com/",
-        "https://hooks.example.com:22/",
-        "https://hooks.example.com:8080/",
-        "https://hooks.example.com/#part",
-        `https://hooks.example.com/${"a".repeat(2_048)}`,
-      ],
-    ];
-    const taken = urls.filter((url) => refusalOf(url)?.startsWith("must ") !== true);
-    expect(taken).toEqual([]);
-  });
-
-  test("is refused over HTTP with the reason, and is at public addresses", async () => {
-    const app = alertApp();
-    const refused = await app.post("/alerts/webhooks", { userId: "alice", url: "https://10.1.2.3/" });
-    expect([refused.status, refused.body["error"]]).toEqual([
-      400,
-      "url must not be a private or reserved address",
-    ]);
-    for (const url of [
-      "https://8.8.8.8/a?b=c",
-      "https://[2606:4700::1111]:8443/",
-      "https://hooks.example.co.uk/x",
-    ])
-      await addWebhook(app, url);
-    expect(await app.rows("alertSinks")).toHaveLength(3);
   });
 
   test("is posted to with the same secret after the key was changed", async () => {

@@ -147,6 +147,21 @@ describe("a tapped button", () => {
     expect(await app.rows("alerts")).toMatchObject([{ state: "off" }]);
   });
 
+  test("keeps an alert that is about to end, where its notice was", async () => {
+    const app = createBotApp();
+    await linkedUser(app, "alice");
+    await say(app, "/alert BTC above 110000", LONG);
+    await tap(app, "Yes, tell me");
+    vi.setSystemTime(Date.now() + 84 * 86_400_000);
+    await app.t.mutation(internal.alerts.watching.tick, {});
+    await app.settle();
+    expect(buttonsOf(app)).toEqual([["Keep it"]]);
+    const [kept] = await tap(app, "Keep it");
+    expect(kept).toMatchObject({ method: "editMessageText", text: expect.stringContaining("Alert 1 is on") });
+    const [row] = await app.rows("alerts");
+    expect(row?.expiresAt).toBeGreaterThan(Date.now() + 89 * 86_400_000);
+  });
+
   test("says yes to the alert it was shown below, and to no later one of the same number", async () => {
     const app = createBotApp();
     await linkedUser(app, "alice");

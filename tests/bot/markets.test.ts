@@ -53,7 +53,7 @@ describe("/whales", () => {
   test("says that it has not looked yet, before the first look", async () => {
     const app = createBotApp();
     expect(await say(app, "/whales")).toEqual([
-      "I have not looked for whales yet: I do so every hour, on the hour.",
+      "I have not looked for whales yet: I read Base every minute and ask an agent every hour.",
     ]);
     agentSays(app, []);
     await watchNow(app);
@@ -108,7 +108,7 @@ describe("alerts", () => {
     );
     expect(await say(app, "/alerts off 2")).toEqual(["Off: BTC at $90,000 or above."]);
     expect((await say(app, "/alerts off 1", { from: 43 }))[0]).toContain("You have no active alert");
-    expect((await say(app, "/alert yes 2"))[0]).toBe("This alert was switched off: ask for it anew.");
+    expect((await say(app, "/alert yes 2"))[0]).toBe("This alert is off: ask for it anew.");
     expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active", "off"]);
   });
 

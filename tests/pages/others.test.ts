@@ -57,6 +57,36 @@ describe("research", () => {
     expect(words.indexOf("Measured")).toBeLessThan(words.indexOf("A language model wrote this"));
   });
 
+  test("leads to the pages that its sources gave, to those over TLS alone, whatever they wrote", async () => {
+    const app = createApp();
+    await reportOn(app, "BTC", "🔴 Falling");
+    const urls = [
+      "https://www.coingecko.com/en/coins/bitcoin",
+      'https://news.example/a?b=c&d="><script>alert(1)</script>',
+      "http://plain.example/",
+      "javascript:alert(1)",
+      "https://bank.example@evil.example/",
+      "not an address",
+      null,
+    ];
+    await app.t.run(async ({ db }) => {
+      const report = await db.query("reports").order("desc").first();
+      if (report === null) throw new Error("A report was inserted");
+      const sources = urls.map((url, i) => {
+        return { id: i + 1, name: `Source ${i + 1}`, url, observedAt: Date.now(), says: `It says ${i + 1}.` };
+      });
+      await db.patch("reports", report._id, { result: { ...report.result, sources } });
+    });
+    const answer = await openPage(app, "/research?token=BTC");
+    const words = soundWords(answer);
+    for (const i of urls.keys()) says(words, `It says ${i + 1}. `, `Source ${i + 1}`);
+    const links = answer.text.matchAll(/<a href="(https:[^"]*)" rel="noopener nofollow">([^<]*)<\/a>/g);
+    expect(Array.from(links, ([, href, name]) => [name, href])).toEqual([
+      ["Source 1", "https://www.coingecko.com/en/coins/bitcoin"],
+      ["Source 2", "https://news.example/a?b=c&amp;d=%22%3E%3Cscript%3Ealert(1)%3C/script%3E"],
+    ]);
+  });
+
   test("shows the last on-demand result however old, and the newer writing first", async () => {
     const app = createApp();
     await app.post("/mcp/research", { token: "ETH" });
@@ -137,7 +167,9 @@ describe("the status", () => {
     expect(caller).toBeDefined();
     expect(health.body).toEqual(known);
     const { checks } = serviceHealth.parse(health.body);
-    says(words, "All is well", ...Object.keys(checks.crons));
+    says(words, "All is well", `version ${String(health.body.version)}`, ...Object.keys(checks.crons));
+    for (const [name, isSet] of Object.entries(checks.configured))
+      says(words, `${name} ${isSet ? "set" : "not set"}`);
     for (const { calls, failures } of Object.values(checks.providers)) says(words, `${calls} ${failures}`);
     for (const { spentUsd, leftUsd } of Object.values(checks.budget.providers)) {
       says(words, `$${usd(spentUsd)}`, `$${usd(leftUsd)} left`);

@@ -257,3 +257,43 @@ test("a stack that was stopped starts again with the same ids, and carries on co
   expect(second.id).not.toBe(first.id);
   expect(second.dump[""]).toEqual(expect.arrayContaining(first.dump[""] ?? []));
 });
+
+test("a module that could not be loaded once is loaded when it is next asked for", async () => {
+  const [own, ...components] = await loadParts(small);
+  if (own === undefined) throw new Error("The small application is a part");
+  const { notes } = own.modules;
+  if (notes === undefined) throw new Error("The small application has notes");
+  let tries = 0;
+  const load = () => (tries++ === 0 ? Promise.reject(new Error("The file is busy")) : notes());
+  const host = createHost({ parts: [{ ...own, modules: { ...own.modules, notes: load } }, ...components] });
+  const path = { componentPath: "", udfPath: "notes:list" };
+  await expect(host.run("query", path, {})).rejects.toThrow("The file is busy");
+  expect(await host.run("query", path, {})).toEqual([]);
+  host.stop();
+});
+
+test("a stop waits for the cron that is under way, and keeps what it writes", async () => {
+  const dataDir = await temporaryDirectory();
+  const gate = new EventTarget();
+  let asked = false;
+  const load = async (file: string) => {
+    if (file === "notes") {
+      asked = true;
+      await new Promise((go) => gate.addEventListener("open", go, { once: true }));
+    }
+    return small.load(file);
+  };
+  const stack = await startStack({ ...quiet, source: { ...small, load }, dataDir });
+  await eventually(() => Promise.resolve(asked || undefined));
+  const stopping = stack.stop();
+  // By then nobody is served any more.
+  await eventually(() =>
+    fetch(stack.siteUrl).then(
+      () => undefined,
+      () => true,
+    ),
+  );
+  gate.dispatchEvent(new Event("open"));
+  await stopping;
+  expect(await readFile(path.join(dataDir, "data.json"), "utf8")).toContain('"text":"cron"');
+});

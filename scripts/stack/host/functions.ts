@@ -18,7 +18,7 @@ export type Registered = {
   checkReturns: Check;
 };
 
-/** What is known of the modules of the application or of one component, each loaded once. */
+/** What is known of the modules of the application or of one component, each loaded once; one that failed is loaded anew. */
 export class ModuleSet {
   readonly #loaded = new Map<string, Promise<unknown>>();
   readonly #functions = new Map<string, Registered | null>();
@@ -31,6 +31,7 @@ export class ModuleSet {
       const load = this.modules[module];
       loaded = load === undefined ? Promise.resolve(undefined) : load();
       this.#loaded.set(module, loaded);
+      loaded.catch(() => this.#loaded.delete(module));
     }
     return loaded;
   }

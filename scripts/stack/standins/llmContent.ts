@@ -1,5 +1,6 @@
 /** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
 
+import { alertWords } from "./alertWords";
 import { conforming, isRecord } from "./conforming";
 import { factsIn } from "./factsInPrompt";
 import { formIn } from "./form";
@@ -51,6 +52,10 @@ const TOPICS: readonly Topic[] = [
   {
     about: ["signal", "entry", "tp1", "sl"],
     tell: (asked, scene) => tradingSignal(userMessage(asked, "Live price:"), scene),
+  },
+  {
+    about: ["kind", "direction", "windowHours", "timeZone"],
+    tell: (asked) => alertWords(userMessage(asked, "Words: ")),
   },
   { about: ["review"], tell: (asked, scene) => signalReview(userMessage(asked, "Review of the"), scene) },
 ];

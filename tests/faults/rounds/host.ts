@@ -200,7 +200,8 @@ export async function startHost(options: {
 
   const rebirth = async () => {
     const due = crons.dueTimes();
-    crons.stop();
+    // A death waits for nothing.
+    void crons.stop();
     const rows = application.dump();
     remains.push(byTable(rows));
     life.buried = true;
@@ -252,7 +253,7 @@ export async function startHost(options: {
     during: (promise) => clock.during(promise),
     rows: () => Promise.resolve(byTable(application.dump())),
     stop: () => {
-      crons.stop();
+      void crons.stop();
       life.dead = true;
       clock.freeze();
       clock.stop();

@@ -1,0 +1,75 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx } from "../_generated/server";
+import { DAY, iso } from "../lib/time";
+import { endingCard } from "./cards";
+import { describe } from "./words";
+import { tellOwner } from "./telling";
+
+/** How long an alert is active: nobody is told for ever of what they have forgotten. */
+
+/** From the yes, and from each later one. */
+const LIFETIME_MS = 90 * DAY;
+/** Its user is told so long before the end. */
+const NOTICE_MS = 7 * DAY;
+/** Looked at in one transaction. */
+const BATCH = 25;
+
+/** What the row of an alert that its user wants from now on (epoch ms) says of its end. */
+export function lifeFrom(now: number): { expiresAt: number; reviewAt: number } {
+  return { expiresAt: now + LIFETIME_MS, reviewAt: now + LIFETIME_MS - NOTICE_MS };
+}
+
+/** For the tick: has the alerts looked at whose time has come, where there are any. */
+export async function startReview(ctx: MutationCtx, now: number): Promise<void> {
+  if ((await dueForReview(ctx, now, 1)).length > 0)
+    await ctx.scheduler.runAfter(0, internal.alerts.lifetimes.review, {});
+}
+
+/** Rows of earlier versions, which say nothing of an end, come first. */
+async function dueForReview(ctx: MutationCtx, now: number, limit: number): Promise<Doc<"alerts">[]> {
+  return ctx.db
+    .query("alerts")
+    .withIndex("by_reviewAt", (q) => q.eq("watched", true).lte("reviewAt", now))
+    .take(limit);
+}
+
+/** Tells users of the alerts that end soon, and ends those whose time is over. */
+export const review = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const now = Date.now();
+    const due = await dueForReview(ctx, now, BATCH);
+    for (const alert of due) await reviewOne(ctx, alert, now);
+    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.lifetimes.review, {});
+    return null;
+  },
+});
+
+async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): Promise<void> {
+  const { _id, expiresAt, reviewAt } = alert;
+  if (expiresAt === undefined || reviewAt === undefined) {
+    await ctx.db.patch("alerts", _id, lifeFrom(now));
+  } else if (reviewAt < expiresAt) {
+    // After an outage the notice comes late, and the end then comes as long behind it.
+    const ends = Math.max(expiresAt, now + NOTICE_MS);
+    await ctx.db.patch("alerts", _id, { expiresAt: ends, reviewAt: ends });
+    await tellOfEnd(ctx, alert, ends);
+  } else {
+    await ctx.db.patch("alerts", _id, { state: "off", watched: false, phase: "ended", endedAt: now });
+  }
+}
+
+async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: number): Promise<void> {
+  const { _id: alertId, condition } = alert;
+  await tellOwner(ctx, alert, {
+    paragraphs: endingCard(alert, expiresAt),
+    buttons: [[{ text: "Keep it", command: `alert yes ${alertId}` }]],
+    post: (text) => ({
+      type: "alert.ending",
+      data: { alertId, condition, words: describe(condition), expiresAt: iso(expiresAt), text },
+    }),
+  });
+}

@@ -1,0 +1,118 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { closeApp, START, type App } from "../support/app";
+import { browserOf } from "../web/support";
+import { addWebhook, fired, pass, receiver, silence, type Posted } from "./receivers";
+import { alertApp, DAY, HOUR, MINUTE, priced, setAlert, tick } from "./support";
+
+/** Webhooks share the places of one job: nobody's silence is another's wait. */
+
+afterEach(closeApp);
+
+/** Several users with an alert on the same level, and their webhooks. */
+async function usersWith(app: App, urls: Readonly<Record<string, readonly string[]>>): Promise<void> {
+  for (const [userId, own] of Object.entries(urls)) {
+    for (const url of own) await addWebhook(app, url, userId);
+    await setAlert(app, "BTC above 110", userId);
+  }
+}
+
+async function crosses(app: App): Promise<void> {
+  await priced(app, Date.now() + MINUTE, 100);
+  await priced(app, Date.now() + 2 * MINUTE, 120);
+  await tick(app);
+  await tick(app);
+}
+
+const pathsAt = (posted: readonly Posted[], host: string) =>
+  posted.filter(({ url }) => new URL(url).host === `${host}.example.com`);
+
+describe("webhooks", () => {
+  test("that answers slowly and has much to come keeps no other waiting", async () => {
+    const app = alertApp();
+    const posted = receiver(({ url }) => {
+      if (url.includes("slow")) vi.setSystemTime(Date.now() + 9_000);
+      return new Response();
+    });
+    await addWebhook(app, "https://slow.example.com/");
+    await fired(app);
+    const [one] = await app.rows("alertDeliveries");
+    if (one === undefined) throw new Error("Nothing was posted");
+    const { _id, _creationTime, ...row } = one;
+    await app.t.run(async (ctx) => {
+      for (let i = 0; i < 230; i++)
+        await ctx.db.insert("alertDeliveries", { ...row, state: "due", tries: 0, dueAt: START + i });
+    });
+    await addWebhook(app, "https://honest.example.com/", "bob");
+    await setAlert(app, "BTC above 125", "bob");
+    await priced(app, Date.now() + MINUTE, 100);
+    await priced(app, Date.now() + 2 * MINUTE, 130);
+    await tick(app);
+    await tick(app);
+    expect(posted.filter(({ url }) => url.includes("honest"))).toHaveLength(1);
+    expect(posted.filter(({ url }) => url.includes("slow")).length).toBeLessThan(20);
+  });
+
+  test("at a host that is silent hold four places, which others do not wait for", async () => {
+    const app = alertApp();
+    const posted = receiver(({ url, signal }) => (url.includes("silent") ? silence(signal) : new Response()));
+    const at = (host: string, user: number) =>
+      [1, 2, 3].map((n) => `https://${host}.example.com/${user}-${n}`);
+    await usersWith(app, { a: at("silent", 1), b: at("silent", 2), c: at("quick", 1), d: at("quick", 2) });
+    await crosses(app);
+    expect(pathsAt(posted, "silent")).toHaveLength(4);
+    await app.advance(25_000);
+    const order = posted.map(({ url }) => new URL(url).host.split(".")[0]);
+    // The last quick ones leave while the first silent ones are still waited for.
+    expect(order.slice(-2)).toEqual(["silent", "silent"]);
+    expect(order).toHaveLength(12);
+    const states = (await app.rows("alertDeliveries")).map(({ state, outcome }) => `${state}: ${outcome}`);
+    expect(states.toSorted()).toEqual([
+      ...Array.from({ length: 6 }, () => "delivered: Delivered"),
+      ...Array.from({ length: 6 }, () => "due: It does not answer in time"),
+    ]);
+  });
+
+  test("of strangers hold half of the places at most, at however many hosts: signed-in users' posts leave at once", async () => {
+    const app = alertApp();
+    const posted = receiver(({ url, signal }) => (url.includes("honest") ? new Response() : silence(signal)));
+    const strangers: Record<string, string[]> = {};
+    for (let user = 0; user < 5; user++)
+      strangers[`stranger-${user}`] = [1, 2, 3].map((n) => `https://s${user}-${n}.example.com/`);
+    await usersWith(app, strangers);
+    const alice = browserOf(app, "alice");
+    await alice.mutation(api.users.profile.signIn, {});
+    await app.during(alice.action(api.alerts.app.addWebhook, { url: "https://honest.example.com/" }));
+    const { alert } = await app.during(alice.action(api.alerts.app.propose, { text: "BTC above 110" }));
+    await alice.mutation(api.alerts.app.accept, { alertId: alert.alertId });
+    await crosses(app);
+    expect(pathsAt(posted, "honest")).toHaveLength(1);
+    expect(posted).toHaveLength(11);
+    await app.advance(12_000);
+    expect(posted).toHaveLength(16);
+  });
+
+  test("that are dead keep their newest fifty posts, and each of those for three days at most", async () => {
+    const app = alertApp();
+    const posted = receiver(() => new Response(null, { status: 500 }));
+    await addWebhook(app);
+    for (let n = 0; n < 5; n++) await setAlert(app, `BTC above ${110 + n}`);
+    for (let hour = 0; hour < 12; hour++) {
+      await priced(app, START + hour * HOUR + 10 * MINUTE, 100);
+      await tick(app);
+      await priced(app, START + hour * HOUR + 20 * MINUTE, 120);
+      await tick(app);
+    }
+    const last = Date.now();
+    const rows = await app.rows("alertDeliveries");
+    const waiting = rows.filter(({ state }) => state !== "failed");
+    expect([rows.length, waiting.length]).toEqual([60, 50]);
+    expect(waiting.map(({ _id }) => _id)).toEqual(rows.slice(10).map(({ _id }) => _id));
+    expect(rows[0]?.outcome).toBe("It gave way to newer ones: 50 may wait for a webhook");
+    await pass(app, 3 * DAY + 2 * HOUR, 30 * MINUTE);
+    const ended = await app.rows("alertDeliveries");
+    expect(new Set(ended.map(({ state }) => state))).toEqual(new Set(["failed"]));
+    expect(ended.some(({ tries }) => tries < 10)).toBe(true);
+    expect(Math.max(...posted.map(({ at }) => at))).toBeLessThanOrEqual(last + 3 * DAY + HOUR);
+  });
+});
