@@ -182,7 +182,7 @@ async function sentBy(senders: ChildProcess, { siteUrl }: WalletStack, queues: r
 
 /** What the other process says next. */
 async function told(senders: ChildProcess): Promise<unknown> {
-  const [message]: unknown[] = await once(senders, "message");
+  const [message] = z.array(z.unknown()).parse(await once(senders, "message"));
   return message;
 }
 
