@@ -10,7 +10,7 @@ import { sha256Hex } from "../lib/crypto";
 /** What stands before the first event. */
 export const GENESIS = "0".repeat(64);
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/);
+export const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const token = z.enum(["BTC", "ETH"]);
 const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
 const time = z.iso.datetime();
@@ -18,7 +18,7 @@ const side = z.enum(["BUY", "SELL"]);
 const status = z.enum(["WIN", "LOSS", "EXPIRED"]);
 const decidedBy = z.enum(["candle", "sample", "price"]);
 
-/** In every event. */
+/** In every event of a signal. */
 const circumstances = {
   token,
   day,
@@ -79,7 +79,33 @@ const comparedContent = z.strictObject({
 /** A day on which a token got no signal: the model proposed nothing usable, or something was out of reach. */
 const refusedContent = z.strictObject({ ...circumstances, reason: z.enum(["refused", "failed"]), at: time });
 
-const link = {
+/** From here on another model, or another prompt, writes the signals, as the operator has decided: see `signals/shadow`. */
+const promotedContent = z.strictObject({
+  /** As it is named in `SHADOW_ARMS`. */
+  arm: z.string(),
+  model: z.string(),
+  promptVersion: z.string(),
+  /** What wrote the signals before. */
+  previousModel: z.string(),
+  previousPromptVersion: z.string(),
+  /** Of its shadow signals against those of the arm before it, over so many days; what would have been needed. */
+  eValue: z.number().nonnegative(),
+  days: z.int().nonnegative(),
+  needed: z.number().positive(),
+  /** The operator's reason where the e-value did not say so; else `null`. */
+  forced: z.string().nullable(),
+  at: time,
+});
+
+/** How far the chain of shadow signals had come: from here on what it said until then is fixed as this event is. */
+const shadowContent = z.strictObject({
+  shadowSequence: z.int().positive(),
+  shadowHash: hash,
+  at: time,
+});
+
+/** In every event of a chain. */
+export const link = {
   sequence: z.int().positive().describe("1 is the first event."),
   contentHash: hash.describe("SHA-256 of the content's canonical JSON: keys sorted, no white space."),
   previousHash: hash.describe("`hash` of the event before; 64 zeros before the first."),
@@ -91,6 +117,8 @@ export const signalEvent = z.discriminatedUnion("kind", [
   z.strictObject({ ...link, kind: z.literal("closed"), content: closedContent }),
   z.strictObject({ ...link, kind: z.literal("compared"), content: comparedContent }),
   z.strictObject({ ...link, kind: z.literal("refused"), content: refusedContent }),
+  z.strictObject({ ...link, kind: z.literal("promoted"), content: promotedContent }),
+  z.strictObject({ ...link, kind: z.literal("shadow"), content: shadowContent }),
 ]);
 
 export const chainHead = z.strictObject({ sequence: link.sequence, hash });
@@ -99,7 +127,11 @@ export type IssuedContent = z.output<typeof issuedContent>;
 export type ClosedContent = z.output<typeof closedContent>;
 export type ComparedContent = z.output<typeof comparedContent>;
 type RefusedContent = z.output<typeof refusedContent>;
+export type PromotedContent = z.output<typeof promotedContent>;
+type ShadowContent = z.output<typeof shadowContent>;
 export type SignalEvent = z.output<typeof signalEvent>;
+/** An event of a token's day. */
+export type DayEvent = Exclude<SignalEvent, { kind: "promoted" | "shadow" }>;
 export type ChainHead = z.output<typeof chainHead>;
 
 /** What is said by an event, before it is linked. */
@@ -107,7 +139,9 @@ export type Statement =
   | { kind: "issued"; content: IssuedContent }
   | { kind: "closed"; content: ClosedContent }
   | { kind: "compared"; content: ComparedContent }
-  | { kind: "refused"; content: RefusedContent };
+  | { kind: "refused"; content: RefusedContent }
+  | { kind: "promoted"; content: PromotedContent }
+  | { kind: "shadow"; content: ShadowContent };
 
 /** Links and statement as one event. */
 export function eventOf(links: ReturnType<typeof linksAfter>, statement: Statement): SignalEvent {
@@ -120,11 +154,22 @@ export function eventOf(links: ReturnType<typeof linksAfter>, statement: Stateme
       return { ...links, kind: statement.kind, content: statement.content };
     case "refused":
       return { ...links, kind: statement.kind, content: statement.content };
+    case "promoted":
+      return { ...links, kind: statement.kind, content: statement.content };
+    case "shadow":
+      return { ...links, kind: statement.kind, content: statement.content };
   }
 }
 
-/** The links of the event that follows `head`; a chain without events has none. */
-export function linksAfter(head: ChainHead | null, { kind, content }: Statement) {
+export function isOfDay(event: SignalEvent): event is DayEvent {
+  return event.kind !== "promoted" && event.kind !== "shadow";
+}
+
+/** The links of the event that follows `head`; a chain without events has none. The chain of shadow signals is made the same way. */
+export function linksAfter(
+  head: ChainHead | null,
+  { kind, content }: { kind: string; content: Record<string, Json> },
+) {
   const sequence = (head?.sequence ?? 0) + 1;
   const previousHash = head?.hash ?? GENESIS;
   const contentHash = hashOf(content);
