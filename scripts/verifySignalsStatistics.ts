@@ -1,9 +1,10 @@
 import { addDayOfTrades, type DayTrade } from "../convex/signals/arms";
-import type {
-  ClosedContent,
-  ComparedContent,
-  IssuedContent,
-  SignalEvent,
+import {
+  isOfDay,
+  type ClosedContent,
+  type ComparedContent,
+  type IssuedContent,
+  type SignalEvent,
 } from "../convex/signals/eventChain";
 import { positionOf, TOKENS } from "../convex/signals/rules";
 import { statisticsOf } from "../convex/signals/statistics";
@@ -56,6 +57,7 @@ function totalsOf(events: readonly SignalEvent[]): Scopes {
   const totals: Scopes = { BTC: emptyTotals(), ETH: emptyTotals(), ALL: emptyTotals() };
   const days = new Map<string, Day>();
   for (const event of events) {
+    if (!isOfDay(event)) continue;
     const { token, day: name } = event.content;
     const day = { ...days.get(name) };
     const before = day[token];

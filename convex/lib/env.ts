@@ -45,10 +45,7 @@ const shadowArms = z
     /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
     "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2, with commas between them",
   )
-  .refine(
-    (arms) => new Set(armNames(arms)).size === armNames(arms).length,
-    "must not name an arm twice",
-  );
+  .refine((arms) => new Set(armNames(arms)).size === armNames(arms).length, "must not name an arm twice");
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */

@@ -7,6 +7,7 @@ import { closesSince, readPrices, type PricePoint, type ShownPrices } from "../p
 import { readReport, shownSnapshot } from "../research/http";
 import { equityOf } from "../signals/equity";
 import { shownAnchor } from "../signals/http";
+import { readLab } from "../signals/lab/views";
 import { TOKENS, type Token } from "../signals/rules";
 import { statisticsOf } from "../signals/statistics";
 import type { Signal } from "../signals/tables";
@@ -25,11 +26,12 @@ const EQUITY_SIGNALS = 100;
 export async function readRecord(ctx: ActionCtx, token: Token | undefined): Promise<RecordData> {
   const before = wholeHour(Date.now());
   const scope = token ?? null;
-  const [page, closes, proof, anchor] = await Promise.all([
+  const [page, closes, proof, anchor, lab] = await Promise.all([
     ctx.runQuery(internal.signals.history.page, { token: scope, limit: EQUITY_SIGNALS, before: null }),
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.history.proof, { after: Number.MAX_SAFE_INTEGER, limit: 1 }),
     ctx.runQuery(internal.signals.anchors.latest, {}),
+    readLab(ctx),
   ]);
   const signals = page.signals.map(signalView);
   const since = before - RECORD_HOURS * HOUR;
@@ -41,6 +43,7 @@ export async function readRecord(ctx: ActionCtx, token: Token | undefined): Prom
     closes: { BTC: of("BTC"), ETH: of("ETH") },
     head: proof.head,
     anchor: anchor === null ? null : shownAnchor(anchor),
+    lab,
   };
 }
 

@@ -6,6 +6,7 @@ import { anchorShape } from "../signals/anchorText";
 import { equityPoint } from "../signals/equity";
 import { chainHead } from "../signals/eventChain";
 import { signalExample, statsExample } from "../signals/examples";
+import { shadowLab, shadowLabExample } from "../signals/lab/shapes";
 import { publicSignal } from "../signals/shapes";
 import { signalStats } from "../signals/statisticsShapes";
 import { measuredExample } from "../whales/http";
@@ -30,6 +31,9 @@ export const record = z.object({
     .describe(
       "The newest transaction on Base that holds the head, see /signals/anchors; null: none was made",
     ),
+  lab: shadowLab.describe(
+    "What else could write the signals, see /signals/shadow: none of it is in the figures above",
+  ),
 });
 export type RecordData = z.output<typeof record>;
 
@@ -49,6 +53,7 @@ export const recordExample: RecordData = {
   closes: { BTC: [pointExample], ETH: [] },
   head: { sequence: 2, hash: "9c".repeat(32) },
   anchor: null,
+  lab: shadowLabExample,
 };
 
 export const oneSignal = z.object({

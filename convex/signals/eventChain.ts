@@ -161,7 +161,9 @@ export function eventOf(links: ReturnType<typeof linksAfter>, statement: Stateme
   }
 }
 
-export function isOfDay(event: SignalEvent): event is DayEvent {
+export function isOfDay<Event extends { kind: SignalEvent["kind"] }>(
+  event: Event,
+): event is Exclude<Event, { kind: "promoted" | "shadow" }> {
   return event.kind !== "promoted" && event.kind !== "shadow";
 }
 

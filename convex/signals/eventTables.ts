@@ -76,7 +76,12 @@ const vPromoted = v.object({
 
 const vShadow = v.object({ shadowSequence: v.number(), shadowHash: v.string(), at: v.string() });
 
-export const vLinks = { sequence: v.number(), contentHash: v.string(), previousHash: v.string(), hash: v.string() };
+export const vLinks = {
+  sequence: v.number(),
+  contentHash: v.string(),
+  previousHash: v.string(),
+  hash: v.string(),
+};
 
 export const vSignalEvent = v.union(
   v.object({ ...vLinks, kind: v.literal("issued"), content: vIssued }),

@@ -98,7 +98,12 @@ export const write = providerAction({
       const question = signalQuestion(promptVersion, context, (proposal) =>
         problemsOf(proposal, { priceUsd: price.priceUsd, costBps }),
       );
-      const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const, model: asked };
+      const patience = {
+        turnMs: deadlines.llmScheduled,
+        attempts: 2,
+        payer: "service" as const,
+        model: asked,
+      };
       const { value: proposal, model } = await completeStructured(ctx, question, patience);
       const { priceUsd, source, observedAt } = await priceNow(ctx, token);
       const problem = problemsOf(proposal, { priceUsd, costBps });

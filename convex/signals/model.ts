@@ -220,7 +220,8 @@ export async function chainHeadOf(ctx: QueryCtx): Promise<ChainHead | null> {
 }
 
 /** Adds an event to the chain. */
-export async function appendEvent(ctx: MutationCtx, statement: Statement): Promise<void> {
+export async function appendEvent(ctx: MutationCtx, statement: Statement): Promise<ChainHead> {
   const links = linksAfter(await chainHeadOf(ctx), statement);
   await ctx.db.insert("signalEvents", eventOf(links, statement));
+  return { sequence: links.sequence, hash: links.hash };
 }

@@ -159,7 +159,9 @@ function describeMoves({ hours, price }: SignalContext): string {
   const percent = (from: number, to: number) => `${((to / from - 1) * 100).toFixed(2)} %`;
   const since = MOVES.flatMap((back) => {
     const from = closes.at(-1 - back);
-    return from === undefined ? [] : [`${percent(from, price.priceUsd)} since ${back} h before the last close`];
+    return from === undefined
+      ? []
+      : [`${percent(from, price.priceUsd)} since ${back} h before the last close`];
   });
   const six = closes.slice(6).map((close, at) => Math.abs(close / (closes[at] ?? close) - 1));
   if (six.length === 0) return "Moves: not known.";

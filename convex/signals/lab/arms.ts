@@ -74,3 +74,11 @@ export async function findPair(
     .withIndex("by_arm", (q) => q.eq("arm", arm).eq("against", against))
     .unique();
 }
+
+/** The arms that have been held against one, by what they have shown. */
+export async function rivalsOf(ctx: QueryCtx, against: string): Promise<Doc<"shadowPairs">[]> {
+  return ctx.db
+    .query("shadowPairs")
+    .withIndex("by_against", (q) => q.eq("against", against))
+    .take(MOST_ARMS);
+}

@@ -68,10 +68,7 @@ export type ShadowStatement =
   | { kind: "missed"; content: ShadowMissed };
 
 /** Links and statement as one event. */
-export function shadowEventOf(
-  links: ReturnType<typeof linksAfter>,
-  statement: ShadowStatement,
-): ShadowEvent {
+export function shadowEventOf(links: ReturnType<typeof linksAfter>, statement: ShadowStatement): ShadowEvent {
   switch (statement.kind) {
     case "issued":
       return { ...links, kind: statement.kind, content: statement.content };

@@ -111,11 +111,7 @@ async function changeTotals(
   else await ctx.db.patch("shadowTotals", row._id, after);
 }
 
-async function totalsRow(
-  ctx: QueryCtx,
-  arm: string,
-  token: LabToken,
-): Promise<Doc<"shadowTotals"> | null> {
+async function totalsRow(ctx: QueryCtx, arm: string, token: LabToken): Promise<Doc<"shadowTotals"> | null> {
   return ctx.db
     .query("shadowTotals")
     .withIndex("by_arm", (q) => q.eq("arm", arm).eq("token", token))

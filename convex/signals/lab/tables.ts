@@ -98,10 +98,9 @@ export const labTables = {
   }).index("by_arm", ["arm"]),
 
   /** What an arm has shown against another, day by day, both ways round. Written by `signals/lab/days`. Kept. */
-  shadowPairs: defineTable({ arm: v.string(), against: v.string(), blocks: vBlocks }).index("by_arm", [
-    "arm",
-    "against",
-  ]),
+  shadowPairs: defineTable({ arm: v.string(), against: v.string(), blocks: vBlocks })
+    .index("by_arm", ["arm", "against"])
+    .index("by_against", ["against"]),
 
   /** Days that are in the arms' blocks, one row a day. Written by `signals/lab/days`. Kept. */
   shadowDays: defineTable({ day: v.string() }).index("by_day", ["day"]),

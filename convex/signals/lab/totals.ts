@@ -109,11 +109,7 @@ export function addArmDay(blocks: Blocks, day: readonly DayShadow[]): Blocks {
  * in the same hour, at the price of the same minutes. Where a path has gaps, it counts against the arm that is to be shown
  * better.
  */
-export function addPairDay(
-  blocks: Blocks,
-  day: readonly DayShadow[],
-  against: readonly DayShadow[],
-): Blocks {
+export function addPairDay(blocks: Blocks, day: readonly DayShadow[], against: readonly DayShadow[]): Blocks {
   const others = new Map(against.map((one) => [one.slot, one]));
   let sum = 0;
   for (const one of day) {
@@ -139,4 +135,3 @@ function most(one: DayShadow): number {
   const excess = excessOf(position, { ...one, gapMinutes: 0 });
   return hasGaps(one.gapMinutes) ? Math.max(0, excess) : excess;
 }
-
