@@ -21,7 +21,9 @@ export const record = z.object({
   signals: z.array(publicSignal).describe("The newest 40, newest first"),
   equity: z
     .array(equityPoint)
-    .describe("The trades among the newest 100 signals in closing order, added up from 0"),
+    .describe(
+      "The trades among the newest 100 signals in closing order, added up from the first trade of the record on",
+    ),
   closes: z
     .object({ BTC: z.array(pricePoint), ETH: z.array(pricePoint) })
     .describe("The hours of the last seven days"),

@@ -117,6 +117,14 @@ describe("what candles do not tell", () => {
     });
   });
 
+  test("a price of before the expiry decides before one of after it, however near that is", () => {
+    const seen = quiet().slice(0, 358);
+    const late = point(EXPIRES + 5_000, 102, "price");
+    expect(end(long, [...seen, late])).toEqual(end(long, seen));
+    expect(end(flat, [...seen, late])).toEqual(end(flat, seen));
+    expect(end(long, [...seen, candle(361, { open: 102, close: 102 })])).toEqual(end(long, seen));
+  });
+
   test("holes are counted in whole minutes, also those of earlier looks", () => {
     const seen = quiet().filter(({ from }) => from < AT_8 + 20 * MINUTE || from >= AT_8 + 27 * MINUTE);
     expect(end(long, seen)?.gapMinutes).toBe(7);
