@@ -4,7 +4,7 @@ import { comparisonOf, mirrored } from "../../convex/signals/controls";
 import { knownUntil, outcomeOf, point, uncoveredMinutes, type Stretch } from "../../convex/signals/path";
 import type { Levels } from "../../convex/signals/rules";
 import { HOUR, MINUTE } from "./support";
-import { labelPaths } from "./ticks";
+import { labelPaths } from "../../scripts/bench/signalPaths";
 
 /** Issued 20 s into a minute. */
 const ISSUED = Date.UTC(2026, 0, 5, 8, 0, 20);
