@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { anchorShape } from "../convex/signals/anchorText";
-import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventChain";
+import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventShapes";
 import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";

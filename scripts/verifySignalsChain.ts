@@ -1,9 +1,5 @@
-import {
-  linksAfter,
-  type ChainHead,
-  type ClosedContent,
-  type PromotedContent,
-} from "../convex/signals/eventChain";
+import { linksAfter } from "../convex/signals/eventChain";
+import type { ChainHead, ClosedContent, PromotedContent } from "../convex/signals/eventShapes";
 import type { Levels } from "../convex/signals/rules";
 
 /** What the checks of the signals' record and of the shadow signals' share. Pure. */

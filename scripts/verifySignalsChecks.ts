@@ -1,15 +1,14 @@
 import * as z from "zod";
+import { GENESIS, isOfDay } from "../convex/signals/eventChain";
 import {
   chainHead,
-  GENESIS,
-  isOfDay,
   signalEvent,
   type ClosedContent,
   type DayEvent,
   type IssuedContent,
   type PromotedContent,
   type SignalEvent,
-} from "../convex/signals/eventChain";
+} from "../convex/signals/eventShapes";
 import { coinFlip, mirrored } from "../convex/signals/controls";
 import { LIFETIME_MS, pnlPercent, positionOf, problemsOf } from "../convex/signals/rules";
 import { signalStats } from "../convex/signals/statisticsShapes";

@@ -5,7 +5,7 @@ import {
   type ShadowClosed,
   type ShadowEvent,
   type ShadowIssued,
-} from "../convex/signals/lab/eventChain";
+} from "../convex/signals/lab/eventShapes";
 import { shadowLab, type ShadowArm, type ShadowLab } from "../convex/signals/lab/shapes";
 import { figuresOfArm, figuresOfPair } from "../convex/signals/lab/statistics";
 import {
@@ -17,7 +17,7 @@ import {
   type DayShadow,
   type ShadowTotals,
 } from "../convex/signals/lab/totals";
-import type { SignalEvent } from "../convex/signals/eventChain";
+import type { SignalEvent } from "../convex/signals/eventShapes";
 import { LAB_TOKENS, LIFETIME_MS, pnlPercent, problemsOf } from "../convex/signals/rules";
 import { chainProblems, endProblems, SKEW_MS } from "./verifySignalsChain";
 
@@ -139,7 +139,7 @@ function isAsShown(
   const figures = figuresOfArm(told, sums.blocks.get(arm.arm) ?? NO_BLOCKS);
   const pair = sums.pairs.get(`${arm.arm} ${writer}`);
   const against =
-    pair === undefined ? null : { writer, ...figuresOfPair(pair), needed: arm.againstWriter?.needed };
+    pair === undefined ? null : { ...figuresOfPair(pair), writer, needed: arm.againstWriter?.needed };
   const isSame = Object.entries(figures).every(
     ([name, value]) => JSON.stringify(Reflect.get(arm, name)) === JSON.stringify(value),
   );

@@ -1,11 +1,11 @@
 import { addDayOfTrades, type DayTrade } from "../convex/signals/arms";
-import {
-  isOfDay,
-  type ClosedContent,
-  type ComparedContent,
-  type IssuedContent,
-  type SignalEvent,
-} from "../convex/signals/eventChain";
+import { isOfDay } from "../convex/signals/eventChain";
+import type {
+  ClosedContent,
+  ComparedContent,
+  IssuedContent,
+  SignalEvent,
+} from "../convex/signals/eventShapes";
 import { positionOf, TOKENS } from "../convex/signals/rules";
 import { statisticsOf } from "../convex/signals/statistics";
 import type { SignalStats } from "../convex/signals/statisticsShapes";

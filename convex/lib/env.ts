@@ -43,9 +43,8 @@ const shadowArms = z
   .string()
   .regex(
     /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
-    "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2, with commas between them",
-  )
-  .refine((arms) => new Set(armNames(arms)).size === armNames(arms).length, "must not name an arm twice");
+    "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",
+  );
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
@@ -167,7 +166,7 @@ export function isSet(name: Variable): boolean {
 
 /** The arms of `SHADOW_ARMS` by name, `claude-haiku-4.5@signal-2`; none where it is not set. @throws AppError `not_configured` */
 export function namedShadowArms(): string[] {
-  return armNames(optional("SHADOW_ARMS") ?? "");
+  return (optional("SHADOW_ARMS") ?? "").split(",").flatMap((name) => name.trim() || []);
 }
 
 /** The variable's value, or the real provider's address or model. */
@@ -190,10 +189,6 @@ const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0
 
 function isPrivateKey(hex: string): boolean {
   return /^0x[0-9a-fA-F]{64}$/.test(hex) && BigInt(hex) > 0n && BigInt(hex) < CURVE_ORDER;
-}
-
-function armNames(arms: string): string[] {
-  return arms.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
 }
 
 function trimSlashes(url: string): string {

@@ -7,11 +7,12 @@ import { moment, points } from "./words";
 export function labSection({ writer, arms, promotions, head }: ShadowLab): Html {
   if (arms.length === 0 && promotions.length === 0) return html``;
   const promoted = promotions.map(
-    ({ sequence, arm, instead, at, eValue, needed, days, forced }) =>
+    ({ sequence, arm, previousModel, previousPromptVersion, at, eValue, needed, days, forced }) =>
       html`<li>
-        ${moment(at)}: <code>${arm}</code> in place of <code>${instead}</code>, with an e-value of
-        ${eValue.toFixed(2)} over ${days} days (${needed}
-        needed)${forced === null ? "" : `; the operator: “${forced}”`}. Event ${sequence}.
+        ${moment(at)}: <code>${arm}</code> in place of
+        <code>${`${previousModel}@${previousPromptVersion}`}</code>, with an e-value of ${eValue.toFixed(2)}
+        over ${days} days (${needed} needed)${forced === null ? "" : `; the operator: “${forced}”`}. Event
+        ${sequence}.
       </li>`,
   );
   const table =

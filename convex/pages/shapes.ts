@@ -4,7 +4,7 @@ import { pricePoint, type PricePoint } from "../prices/shown";
 import { reportShape, reportExample, snapshotShape } from "../research/http";
 import { anchorShape } from "../signals/anchorText";
 import { equityPoint } from "../signals/equity";
-import { chainHead } from "../signals/eventChain";
+import { chainHead } from "../signals/eventShapes";
 import { signalExample, statsExample } from "../signals/examples";
 import { shadowLab, shadowLabExample } from "../signals/lab/shapes";
 import { publicSignal } from "../signals/shapes";
@@ -33,9 +33,7 @@ export const record = z.object({
     .describe(
       "The newest transaction on Base that holds the head, see /signals/anchors; null: none was made",
     ),
-  lab: shadowLab.describe(
-    "What else could write the signals, see /signals/shadow: none of it is in the figures above",
-  ),
+  lab: shadowLab.describe("See /signals/shadow: none of it is in the figures above"),
 });
 export type RecordData = z.output<typeof record>;
 

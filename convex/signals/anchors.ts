@@ -16,7 +16,7 @@ import { addressesOf, lastSentBy, sentBy, storeSigned } from "../wallets/transac
 import { handOut, signForService } from "../wallets/transactions/signing";
 import { anchorData } from "./anchorText";
 import { dayOf } from "./calendar";
-import type { ChainHead } from "./eventChain";
+import type { ChainHead } from "./eventShapes";
 import { vHead } from "./eventTables";
 import { shadowHeadOf } from "./lab/model";
 import { appendEvent, chainHeadOf } from "./model";

@@ -9,7 +9,7 @@ import { noOutcomes } from "./calibration";
 import { champion, promptOf } from "./champions";
 import { NO_BLOCKS } from "./inference";
 import { armNamed, findArm, findPair, nameOfArm, rivalsOf } from "./lab/arms";
-import { eValueShown, neededOf } from "./lab/verdict";
+import { eValueShown, neededOf } from "./lab/statistics";
 import { appendEvent } from "./model";
 
 /** What the operator decides of the shadow lab. */

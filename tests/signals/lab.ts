@@ -1,7 +1,7 @@
 import { vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { shadowLab, type ShadowArm } from "../../convex/signals/lab/shapes";
-import { shadowEvent, type ShadowEvent } from "../../convex/signals/lab/eventChain";
+import { shadowEvent, type ShadowEvent } from "../../convex/signals/lab/eventShapes";
 import * as z from "zod";
 import type { App } from "../support/app";
 

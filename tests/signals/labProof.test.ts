@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { linksAfter, type ChainHead } from "../../convex/signals/eventChain";
-import type { ShadowEvent } from "../../convex/signals/lab/eventChain";
+import { linksAfter } from "../../convex/signals/eventChain";
+import type { ChainHead } from "../../convex/signals/eventShapes";
+import type { ShadowEvent } from "../../convex/signals/lab/eventShapes";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { problemsOfShadows, type ShadowRecord } from "../../scripts/verifySignalsShadow";
 import { closeApp, createApp, type App } from "../support/app";

@@ -99,7 +99,14 @@ describe("a promotion", () => {
     const lab = await labOf(app);
     expect(lab.writer).toBe(arm);
     expect(lab.promotions).toEqual([
-      expect.objectContaining({ sequence: 7, arm, instead: CHAMPION, days: 60, needed: 20, forced: null }),
+      expect.objectContaining({
+        sequence: 7,
+        arm,
+        previousModel: "claude-haiku-4.5",
+        days: 60,
+        needed: 20,
+        forced: null,
+      }),
     ]);
     expect(armIn(lab, CHALLENGER).writes).toBe(false);
     const words = soundWords(await openPage(app, "/record"));

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { canonicalJson, GENESIS, isOfDay, type SignalEvent } from "../../convex/signals/eventChain";
+import { canonicalJson, GENESIS, isOfDay } from "../../convex/signals/eventChain";
+import type { SignalEvent } from "../../convex/signals/eventShapes";
 import { sha256Hex } from "../../convex/lib/crypto";
 import { problemsOfRecord, type SignalRecord } from "../../scripts/verifySignalsChecks";
 import { closeApp, createApp } from "../support/app";

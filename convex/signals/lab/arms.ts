@@ -14,7 +14,7 @@ export type Arm = {
 };
 
 /** More arms than this are not begun: a page shows all that there ever were. */
-export const MOST_ARMS = 50;
+const MOST_ARMS = 50;
 
 /** @throws AppError `invalid_request` for what names none. */
 export function armNamed(arm: string): Arm {

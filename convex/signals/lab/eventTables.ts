@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { vLinks } from "../eventTables";
 
-/** The events of shadow signals as the database holds them; `signals/lab/eventChain` has the same shapes and says what they mean. */
+/** The events of shadow signals as the database holds them; `signals/lab/eventShapes` has the same shapes and says what they mean. */
 
 const vLevel = v.union(v.number(), v.null());
 

@@ -3,10 +3,11 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { iso } from "../../lib/time";
 import { calibrated, outcomesOf, type Outcomes } from "../calibration";
 import { chanceOf } from "../edge";
-import { linksAfter, type ChainHead } from "../eventChain";
+import { linksAfter } from "../eventChain";
+import type { ChainHead } from "../eventShapes";
 import type { Outcome } from "../path";
 import { LAB_TOKENS, LIFETIME_MS, positionOf, type LabToken } from "../rules";
-import { shadowEventOf, type ShadowStatement } from "./eventChain";
+import type { ShadowEvent, ShadowStatement } from "./eventShapes";
 import type { ShadowSignal } from "./tables";
 import { addShadow, noShadows, type ShadowTotals } from "./totals";
 
@@ -158,4 +159,16 @@ export async function shadowHeadOf(ctx: QueryCtx): Promise<ChainHead | null> {
 async function append(ctx: MutationCtx, statement: ShadowStatement): Promise<void> {
   const links = linksAfter(await shadowHeadOf(ctx), statement);
   await ctx.db.insert("shadowEvents", shadowEventOf(links, statement));
+}
+
+/** Links and statement as one event. */
+function shadowEventOf(links: ReturnType<typeof linksAfter>, statement: ShadowStatement): ShadowEvent {
+  switch (statement.kind) {
+    case "issued":
+      return { ...links, kind: statement.kind, content: statement.content };
+    case "closed":
+      return { ...links, kind: statement.kind, content: statement.content };
+    case "missed":
+      return { ...links, kind: statement.kind, content: statement.content };
+  }
 }

@@ -1,80 +1,58 @@
 import * as z from "zod";
-import { chainHead } from "../eventChain";
-import { calibration } from "../statisticsShapes";
+import { chainHead, promotedContent } from "../eventShapes";
+import { calibration, edge } from "../statisticsShapes";
 
 /** What callers see of the shadow lab. Percentages are numbers: 1.5 is 1.5 %. */
 
 const count = z.int().nonnegative();
 const points = z.number();
 
-const bounds = {
-  days: count.describe("Whole days that count, each one observation."),
-  excessPoints: points.nullable().describe("Mean over days, in points a slot; null before the first."),
-  lowPoints: points.describe("Bound of the confidence sequence: holds with 95 % at all times together."),
-  highPoints: points.describe("The other bound, of the same kind."),
-  eValue: z
-    .number()
-    .nonnegative()
-    .describe(
-      "What betting on it has made of 1: if there is nothing, it ever reaches 20 with a probability of 5 % at most.",
-    ),
-};
+/** As of the daily signals, in points a slot. */
+const bounds = edge
+  .omit({ trades: true, verdict: true })
+  .extend({ days: count.describe("Each one observation.") });
 
 const { n, brier, calibratedBrier } = calibration.shape;
 
-export const shadowArm = z.object({
-  arm: z.string().describe("A model and a prompt: claude-haiku-4.5@signal-2."),
+const shadowArm = z.object({
+  arm: z.string(),
   model: z.string(),
   promptVersion: z.string(),
-  since: z.iso.datetime().describe("When it was first asked."),
-  asked: z.boolean().describe("Whether it is asked now: `SHADOW_ARMS` names it."),
-  writes: z.boolean().describe("Whether it writes the daily signals now."),
+  since: z.iso.datetime(),
+  asked: z.boolean(),
+  writes: z.boolean(),
   n: count.describe("Closed signals, HOLD included."),
   holds: count,
   wins: count,
   losses: count,
   expired: count,
-  missed: count.describe("Hours in which it was asked and there was no signal."),
+  missed: count.describe("Asked, and no signal."),
   excessPoints: points
     .nullable()
     .describe(
-      "Mean over all trades of score minus chance, as for the daily signals: signals of neighbouring hours overlap, so this alone proves nothing. null without a trade.",
+      "Mean over all trades of score minus chance. Neighbouring hours overlap: this alone proves nothing.",
     ),
   averageBeforeCostsPercent: z.number().nullable(),
   averageAfterCostsPercent: z.number().nullable(),
-  edge: z
-    .object({
-      ...bounds,
-      verdict: z.enum(["better than chance", "worse than chance", "not told from chance"]),
-    })
+  edge: bounds
+    .extend({ verdict: edge.shape.verdict })
     .describe(
-      "Against the chance of its own levels. A day is one observation: the excess of all trades of 00:00 to 16:59 UTC over the 51 slots of these hours, a slot without a trade counting 0; all of them have ended before the next day's begin.",
+      "Against chance. A day is one observation: the excess of all trades of 00:00 to 16:59 UTC, divided by the 51 slots of these hours.",
     ),
   calibration: z
     .object({ n, brier, calibratedBrier })
-    .describe("Of its own signals, calibrated by its own earlier outcomes alone."),
-  againstWriter: z
-    .object({
-      writer: z.string(),
-      ...bounds,
-      needed: z.number().describe("The e-value from which it may be promoted: 20 for each arm compared."),
-    })
+    .describe("Calibrated by its own earlier outcomes alone."),
+  againstWriter: bounds
+    .extend({ writer: z.string(), needed: z.number().describe("To be promoted: 20 for each arm compared.") })
     .nullable()
     .describe(
-      "The same of the difference from the arm that writes the daily signals, slot by slot; null: the two were never asked in the same hours.",
+      "The same of the difference from the arm that writes the daily signals; null: never asked in the same hours.",
     ),
 });
 export type ShadowArm = z.output<typeof shadowArm>;
 
-const promotion = z.object({
+const promotion = promotedContent.extend({
   sequence: z.int().positive().describe("Its event in /signals/proof."),
-  arm: z.string(),
-  instead: z.string(),
-  at: z.iso.datetime(),
-  eValue: z.number().nonnegative(),
-  needed: z.number(),
-  days: count,
-  forced: z.string().nullable().describe("The operator's reason where the e-value did not say so."),
 });
 
 export const shadowLab = z.object({
@@ -85,7 +63,7 @@ export const shadowLab = z.object({
 });
 export type ShadowLab = z.output<typeof shadowLab>;
 
-export const shadowArmExample: ShadowArm = {
+const shadowArmExample: ShadowArm = {
   arm: "claude-haiku-4.5@signal-3",
   ...{ model: "claude-haiku-4.5", promptVersion: "signal-3", since: "2026-01-05T09:11:00.000Z" },
   ...{ asked: true, writes: false, n: 1_440, holds: 600, wins: 380, losses: 390, expired: 70, missed: 12 },
@@ -95,10 +73,7 @@ export const shadowArmExample: ShadowArm = {
     verdict: "not told from chance",
   },
   calibration: { n: 770, brier: 0.262, calibratedBrier: 0.249 },
-  againstWriter: {
-    writer: "claude-haiku-4.5@signal-2",
-    ...{ days: 20, excessPoints: 0.5, lowPoints: -25.2, highPoints: 27.3, eValue: 1.02, needed: 20 },
-  },
+  againstWriter: null,
 };
 
 export const shadowLabExample: ShadowLab = {

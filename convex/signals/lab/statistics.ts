@@ -1,8 +1,7 @@
-import { boundsOf, DECISIVE, type Blocks } from "../inference";
+import { boundsOf, DECISIVE, eValueOf, type Blocks } from "../inference";
 import { ratio, rounded } from "../ratios";
 import type { ShadowArm } from "./shapes";
 import { PAIR_UNIT, type ShadowTotals } from "./totals";
-import { eValueShown } from "./verdict";
 
 /** The figures of a shadow arm, from its totals and its days. Pure; how signals and days count is told in `signals/lab/totals`. */
 
@@ -70,4 +69,16 @@ function boundsShown(blocks: Blocks, unit: number) {
     highPoints: rounded(100 * unit * high),
     eValue: eValueShown(blocks),
   };
+}
+
+/** Beyond this an e-value says no more, and JSON cannot hold them all. */
+const GREATEST_E = 1e12;
+
+export function eValueShown(blocks: Blocks): number {
+  return Number(Math.min(eValueOf(blocks), GREATEST_E).toFixed(10)) + 0;
+}
+
+/** @param rivals How many arms have been held against the one that writes. */
+export function neededOf(rivals: number): number {
+  return DECISIVE * Math.max(1, rivals);
 }

@@ -3,8 +3,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { namedShadowArms, setting } from "../../lib/env";
 import { iso } from "../../lib/time";
 import type { ShadowLab } from "./shapes";
-import { figuresOfArm, figuresOfPair } from "./statistics";
-import { neededOf } from "./verdict";
+import { figuresOfArm, figuresOfPair, neededOf } from "./statistics";
 
 /** The lab as callers see it. */
 export async function readLab(ctx: ActionCtx): Promise<ShadowLab> {
@@ -21,12 +20,9 @@ export async function readLab(ctx: ActionCtx): Promise<ShadowLab> {
       ...figuresOfArm(totals, blocks),
       againstWriter: pair === null ? null : { writer, ...figuresOfPair(pair), needed: neededOf(rivals) },
     })),
-    promotions: promotions.flatMap((event) => {
-      if (event.kind !== "promoted") return [];
-      const { arm, previousModel, previousPromptVersion, at, eValue, needed, days, forced } = event.content;
-      const instead = `${previousModel}@${previousPromptVersion}`;
-      return [{ sequence: event.sequence, arm, instead, at, eValue, needed, days, forced }];
-    }),
+    promotions: promotions.flatMap((event) =>
+      event.kind === "promoted" ? [{ sequence: event.sequence, ...event.content }] : [],
+    ),
     head,
   };
 }
