@@ -37,6 +37,14 @@ crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.si
 crons.interval("resume interrupted signals", { minutes: 5 }, internal.signals.issuing.resumeLost, {});
 crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.anchors.anchorDue, {});
 crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});
+crons.hourly("ask the shadow arms", { minuteUTC: 11 }, internal.signals.lab.issuing.open, {});
+crons.interval(
+  "resume interrupted shadow signals",
+  { minutes: 5 },
+  internal.signals.lab.issuing.resumeLost,
+  {},
+);
+crons.interval("track shadow signals", { minutes: 30 }, internal.signals.lab.tracking.track, {});
 crons.weekly(
   "recap the week's signals",
   { dayOfWeek: "sunday", hourUTC: 23, minuteUTC: 55 },

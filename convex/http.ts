@@ -16,6 +16,7 @@ import { paidReportEndpoints } from "./payments/reports/http";
 import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
+import { labEndpoints } from "./signals/lab/http";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 import { transactionEndpoints } from "./wallets/transactions/http";
@@ -28,7 +29,7 @@ export const domains: Record<string, MountedEndpoint[]> = {
   prices: priceEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
-  signals: signalEndpoints,
+  signals: [...signalEndpoints, ...labEndpoints],
   whales: whaleEndpoints,
   alerts: alertEndpoints,
   payments: [...paidReportEndpoints, ...depositEndpoints],

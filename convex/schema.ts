@@ -15,6 +15,7 @@ import { priceRecords, priceTables } from "./prices/tables";
 import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";
 import { socialRecords, socialTables } from "./social/tables";
+import { labRecords, labTables } from "./signals/lab/tables";
 import { signalRecords, signalTables } from "./signals/tables";
 import { userRecords, userTables } from "./users/tables";
 import { custodyRecords, custodyTables } from "./wallets/custody/tables";
@@ -30,6 +31,7 @@ export default defineSchema({
   ...researchTables,
   ...runTables,
   ...signalTables,
+  ...labTables,
   ...alertTables,
   ...messengerTables,
   ...botTables,
@@ -55,6 +57,7 @@ export const records: Records = {
   ...researchRecords,
   ...runRecords,
   ...signalRecords,
+  ...labRecords,
   ...alertRecords,
   ...messengerRecords,
   ...botRecords,

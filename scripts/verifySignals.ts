@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { anchorShape } from "../convex/signals/anchorText";
-import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventChain";
+import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventShapes";
 import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";
@@ -10,17 +10,20 @@ import { green, red } from "./terminal";
 import { misuse } from "./misuse";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
+import { problemsOfShadows, shadowRecord, type ShadowRecord } from "./verifySignalsShadow";
 
 /**
- * `npm run verify-signals -- <url|file> [--head <hash>] [--rpc <url>] [--save <file>] [--json]`: checks the signal record of a deployment, or
+ * `npm run verify-signals -- <url|file> [--head <hash>] [--rpc <url>] [--shadow] [--save <file>]
+ * [--json]`: checks the signal record of a deployment, or
  * one that was saved, against its hash chain. Exit code 0: the record holds; 1: it does not, and what is wrong; 2: it
  * could not be checked.
  */
 
-const USAGE = `Usage: npm run verify-signals -- URL|FILE [--head HASH] [--rpc URL] [--save FILE] [--json]
+const USAGE = `Usage: npm run verify-signals -- URL|FILE [--head HASH] [--rpc URL] [--shadow] [--save FILE] [--json]
 
   --head HASH   the chain's head as it was published on a card: rules out a rewritten chain
   --rpc URL     an RPC of Base, such as https://mainnet.base.org: holds the record against its anchors
+  --shadow      checks the shadow signals and what is shown of their arms as well
   --save FILE   keeps what was read, to be checked again without the deployment
   --json        for programs: holds, problems, events, signals, head, anchors
 
@@ -37,11 +40,16 @@ const anchorPage = z.object({ addresses: z.array(z.string()), anchors: z.array(a
 const historyShape = z.object({ signals: z.array(publicSignal), stats: signalStats });
 
 async function main(): Promise<number> {
-  const { source, head, rpc, save, json } = options();
-  const record = /^https?:\/\//.test(source) ? await fromDeployment(source) : await fromFile(source);
+  const { source, head, rpc, shadow, save, json } = options();
+  const isUrl = /^https?:\/\//.test(source);
+  const record = isUrl ? await fromDeployment(source, shadow) : await fromFile(source);
   if (save !== undefined) await writeFile(save, `${JSON.stringify(record, null, 2)}\n`);
   const anchored = rpc === undefined ? null : await findingsOnChain(record, rpc);
-  const problems = [...problemsOfRecord(record, head), ...(anchored?.problems ?? [])];
+  const problems = [
+    ...problemsOfRecord(record, head),
+    ...(record.shadow === undefined ? [] : problemsOfShadows(record.shadow, record.events)),
+    ...(anchored?.problems ?? []),
+  ];
   if (json) {
     console.log(JSON.stringify(findings(record, problems, anchored), null, 2));
     return problems.length > 0 ? 1 : 0;
@@ -56,6 +64,12 @@ async function main(): Promise<number> {
   console.log("  Every hash fits, every signal and outcome is as it was recorded, and nothing is missing.");
   if (record.stats !== undefined) console.log("  The statistics follow from the events.");
   if (record.head !== null) console.log(`  Head: event ${record.head.sequence}, ${record.head.hash}`);
+  if (record.shadow !== undefined) {
+    const { events: shadows, arms } = record.shadow;
+    console.log(
+      `  The shadow signals hold: ${shadows.length} events of ${arms.length} arms, whose figures follow from them.`,
+    );
+  }
   for (const line of anchorLines(record, anchored)) console.log(`  ${line}`);
   if (head === undefined)
     console.log("  Compare the head with one from a card (--head) to rule out a rewritten chain.");
@@ -64,7 +78,7 @@ async function main(): Promise<number> {
 
 /** What was found, for programs. */
 function findings(
-  { events, signals, head }: SignalRecord,
+  { events, signals, head, shadow }: SignalRecord,
   problems: readonly string[],
   anchored: AnchorFindings | null,
 ) {
@@ -74,6 +88,7 @@ function findings(
     problems,
     events: events.length,
     signals: signals.length,
+    ...(shadow === undefined ? {} : { shadowEvents: shadow.events.length }),
     head,
     anchors: anchored === null ? null : { notes: anchored.notes, fixed },
   };
@@ -113,6 +128,7 @@ function options(): {
   source: string;
   head: string | undefined;
   rpc: string | undefined;
+  shadow: boolean;
   save: string | undefined;
   json: boolean;
 } {
@@ -122,6 +138,7 @@ function options(): {
       options: {
         head: { type: "string" },
         rpc: { type: "string" },
+        shadow: { type: "boolean" },
         save: { type: "string" },
         json: { type: "boolean" },
         help: { type: "boolean" },
@@ -133,8 +150,8 @@ function options(): {
     }
     const [source] = positionals;
     if (source === undefined || positionals.length > 1) throw new Unreadable(USAGE);
-    const { rpc, save, json = false } = values;
-    return { source, head: values.head?.toLowerCase(), rpc, save, json };
+    const { rpc, shadow = false, save, json = false } = values;
+    return { source, head: values.head?.toLowerCase(), rpc, shadow, save, json };
   } catch (error) {
     const wrong = misuse(error);
     throw wrong === null ? error : new Unreadable(`${wrong}\n${USAGE}`);
@@ -151,7 +168,7 @@ async function fromFile(path: string): Promise<SignalRecord> {
   return parsed(recordShape, text, path, WHAT);
 }
 
-async function fromDeployment(base: string): Promise<SignalRecord> {
+async function fromDeployment(base: string, withShadows: boolean): Promise<SignalRecord> {
   for (let reading = 1; reading <= READINGS; reading++) {
     const { events, head } = await readEvents(base);
     const [btc, eth, all] = [
@@ -159,6 +176,7 @@ async function fromDeployment(base: string): Promise<SignalRecord> {
       await readSignals(base, "ETH"),
       await read(base, "/mcp/signals/history?limit=1", historyShape, WHAT),
     ];
+    const shadow = withShadows ? await readShadows(base) : undefined;
     const after = await read(base, "/signals/proof?limit=1", proofShape, WHAT);
     if (after.head?.hash !== head?.hash) continue;
     const stats = { BTC: btc.stats, ETH: eth.stats, ALL: all.stats };
@@ -168,6 +186,7 @@ async function fromDeployment(base: string): Promise<SignalRecord> {
       signals: [...btc.signals, ...eth.signals],
       stats,
       anchors: await readAnchors(base),
+      ...(shadow === undefined ? {} : { shadow }),
     };
   }
   throw new Unreadable(`The record changed during each of ${READINGS} readings: try again`);
@@ -184,6 +203,18 @@ async function readEvents(base: string): Promise<{ events: SignalEvent[]; head: 
     if (page.events.length === 0 || last <= after || last >= (page.head?.sequence ?? 0)) {
       return { events, head: page.head };
     }
+  }
+}
+
+/** The shadow chain grows every hour: what is shown of the arms is read with the page that ends it. */
+async function readShadows(base: string): Promise<ShadowRecord> {
+  const events: ShadowRecord["events"] = [];
+  for (;;) {
+    const after = events.at(-1)?.sequence ?? 0;
+    const path = `/signals/shadow?after=${after}&limit=${EVENTS_PER_PAGE}`;
+    const { events: more, ...lab } = await read(base, path, shadowRecord, WHAT);
+    events.push(...more);
+    if (events.length >= (lab.head?.sequence ?? 0) || more.length === 0) return { ...lab, events };
   }
 }
 

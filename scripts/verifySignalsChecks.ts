@@ -1,20 +1,22 @@
 import * as z from "zod";
+import { GENESIS, isOfDay } from "../convex/signals/eventChain";
 import {
   chainHead,
-  GENESIS,
-  linksAfter,
   signalEvent,
-  type ChainHead,
   type ClosedContent,
+  type DayEvent,
   type IssuedContent,
+  type PromotedContent,
   type SignalEvent,
-} from "../convex/signals/eventChain";
+} from "../convex/signals/eventShapes";
 import { coinFlip, mirrored } from "../convex/signals/controls";
-import { LIFETIME_MS, pnlPercent, positionOf, problemsOf, type Levels } from "../convex/signals/rules";
+import { LIFETIME_MS, pnlPercent, positionOf, problemsOf } from "../convex/signals/rules";
 import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { controlsView } from "../convex/signals/views";
 import { anchorsShape } from "./verifySignalsAnchors";
+import { chainProblems, endProblems, promotionProblems, SKEW_MS } from "./verifySignalsChain";
+import { shadowRecord } from "./verifySignalsShadow";
 import { recordProblems, tradeOf, type Told } from "./verifySignalsStatistics";
 
 /** What `npm run verify-signals` checks. Pure. */
@@ -28,6 +30,8 @@ export const recordShape = z.object({
   stats: z.object({ BTC: signalStats, ETH: signalStats, ALL: signalStats }).optional(),
   /** Where the deployment says it has anchored the record. */
   anchors: z.array(anchorsShape).optional(),
+  /** The shadow signals, where they were asked for. */
+  shadow: shadowRecord.optional(),
 });
 export type SignalRecord = z.output<typeof recordShape>;
 
@@ -38,7 +42,7 @@ export type SignalRecord = z.output<typeof recordShape>;
 export function problemsOfRecord(record: SignalRecord, published?: string): string[] {
   const { events, head } = record;
   return [
-    ...chainProblems(events, head),
+    ...chainProblems(events, head, nameOf),
     ...(published === undefined || events.some(({ hash }) => hash === published)
       ? []
       : [`The published head ${published} is no link of this chain: what it stood for was rewritten`]),
@@ -47,43 +51,6 @@ export function problemsOfRecord(record: SignalRecord, published?: string): stri
     ...recordProblems(events, record.stats),
   ];
 }
-
-/** Each event against its own hashes, its place, and the event before it. */
-function chainProblems(events: readonly SignalEvent[], head: ChainHead | null): string[] {
-  const problems: string[] = [];
-  let previous: ChainHead | null = null;
-  for (const event of events) {
-    const right = linksAfter(previous, event);
-    if (event.sequence !== right.sequence) {
-      problems.push(
-        `${nameOf(event)} stands where event ${right.sequence} belongs: events were removed, moved or added`,
-      );
-    }
-    if (event.contentHash !== right.contentHash) {
-      problems.push(`${nameOf(event)}: its content is not what was hashed, it was changed afterwards`);
-    }
-    if (event.previousHash !== right.previousHash) {
-      problems.push(`${nameOf(event)} does not follow the event before it: the chain was broken there`);
-    }
-    const own = linksAfter(
-      event.sequence === 1 ? null : { sequence: event.sequence - 1, hash: event.previousHash },
-      event,
-    );
-    if (event.contentHash === right.contentHash && event.hash !== own.hash) {
-      problems.push(`${nameOf(event)}: its hash is not that of its links, one of them was changed`);
-    }
-    previous = { sequence: event.sequence, hash: event.hash };
-  }
-  if (previous?.sequence !== head?.sequence || previous?.hash !== head?.hash) {
-    problems.push(
-      `The chain ends with ${described(previous)}, but the head is ${described(head)}: events are missing at the end`,
-    );
-  }
-  return problems;
-}
-
-/** Clocks differ a little. */
-const SKEW_MS = 60_000;
 
 /**
  * What the events tell: every signal issued once and by the rules, closed once as its levels say, compared once, and none
@@ -96,9 +63,26 @@ function storyProblems(events: readonly SignalEvent[]): string[] {
   const refused = new Map<string, number>();
   let latest = -Infinity;
   let previousHash = "";
+  let writer: PromotedContent | null = null;
   for (const event of events) {
+    const before = previousHash;
+    previousHash = event.hash;
+    if (!isOfDay(event)) {
+      if (event.kind === "promoted") {
+        const found = promotionProblems(event.content, writer);
+        problems.push(...found.map((problem) => `${nameOf(event)}: ${problem}`));
+        writer = event.content;
+      }
+      continue;
+    }
     const key = keyOf(event.content);
-    const { token, refusedDays } = event.content;
+    const { token, refusedDays, promptVersion } = event.content;
+    const isNew = event.kind === "issued" || event.kind === "refused";
+    if (isNew && writer !== null && promptVersion !== writer.promptVersion) {
+      problems.push(
+        `${nameOf(event)}: it was asked with ${promptVersion}, not with ${writer.promptVersion}, which had been promoted`,
+      );
+    }
     const signal = issued.get(key);
     if (told.has(`${event.kind} ${key}`)) problems.push(`${nameOf(event)}: it had been told before`);
     told.add(`${event.kind} ${key}`);
@@ -112,9 +96,7 @@ function storyProblems(events: readonly SignalEvent[]): string[] {
       const at = Date.parse(event.content.generatedAt);
       if (at < latest) problems.push(`${nameOf(event)} is older than an event before it`);
       latest = Math.max(latest, at);
-      problems.push(
-        ...issueProblems(event.content, previousHash).map((problem) => `${nameOf(event)}: ${problem}`),
-      );
+      problems.push(...issueProblems(event.content, before).map((problem) => `${nameOf(event)}: ${problem}`));
       issued.set(key, event.content);
     } else if (event.kind === "refused") {
       if (signal !== undefined) problems.push(`${nameOf(event)}: on this day a signal was issued`);
@@ -125,7 +107,6 @@ function storyProblems(events: readonly SignalEvent[]): string[] {
         ...(event.kind === "closed" ? outcomeProblems(event, signal) : controlProblems(event, signal)),
       );
     }
-    previousHash = event.hash;
   }
   return problems;
 }
@@ -160,7 +141,7 @@ function issueProblems(signal: IssuedContent, previousHash: string): string[] {
   return problems;
 }
 
-function outcomeProblems(event: SignalEvent & { kind: "closed" }, signal: IssuedContent): string[] {
+function outcomeProblems(event: DayEvent & { kind: "closed" }, signal: IssuedContent): string[] {
   const { status, exitPrice, pnlPercent: told, closedAt, decidedBy } = event.content;
   const name = nameOf(event);
   const problems = endProblems(signal, status, exitPrice).map((problem) => `${name}: ${problem}`);
@@ -177,7 +158,7 @@ function outcomeProblems(event: SignalEvent & { kind: "closed" }, signal: Issued
   return problems;
 }
 
-function controlProblems(event: SignalEvent & { kind: "compared" }, signal: IssuedContent): string[] {
+function controlProblems(event: DayEvent & { kind: "compared" }, signal: IssuedContent): string[] {
   const { mirrorStatus, mirrorExitPrice } = event.content;
   const position = positionOf(signal);
   if (position === null) return [`${nameOf(event)}: a HOLD has no controls`];
@@ -186,23 +167,12 @@ function controlProblems(event: SignalEvent & { kind: "compared" }, signal: Issu
   return endProblems(levels, mirrorStatus, mirrorExitPrice).map((problem) => `${nameOf(event)}: ${problem}`);
 }
 
-/** Where a signal of these levels can have ended. */
-function endProblems(levels: Levels, status: ClosedContent["status"], exitPrice: number | null): string[] {
-  const { tp1, sl } = levels;
-  if (status !== "EXPIRED") {
-    const level = status === "WIN" ? tp1 : sl;
-    return level === null || exitPrice !== level ? [`a ${status} ends at ${level}, not at ${exitPrice}`] : [];
-  }
-  if (exitPrice === null || tp1 === null || sl === null) return [];
-  const isBetween = exitPrice >= Math.min(tp1, sl) && exitPrice <= Math.max(tp1, sl);
-  return isBetween ? [] : [`it expired at ${exitPrice}, beyond its levels`];
-}
-
 /** The signals that callers are shown against the events. */
 function signalProblems(events: readonly SignalEvent[], signals: readonly PublicSignal[]): string[] {
   const problems: string[] = [];
   const told = new Map<string, Told>();
   for (const event of events) {
+    if (!isOfDay(event)) continue;
     const key = keyOf(event.content);
     told.set(key, { ...told.get(key), [event.kind]: event.content });
   }
@@ -264,10 +234,7 @@ function keyOf({ token, day }: { token: string; day: string }): string {
   return `${token} ${day}`;
 }
 
-function nameOf({ sequence, kind, content }: SignalEvent): string {
-  return `Event ${sequence} (${kind} ${keyOf(content)})`;
-}
-
-function described(head: ChainHead | null): string {
-  return head === null ? "nothing" : `event ${head.sequence}, ${head.hash}`;
+function nameOf(event: SignalEvent): string {
+  const { sequence, kind } = event;
+  return `Event ${sequence} (${isOfDay(event) ? `${kind} ${keyOf(event.content)}` : kind})`;
 }

@@ -1,10 +1,11 @@
 import { addDayOfTrades, type DayTrade } from "../convex/signals/arms";
+import { isOfDay } from "../convex/signals/eventChain";
 import type {
   ClosedContent,
   ComparedContent,
   IssuedContent,
   SignalEvent,
-} from "../convex/signals/eventChain";
+} from "../convex/signals/eventShapes";
 import { positionOf, TOKENS } from "../convex/signals/rules";
 import { statisticsOf } from "../convex/signals/statistics";
 import type { SignalStats } from "../convex/signals/statisticsShapes";
@@ -56,6 +57,7 @@ function totalsOf(events: readonly SignalEvent[]): Scopes {
   const totals: Scopes = { BTC: emptyTotals(), ETH: emptyTotals(), ALL: emptyTotals() };
   const days = new Map<string, Day>();
   for (const event of events) {
+    if (!isOfDay(event)) continue;
     const { token, day: name } = event.content;
     const day = { ...days.get(name) };
     const before = day[token];

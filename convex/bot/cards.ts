@@ -5,7 +5,7 @@ import { dateTime, MINUTE } from "../lib/time";
 import { symbolText, type Paragraph, type Span } from "../messenger/format";
 import type { Collection } from "../research/model";
 import { MARKS } from "../research/result";
-import type { ChainHead } from "../signals/eventChain";
+import type { ChainHead } from "../signals/eventShapes";
 import type { Signal } from "../signals/tables";
 import { signalId } from "../signals/views";
 import type { vHolding } from "../wallets/tables";

@@ -15,6 +15,7 @@ export type AuditEvent = {
     | "permit signed"
     | "payment accepted"
     | "nonces repaired"
+    | "signal arm promoted"
     | "rebind opened"
     | "rebind done"
     | "rebind refused"

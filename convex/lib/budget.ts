@@ -14,7 +14,8 @@ import { DAY, dayOf, iso } from "./time";
  * its usage behind it. Amounts are in millionths of a USD; days are UTC.
  *
  * Strangers and signed-in users have a share each, and no more. The rest is kept for what they cannot make more of: the
- * service's own work, which the clock bounds, and paid reports, which pay for themselves. Neither is ever refused.
+ * service's own work, which the clock bounds, and paid reports, which pay for themselves. Neither is ever refused. Half of
+ * that rest is the most that the signals' shadow arms may take: nobody waits for them.
  */
 
 /** Whose money a call is: the service's own work, a paid report, or the class of caller that asked for it. */
@@ -23,7 +24,7 @@ export type Payer = Infer<typeof vPayer>;
 export type Billed = Infer<typeof vBilled>;
 
 /** What a class of callers may spend of a provider's budget; who is not here is not refused. */
-const SHARES: Partial<Record<Payer, number>> = { anonymous: 0.4, signedIn: 0.4 };
+const SHARES: Partial<Record<Payer, number>> = { anonymous: 0.4, signedIn: 0.4, lab: 0.1 };
 /**
  * So many rows count together, so that calls made at the same time do not wait for one another. An even part of a share
  * is each row's; only where that is not enough are all of them read.
@@ -33,7 +34,7 @@ const MICROS = 1_000_000;
 const CENT = MICROS / 100;
 
 /** Providers, payers and shards of a day. */
-const ROWS_OF_DAY = 3 * 5 * SHARDS;
+const ROWS_OF_DAY = 3 * 6 * SHARDS;
 
 const vAmount = { payer: vPayer, provider: vBilled, micros: v.number() };
 const vHeld = v.object({ day: v.string(), shard: v.number() });
@@ -137,7 +138,7 @@ export async function prepay(
   }
 }
 
-/** What each provider has cost on the day of `now`, and what is left of its budget. Reads 120 rows at most. */
+/** What each provider has cost on the day of `now`, and what is left of its budget. Reads 144 rows at most. */
 export async function spentToday(
   ctx: QueryCtx,
   now: number,
@@ -215,6 +216,12 @@ function sum(amounts: readonly number[]): number {
   return amounts.reduce((total, amount) => total + amount, 0);
 }
 
+const WHOSE: Partial<Record<Payer, string>> = {
+  anonymous: "callers who are not signed in",
+  signedIn: "signed-in users",
+  lab: "shadow signals",
+};
+
 function usedUp(payer: Payer): AppError {
   const now = Date.now();
   const resetAt = resetAfter(now);
@@ -226,7 +233,7 @@ function usedUp(payer: Payer): AppError {
     left: 0,
     againMs: resetAt - now,
   };
-  const whose = payer === "anonymous" ? "callers who are not signed in" : "signed-in users";
+  const whose = WHOSE[payer] ?? "this work";
   return new AppError(
     "rate_limited",
     `Today's budget for ${whose} is used up: it is whole again at ${iso(resetAt)}`,

@@ -39,14 +39,14 @@ const CHARS_PER_TOKEN = 3;
 /** Tokens as a provider counts them; one that tells the sum alone is taken to have written them all. */
 export type Usage = { input: number; output: number };
 
-/** A completion of the gateway's model, by its usage. */
-export function completionCost(usage: Usage): number {
-  return tokensCost(setting("LLM_MODEL"), usage);
+/** A completion of a model of the gateway's, by its usage. */
+export function completionCost(usage: Usage, model: string = setting("LLM_MODEL")): number {
+  return tokensCost(model, usage);
 }
 
 /** The most that a completion may cost: the whole answer allowed, to a prompt of so many characters. */
-export function dearestCompletion(promptChars: number, maxTokens: number): number {
-  return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens });
+export function dearestCompletion(promptChars: number, maxTokens: number, model?: string): number {
+  return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens }, model);
 }
 
 /** An answer of the sentiment model, by its usage and the posts it fetched. */

@@ -38,6 +38,13 @@ const privateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
   .refine(isPrivateKey, "must be a private key: this number is none");
+/** Which prompts there are, `signals/prompts` knows. */
+const shadowArms = z
+  .string()
+  .regex(
+    /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
+    "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",
+  );
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
@@ -71,6 +78,7 @@ const shapes = {
   /** Ten thousand is the whole stake. */
   ROUND_TRIP_COST_BPS: z.string().regex(/^\d{1,4}$/, "must be basis points such as 15"),
   ANCHOR_PRIVATE_KEY: privateKey,
+  SHADOW_ARMS: shadowArms,
   DAILY_BUDGET_USD: usdAmount.refine((amount) => Number(amount) > 0, "must be more than 0 USD"),
   TRUSTED_PROXY_HOPS: z.string().regex(/^\d$/, "must be a number of proxies from 0 to 9"),
   PLATFORM_WALLET_ADDRESS: z
@@ -160,6 +168,11 @@ export function isSet(name: Variable): boolean {
   } catch {
     return false;
   }
+}
+
+/** The arms of `SHADOW_ARMS` by name, `claude-haiku-4.5@signal-2`; none where it is not set. @throws AppError `not_configured` */
+export function namedShadowArms(): string[] {
+  return (optional("SHADOW_ARMS") ?? "").split(",").flatMap((name) => name.trim() || []);
 }
 
 /** The variable's value, or the real provider's address or model. */

@@ -24,9 +24,13 @@ export const vProvider = v.union(
 /** The providers that bill by the call, or by the token. */
 export const vBilled = v.union(v.literal("llm"), v.literal("sentiment"), v.literal("agentApi"));
 
-/** Whose money a call is; `shift`: what a shift that has begun makes, paid for by who started it. */
+/**
+ * Whose money a call is; `lab`: the shadow arms of the signals; `shift`: what a shift that has begun makes, paid for by who
+ * started it.
+ */
 export const vPayer = v.union(
   v.literal("service"),
+  v.literal("lab"),
   v.literal("paid"),
   v.literal("shift"),
   v.literal("signedIn"),

@@ -69,7 +69,7 @@ export const serviceHealth = z.object({
             by: z
               .record(z.string(), z.number())
               .describe(
-                "USD by whose money it was: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `shift`: what begun shifts really cost",
+                "USD by whose money it was: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `lab`: shadow signals, a tenth at most; `shift`: what begun shifts really cost",
               ),
           }),
         ),

@@ -7,6 +7,7 @@ import { closesSince, readPrices, type PricePoint, type ShownPrices } from "../p
 import { readReport, shownSnapshot } from "../research/http";
 import { equityOf } from "../signals/equity";
 import { shownAnchor } from "../signals/http";
+import { readLab } from "../signals/lab/views";
 import { TOKENS, type Token } from "../signals/rules";
 import { statisticsOf } from "../signals/statistics";
 import type { Signal } from "../signals/tables";
@@ -25,22 +26,25 @@ const EQUITY_SIGNALS = 100;
 export async function readRecord(ctx: ActionCtx, token: Token | undefined): Promise<RecordData> {
   const before = wholeHour(Date.now());
   const scope = token ?? null;
-  const [page, closes, proof, anchor] = await Promise.all([
-    ctx.runQuery(internal.signals.history.page, { token: scope, limit: EQUITY_SIGNALS, before: null }),
+  const [page, closes, proof, anchor, lab] = await Promise.all([
+    ctx.runQuery(internal.signals.history.end, { token: scope, limit: EQUITY_SIGNALS }),
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.history.proof, { after: Number.MAX_SAFE_INTEGER, limit: 1 }),
     ctx.runQuery(internal.signals.anchors.latest, {}),
+    readLab(ctx),
   ]);
   const signals = page.signals.map(signalView);
+  const { after, arms } = page.totals;
   const since = before - RECORD_HOURS * HOUR;
   const of = (one: Token) => (scope === null || scope === one ? closesSince(closes[one], since) : []);
   return {
     stats: statisticsOf(page.totals),
     signals: signals.slice(0, RECORD_SIGNALS),
-    equity: equityOf(signals),
+    equity: equityOf(signals, { sum: after.sum, arms, counted: page.counted }),
     closes: { BTC: of("BTC"), ETH: of("ETH") },
     head: proof.head,
     anchor: anchor === null ? null : shownAnchor(anchor),
+    lab,
   };
 }
 

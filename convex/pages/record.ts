@@ -5,6 +5,7 @@ import { drawdownChart, equityChart } from "./charts/equity";
 import { excessChart } from "./charts/excess";
 import { reliabilityChart } from "./charts/reliability";
 import { weekChart } from "./charts/week";
+import { labSection } from "./lab";
 import { pageReply } from "./layout";
 import { html, type Html } from "./markup";
 import { signalRow, wideTable } from "./parts";
@@ -31,6 +32,7 @@ export function recordPage(data: RecordData, now: number): Reply<string> {
             <h2 id="all">The newest signals</h2>
             ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${wideTable("Signals, newest first", SIGNAL_HEAD, signals.map(signalRow))}</div>`}`
     }
+    ${labSection(data.lab)}
     <h2 id="verify">Check it yourself</h2>
     ${verifySection(data)}`;
   return pageReply(
@@ -38,7 +40,7 @@ export function recordPage(data: RecordData, now: number): Reply<string> {
       title: "The record of the signals",
       description: "How every trading signal of this service turned out.",
       path: "/record",
-      data: ["/record", "/mcp/signals/history", "/signals/proof"],
+      data: ["/record", "/mcp/signals/history", "/signals/proof", "/signals/shadow"],
       content,
     },
     now,

@@ -4,8 +4,9 @@ import { pricePoint, type PricePoint } from "../prices/shown";
 import { reportShape, reportExample, snapshotShape } from "../research/http";
 import { anchorShape } from "../signals/anchorText";
 import { equityPoint } from "../signals/equity";
-import { chainHead } from "../signals/eventChain";
+import { chainHead } from "../signals/eventShapes";
 import { signalExample, statsExample } from "../signals/examples";
+import { shadowLab, shadowLabExample } from "../signals/lab/shapes";
 import { publicSignal } from "../signals/shapes";
 import { signalStats } from "../signals/statisticsShapes";
 import { measuredExample } from "../whales/http";
@@ -20,7 +21,9 @@ export const record = z.object({
   signals: z.array(publicSignal).describe("The newest 40, newest first"),
   equity: z
     .array(equityPoint)
-    .describe("The trades among the newest 100 signals in closing order, added up from 0"),
+    .describe(
+      "The trades among the newest 100 signals in closing order, added up from the first trade of the record on",
+    ),
   closes: z
     .object({ BTC: z.array(pricePoint), ETH: z.array(pricePoint) })
     .describe("The hours of the last seven days"),
@@ -30,6 +33,7 @@ export const record = z.object({
     .describe(
       "The newest transaction on Base that holds the head, see /signals/anchors; null: none was made",
     ),
+  lab: shadowLab.describe("See /signals/shadow: none of it is in the figures above"),
 });
 export type RecordData = z.output<typeof record>;
 
@@ -49,6 +53,7 @@ export const recordExample: RecordData = {
   closes: { BTC: [pointExample], ETH: [] },
   head: { sequence: 2, hash: "9c".repeat(32) },
   anchor: null,
+  lab: shadowLabExample,
 };
 
 export const oneSignal = z.object({

@@ -67,6 +67,7 @@ type Checks = ServiceHealth["checks"];
 
 const PAYERS: Readonly<Record<string, string>> = {
   service: "the service's own work",
+  lab: "shadow signals",
   paid: "paid reports",
   signedIn: "signed-in users",
   anonymous: "everybody else",

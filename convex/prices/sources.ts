@@ -2,7 +2,7 @@ import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { formatUnits } from "../lib/money";
 import { readRounds } from "../providers/chain";
-import { askTicker, TICKERS, type Quote, type Quotes, type Ticker } from "../providers/tickers";
+import { askTicker, TICKERS, type Quote, type Quoted, type Quotes, type Ticker } from "../providers/tickers";
 import { FEED_DECIMALS, feedAddresses, livePrice, sequencerIsUp, type FeedName } from "./feeds";
 import type { PricedToken } from "./tables";
 
@@ -83,4 +83,26 @@ export async function findPrices(
     }
   }
   return { found, failures };
+}
+
+/**
+ * A coin's price from the first ticker that has seen it since a moment (epoch ms); nothing of it is stored.
+ * @throws AppError `upstream` naming what failed when none has.
+ */
+export async function findTicked(
+  coin: Quoted,
+  observedSince: number,
+): Promise<{ source: Ticker; priceUsd: number; observedAt: number }> {
+  const failures: string[] = [];
+  for (const source of TICKERS) {
+    try {
+      const quote = (await askTicker(source, [coin], deadlines.price))[coin];
+      if (quote !== undefined && quote.observedAt >= observedSince)
+        return { source, priceUsd: quote.usd, observedAt: quote.observedAt };
+      failures.push(`${source} does not tell ${coin}`);
+    } catch (error) {
+      failures.push(messageOf(error));
+    }
+  }
+  throw new AppError("upstream", `No ticker tells a price of ${coin}: ${failures.join("; ")}`);
 }

@@ -31,6 +31,8 @@ export type Prompt = {
   attempts: number;
   /** Who pays. */
   purse: Purse;
+  /** Absent for `LLM_MODEL`. */
+  model?: string | undefined;
 };
 
 export type Completion = {
@@ -131,12 +133,12 @@ async function request(
   signal: AbortSignal,
 ): Promise<Answer> {
   const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
-  const dearest = dearestCompletion(chars, prompt.maxTokens);
+  const dearest = dearestCompletion(chars, prompt.maxTokens, prompt.model);
   for (let attempt = 1; ; attempt++) {
     const hold = await prompt.purse.hold("llm", dearest);
     try {
       const completion = await requestOnce(prompt, format, signal);
-      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage));
+      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage, prompt.model));
       noteCall("llm", false);
       return completion;
     } catch (error) {
@@ -157,7 +159,7 @@ function isUnbilled(error: unknown, failure: AppError): boolean {
 }
 
 async function requestOnce(
-  prompt: Pick<Prompt, "messages" | "maxTokens">,
+  prompt: Pick<Prompt, "messages" | "maxTokens" | "model">,
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
 ): Promise<Answer> {
@@ -171,14 +173,14 @@ async function requestOnce(
 }
 
 async function answerTo(
-  { messages, maxTokens }: Pick<Prompt, "messages" | "maxTokens">,
+  { messages, maxTokens, model: asked }: Pick<Prompt, "messages" | "maxTokens" | "model">,
   limit: "max_tokens" | "max_completion_tokens",
   format: OpenAI.ResponseFormatJSONSchema | undefined,
   signal: AbortSignal,
 ): Promise<Answer> {
   const answer: unknown = await client(format !== undefined).chat.completions.create(
     {
-      model: setting("LLM_MODEL"),
+      model: asked ?? setting("LLM_MODEL"),
       messages,
       [limit]: maxTokens,
       stream: false,

@@ -31,6 +31,8 @@ export type Patience = {
   turnMs: number;
   /** How often a transient failure may be tried in all; 1 where a caller waits. */
   attempts: number;
+  /** Which of the gateway's models is asked; absent for `LLM_MODEL`. */
+  model?: string | undefined;
 };
 
 export type Structured<Value> = Completion & { value: Value; repaired: boolean };
@@ -50,7 +52,7 @@ export async function completeStructured<Shape extends z.ZodType>(
   question: Question<Shape>,
   { payer, ...patience }: Patience & { payer: Payer },
 ): Promise<Structured<z.output<Shape>>> {
-  const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${setting("LLM_MODEL")}` };
+  const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${patience.model ?? setting("LLM_MODEL")}` };
   const memory = {
     refusesSchemas: () => ctx.runQuery(internal.lib.gatewayFormats.isRefused, gateway),
     noteRefusal: async () => {
@@ -72,7 +74,7 @@ export type GatewayMemory = {
 export async function askStructured<Shape extends z.ZodType>(
   memory: GatewayMemory,
   question: Question<Shape>,
-  { turnMs, attempts }: Patience,
+  { turnMs, attempts, model }: Patience,
 ): Promise<Structured<z.output<Shape>>> {
   const { name, shape, maxTokens } = question;
   const schema = wireSchema(shape);
@@ -84,7 +86,7 @@ export async function askStructured<Shape extends z.ZodType>(
 
   const turn = async (messages: Message[]): Promise<Completion> => {
     const signal = AbortSignal.timeout(turnMs);
-    const prompt = { messages, maxTokens, attempts, purse: memory.purse };
+    const prompt = { messages, maxTokens, attempts, model, purse: memory.purse };
     try {
       return await ask(prompt, format, signal);
     } catch (error) {

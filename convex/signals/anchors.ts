@@ -7,6 +7,7 @@ import { isSet } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
+import { iso } from "../lib/time";
 import { prepareTransaction } from "../providers/chainPreparation";
 import { serviceAddress } from "../wallets/custody/signing";
 import { vSignedBytes } from "../wallets/transactions/model";
@@ -15,9 +16,10 @@ import { addressesOf, lastSentBy, sentBy, storeSigned } from "../wallets/transac
 import { handOut, signForService } from "../wallets/transactions/signing";
 import { anchorData } from "./anchorText";
 import { dayOf } from "./calendar";
-import type { ChainHead } from "./eventChain";
+import type { ChainHead } from "./eventShapes";
 import { vHead } from "./eventTables";
-import { chainHeadOf } from "./model";
+import { shadowHeadOf } from "./lab/model";
+import { appendEvent, chainHeadOf } from "./model";
 
 /**
  * Anchors: once a day the head of the signal record goes to Base, in a transaction of an account that holds gas and
@@ -31,12 +33,34 @@ export const anchorDue = internalMutation({
   returns: v.null(),
   handler: async (ctx) => {
     await recordCronRun(ctx, "anchor the signal record");
+    await fixShadows(ctx);
     if (isSet("ANCHOR_PRIVATE_KEY") && (await chainHeadOf(ctx)) !== null) {
       await ctx.scheduler.runAfter(0, internal.signals.anchors.send, {});
     }
     return null;
   },
 });
+
+/**
+ * Once a UTC day, and before its anchor: an event of the record that holds the head of the shadow signals' chain, if that has
+ * grown. With it the one anchor fixes both.
+ */
+async function fixShadows(ctx: MutationCtx): Promise<void> {
+  const head = await shadowHeadOf(ctx);
+  if (head === null) return;
+  const last = await ctx.db
+    .query("signalEvents")
+    .withIndex("by_kind", (q) => q.eq("kind", "shadow"))
+    .order("desc")
+    .first();
+  const now = Date.now();
+  if (last?.kind === "shadow") {
+    const { shadowSequence, at } = last.content;
+    if (shadowSequence >= head.sequence || at.slice(0, 10) === dayOf(now)) return;
+  }
+  const content = { shadowSequence: head.sequence, shadowHash: head.hash, at: iso(now) };
+  await appendEvent(ctx, { kind: "shadow", content });
+}
 
 /** Signs and hands out the day's anchor, where one is due. What fails is tried again an hour later. */
 export const send = providerAction({

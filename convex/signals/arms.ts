@@ -6,7 +6,7 @@ import { pnlPercent } from "./rules";
 
 /** What the model's trades and those of the control arms come to, day by day. Pure. */
 
-const vBlocks = v.object({
+export const vBlocks = v.object({
   days: v.number(),
   sum: v.number(),
   squares: v.number(),

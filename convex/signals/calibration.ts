@@ -31,6 +31,28 @@ export function addOutcome({ stated, won }: Outcomes, confidence: number, isWin:
   return { stated: more(stated, 1), won: more(won, isWin ? 1 : 0) };
 }
 
+/** Outcomes of several histories as one. */
+export function outcomesOf(all: readonly Outcomes[]): Outcomes {
+  return all.reduce<Outcomes>(
+    (sum, { stated, won }) => ({
+      stated: sum.stated.map((n, percent) => n + (stated[percent] ?? 0)),
+      won: sum.won.map((n, percent) => n + (won[percent] ?? 0)),
+    }),
+    noOutcomes(),
+  );
+}
+
+/** The record on which a prompt tells a model how it has done. */
+export function recordOfToken({ stated, won }: Outcomes): {
+  n: number;
+  wins: number;
+  meanConfidence: number | null;
+} {
+  const n = total(stated);
+  const sum = stated.reduce((before, count, percent) => before + count * percent, 0);
+  return { n, wins: total(won), meanConfidence: n === 0 ? null : Number((sum / n).toFixed(1)) };
+}
+
 const SHRUNK_BELOW = 30;
 const ISOTONIC_FROM = 500;
 

@@ -1,7 +1,7 @@
 import { dollars } from "../lib/text";
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
-import type { ChainHead } from "./eventChain";
+import type { ChainHead } from "./eventShapes";
 import { standingOf, type Standing } from "./standing";
 import type { Edge } from "./statisticsShapes";
 import type { Signal, Week, WeekSignal } from "./tables";

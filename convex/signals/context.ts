@@ -7,14 +7,14 @@ import { askForCandles, askForDay } from "../providers/exchanges";
 import { askPerpetuals } from "../providers/hyperliquid";
 import type { HourlyClose } from "../prices/model";
 import { HOURS, type Hour, type MarketContext } from "./prompts";
-import type { Token } from "./rules";
+import type { LabToken } from "./rules";
 
 /** What a signal is asked for with: the market's last two days, as measured. What is out of reach is left out and said so. */
 
 /** @param closes The service's own hours, for those that no exchange tells. */
 export async function marketContext(
   ctx: ActionCtx,
-  token: Token,
+  token: LabToken,
   closes: readonly HourlyClose[],
 ): Promise<MarketContext> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;

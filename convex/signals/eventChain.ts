@@ -1,5 +1,14 @@
-import * as z from "zod";
 import { sha256Hex } from "../lib/crypto";
+import type {
+  ChainHead,
+  ClosedContent,
+  ComparedContent,
+  IssuedContent,
+  PromotedContent,
+  RefusedContent,
+  ShadowContent,
+  SignalEvent,
+} from "./eventShapes";
 
 /**
  * The chain of signal events: each carries the hash of its content and of the event before it, so that none can be
@@ -10,104 +19,14 @@ import { sha256Hex } from "../lib/crypto";
 /** What stands before the first event. */
 export const GENESIS = "0".repeat(64);
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/);
-const token = z.enum(["BTC", "ETH"]);
-const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
-const time = z.iso.datetime();
-const side = z.enum(["BUY", "SELL"]);
-const status = z.enum(["WIN", "LOSS", "EXPIRED"]);
-const decidedBy = z.enum(["candle", "sample", "price"]);
-
-/** In every event. */
-const circumstances = {
-  token,
-  day,
-  /** What wrote the signal; `null` where nothing answered. */
-  model: z.string().nullable(),
-  promptVersion: z.string(),
-  /** Days without a signal of this token so far. */
-  refusedDays: z.int().nonnegative(),
-  /** Minutes that no candle covers: of the 48 hours before the issue, or of the path to the end. */
-  gapMinutes: z.int().nonnegative(),
-};
-
-const issuedContent = z.strictObject({
-  ...circumstances,
-  timeframe: z.literal("1h"),
-  signal: z.enum(["BUY", "SELL", "HOLD"]),
-  /** The measured price at issue. */
-  entry: z.number(),
-  tp1: z.number().nullable(),
-  tp2: z.number().nullable(),
-  sl: z.number().nullable(),
-  confidence: z.number(),
-  calibratedConfidence: z.number(),
-  calibrationMethod: z.enum(["shrinkage", "platt", "isotonic"]),
-  /** Outcomes that the calibration was learned from. */
-  calibrationOutcomes: z.int().nonnegative(),
-  costBps: z.number().nonnegative(),
-  /** The sides of the control arms; `null` for HOLD, and where the price of a day ago is not known. */
-  coin: side.nullable(),
-  momentum: side.nullable(),
-  reasoning: z.string(),
-  generatedAt: time,
-  expiresAt: time,
-  /** Who measured the entry, and when. */
-  priceSource: z.string(),
-  priceObservedAt: time,
-});
-
-const closedContent = z.strictObject({
-  ...circumstances,
-  status,
-  /** The touch, or the expiry. */
-  closedAt: time,
-  exitPrice: z.number().nullable(),
-  pnlPercent: z.number().nullable(),
-  decidedBy: decidedBy.nullable(),
-});
-
-/** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
-const comparedContent = z.strictObject({
-  ...circumstances,
-  mirrorStatus: status,
-  mirrorExitPrice: z.number().nullable(),
-  holdExitPrice: z.number().nullable(),
-  decidedBy: decidedBy.nullable(),
-});
-
-/** A day on which a token got no signal: the model proposed nothing usable, or something was out of reach. */
-const refusedContent = z.strictObject({ ...circumstances, reason: z.enum(["refused", "failed"]), at: time });
-
-const link = {
-  sequence: z.int().positive().describe("1 is the first event."),
-  contentHash: hash.describe("SHA-256 of the content's canonical JSON: keys sorted, no white space."),
-  previousHash: hash.describe("`hash` of the event before; 64 zeros before the first."),
-  hash: hash.describe("SHA-256 of the canonical JSON of sequence, kind, contentHash and previousHash."),
-};
-
-export const signalEvent = z.discriminatedUnion("kind", [
-  z.strictObject({ ...link, kind: z.literal("issued"), content: issuedContent }),
-  z.strictObject({ ...link, kind: z.literal("closed"), content: closedContent }),
-  z.strictObject({ ...link, kind: z.literal("compared"), content: comparedContent }),
-  z.strictObject({ ...link, kind: z.literal("refused"), content: refusedContent }),
-]);
-
-export const chainHead = z.strictObject({ sequence: link.sequence, hash });
-
-export type IssuedContent = z.output<typeof issuedContent>;
-export type ClosedContent = z.output<typeof closedContent>;
-export type ComparedContent = z.output<typeof comparedContent>;
-type RefusedContent = z.output<typeof refusedContent>;
-export type SignalEvent = z.output<typeof signalEvent>;
-export type ChainHead = z.output<typeof chainHead>;
-
 /** What is said by an event, before it is linked. */
 export type Statement =
   | { kind: "issued"; content: IssuedContent }
   | { kind: "closed"; content: ClosedContent }
   | { kind: "compared"; content: ComparedContent }
-  | { kind: "refused"; content: RefusedContent };
+  | { kind: "refused"; content: RefusedContent }
+  | { kind: "promoted"; content: PromotedContent }
+  | { kind: "shadow"; content: ShadowContent };
 
 /** Links and statement as one event. */
 export function eventOf(links: ReturnType<typeof linksAfter>, statement: Statement): SignalEvent {
@@ -120,11 +39,24 @@ export function eventOf(links: ReturnType<typeof linksAfter>, statement: Stateme
       return { ...links, kind: statement.kind, content: statement.content };
     case "refused":
       return { ...links, kind: statement.kind, content: statement.content };
+    case "promoted":
+      return { ...links, kind: statement.kind, content: statement.content };
+    case "shadow":
+      return { ...links, kind: statement.kind, content: statement.content };
   }
 }
 
-/** The links of the event that follows `head`; a chain without events has none. */
-export function linksAfter(head: ChainHead | null, { kind, content }: Statement) {
+export function isOfDay<Event extends { kind: SignalEvent["kind"] }>(
+  event: Event,
+): event is Exclude<Event, { kind: "promoted" | "shadow" }> {
+  return event.kind !== "promoted" && event.kind !== "shadow";
+}
+
+/** The links of the event that follows `head`; a chain without events has none. The chain of shadow signals is made the same way. */
+export function linksAfter(
+  head: ChainHead | null,
+  { kind, content }: { kind: string; content: Record<string, Json> },
+) {
   const sequence = (head?.sequence ?? 0) + 1;
   const previousHash = head?.hash ?? GENESIS;
   const contentHash = hashOf(content);

@@ -61,13 +61,35 @@ const vRefused = v.object({
   at: v.string(),
 });
 
-const links = { sequence: v.number(), contentHash: v.string(), previousHash: v.string(), hash: v.string() };
+const vPromoted = v.object({
+  arm: v.string(),
+  model: v.string(),
+  promptVersion: v.string(),
+  previousModel: v.string(),
+  previousPromptVersion: v.string(),
+  eValue: v.number(),
+  days: v.number(),
+  needed: v.number(),
+  forced: v.union(v.string(), v.null()),
+  at: v.string(),
+});
+
+const vShadow = v.object({ shadowSequence: v.number(), shadowHash: v.string(), at: v.string() });
+
+export const vLinks = {
+  sequence: v.number(),
+  contentHash: v.string(),
+  previousHash: v.string(),
+  hash: v.string(),
+};
 
 export const vSignalEvent = v.union(
-  v.object({ ...links, kind: v.literal("issued"), content: vIssued }),
-  v.object({ ...links, kind: v.literal("closed"), content: vClosed }),
-  v.object({ ...links, kind: v.literal("compared"), content: vCompared }),
-  v.object({ ...links, kind: v.literal("refused"), content: vRefused }),
+  v.object({ ...vLinks, kind: v.literal("issued"), content: vIssued }),
+  v.object({ ...vLinks, kind: v.literal("closed"), content: vClosed }),
+  v.object({ ...vLinks, kind: v.literal("compared"), content: vCompared }),
+  v.object({ ...vLinks, kind: v.literal("refused"), content: vRefused }),
+  v.object({ ...vLinks, kind: v.literal("promoted"), content: vPromoted }),
+  v.object({ ...vLinks, kind: v.literal("shadow"), content: vShadow }),
 );
 
 export const vHead = v.union(v.object({ sequence: v.number(), hash: v.string() }), v.null());

@@ -1,5 +1,5 @@
 import { EXAMPLE_TIME } from "../lib/examples";
-import type { SignalEvent } from "./eventChain";
+import type { SignalEvent } from "./eventShapes";
 import type { SignalStats } from "./statisticsShapes";
 import type { PublicSignal } from "./shapes";
 

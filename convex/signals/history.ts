@@ -55,6 +55,28 @@ export const page = internalQuery({
   },
 });
 
+/** The end of a record with the totals of all of it, and which of its days the totals' arms count. */
+export const end = internalQuery({
+  args: { token: v.union(vToken, v.null()), limit: v.number() },
+  returns: v.object({
+    signals: v.array(vSignal),
+    totals: v.object(totalsFields),
+    counted: v.array(v.string()),
+  }),
+  handler: async (ctx, { token, limit }) => {
+    const rows = await newestFirst(ctx, token, Infinity).take(limit);
+    const days = await ctx.db
+      .query("signalDays")
+      .withIndex("by_day", (q) => q.gte("day", rows.at(-1)?.day ?? ""))
+      .take(2 * limit);
+    return {
+      signals: rows.map(bare),
+      totals: await totalsOf(ctx, token ?? "ALL"),
+      counted: days.map(({ day }) => day),
+    };
+  },
+});
+
 /** Signals since a moment (epoch ms), newest first, at most `limit`. */
 export const since = internalQuery({
   args: { token: v.union(vToken, v.null()), since: v.number(), limit: v.number() },

@@ -13,7 +13,7 @@ import { awaitDelivery } from "../messenger/waiting";
 import { anchorShape } from "./anchorText";
 import type { StoredAnchor } from "./anchors";
 import { spokenDay } from "./calendar";
-import { chainHead, signalEvent } from "./eventChain";
+import { chainHead, signalEvent } from "./eventShapes";
 import { eventExample, signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
 import { TOKENS } from "./rules";

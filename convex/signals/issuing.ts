@@ -15,17 +15,18 @@ import { recentHourlyCloses } from "../prices/model";
 import { vPriceSource, type Price } from "../prices/tables";
 import { UnusableAnswer } from "../providers/llm";
 import { completeStructured } from "../providers/structured";
+import { recordOfToken } from "./calibration";
 import { dayBefore, dayOf, isIssueTime } from "./calendar";
 import { issuedCard } from "./cards";
 import { dayAgo, marketContext } from "./context";
+import { champion, promptOf } from "./champions";
 import { momentumOf } from "./controls";
 import { completeDay, findRun } from "./days";
 import { signalsDrawn } from "./drawn";
 import { bare, chainHeadOf, findSignal, issueSignal, keepRefusal, nextIssueTime, totalsOf } from "./model";
-import { HOURS, PROMPT_VERSION, signalQuestion } from "./prompts";
+import { HOURS, signalQuestion } from "./prompts";
 import { entered, problemsOf, TOKENS, type Token } from "./rules";
 import { proposalFields, vPriceAtIssue, vSide, vSignal, vToken } from "./tables";
-import type { Totals } from "./totals";
 
 /** How long an attempt may take once it has begun: prices and the market's context, two calls of a minute in all, a margin. */
 const LEASE_MS = 4 * MINUTE;
@@ -87,17 +88,22 @@ export const write = providerAction({
   handler: async (ctx, { runId, attempt }) => {
     const task = await ctx.runMutation(internal.signals.issuing.beginAttempt, { runId, attempt });
     if (task === null) return null;
-    const { token, closes } = task;
+    const { token, closes, promptVersion, model: asked } = task;
     try {
       const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
       // The levels are checked against this price; checking the model against itself would check nothing.
       const price = await priceNow(ctx, token);
       const market = await marketContext(ctx, token, closes);
       const context = { ...task, ...market, nowMs: Date.now(), price, costBps };
-      const question = signalQuestion(context, (proposal) =>
+      const question = signalQuestion(promptVersion, context, (proposal) =>
         problemsOf(proposal, { priceUsd: price.priceUsd, costBps }),
       );
-      const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const };
+      const patience = {
+        turnMs: deadlines.llmScheduled,
+        attempts: 2,
+        payer: "service" as const,
+        model: asked,
+      };
       const { value: proposal, model } = await completeStructured(ctx, question, patience);
       const { priceUsd, source, observedAt } = await priceNow(ctx, token);
       const problem = problemsOf(proposal, { priceUsd, costBps });
@@ -107,7 +113,8 @@ export const write = providerAction({
         return null;
       }
       await ctx.runMutation(internal.signals.issuing.store, {
-        ...{ runId, attempt, proposal, model, costBps },
+        ...{ runId, attempt, proposal, model, promptVersion, costBps },
+        championId: task.championId,
         price: { usd: priceUsd, source, observedAt },
         momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
         missingHours: Math.max(0, HOURS - market.hours.length),
@@ -128,6 +135,9 @@ async function priceNow(ctx: ActionCtx, token: Token): Promise<Price> {
   return ctx.runAction(internal.prices.live.tradable, { token, observedSince: Date.now() - PRICE_AGE_MS });
 }
 
+const vPromptVersion = v.union(v.literal("signal-2"), v.literal("signal-3"));
+const vChampionId = v.union(v.id("signalChampions"), v.null());
+
 /** Begins an attempt's lease; returns what the prompt needs, `null` when it was overtaken. */
 export const beginAttempt = internalMutation({
   args: { runId: v.id("signalRuns"), attempt: v.number() },
@@ -141,6 +151,10 @@ export const beginAttempt = internalMutation({
         meanConfidence: v.union(v.number(), v.null()),
       }),
       yesterday: v.array(vSignal),
+      /** Which model and prompt, and who of the promoted that is. */
+      model: v.optional(v.string()),
+      promptVersion: vPromptVersion,
+      championId: vChampionId,
     }),
     v.null(),
   ),
@@ -150,20 +164,19 @@ export const beginAttempt = internalMutation({
     const now = Date.now();
     await ctx.db.patch("signalRuns", runId, { leaseUntil: now + LEASE_MS });
     const before = await Promise.all(TOKENS.map((token) => findSignal(ctx, token, dayBefore(run.day))));
+    const writer = await champion(ctx);
     return {
       token: run.token,
       closes: await recentHourlyCloses(ctx, run.token, { before: now, count: HOURS }),
-      calibration: calibrationOf(await totalsOf(ctx, run.token)),
+      // Another one's record is none of its own.
+      calibration: recordOfToken(writer?.outcomes[run.token] ?? (await totalsOf(ctx, run.token))),
       yesterday: before.flatMap((row) => (row === null ? [] : [bare(row)])),
+      ...(writer === null ? {} : { model: writer.model }),
+      promptVersion: promptOf(writer),
+      championId: writer?._id ?? null,
     };
   },
 });
-
-function calibrationOf({ stated, wins, losses }: Totals) {
-  const sum = stated.reduce((total, n, percent) => total + n * percent, 0);
-  const n = wins + losses;
-  return { n, wins, meanConfidence: n === 0 ? null : Number((sum / n).toFixed(1)) };
-}
 
 /** Issues the signal: row, event, and its card once no other one is waited for. */
 export const store = internalMutation({
@@ -172,15 +185,21 @@ export const store = internalMutation({
     attempt: v.number(),
     proposal: v.object(proposalFields),
     model: v.string(),
+    promptVersion: vPromptVersion,
+    championId: vChampionId,
     price: vPriceAtIssue,
     costBps: v.number(),
     momentum: vSide,
     missingHours: v.number(),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt, proposal, price, ...known }) => {
+  handler: async (ctx, { runId, attempt, proposal, price, championId, ...known }) => {
     const run = await running(ctx, runId, attempt);
     if (run === null) return null;
+    if (((await champion(ctx))?._id ?? null) !== championId) {
+      await retryOrFail(ctx, run, "Another model was promoted meanwhile", 0);
+      return null;
+    }
     const generatedAt = await nextIssueTime(ctx, Date.now());
     if (dayOf(generatedAt) !== run.day) {
       await close(ctx, run, "failed", "The day was over before the signal was ready");
@@ -191,7 +210,6 @@ export const store = internalMutation({
       day: run.day,
       ...entered(proposal, { priceUsd: price.usd, costBps: known.costBps }),
       generatedAt,
-      promptVersion: PROMPT_VERSION,
       price,
       ...known,
     });
@@ -241,7 +259,7 @@ async function close(ctx: MutationCtx, run: Doc<"signalRuns">, state: "refused" 
   await ctx.db.patch("signalRuns", run._id, { state, error });
   await ctx.db.insert("operatorNotes", { at: Date.now(), subject: `signal ${token} ${day}`, text: error });
   log.error("signals.none issued", { token, day, state, reason: error });
-  await keepRefusal(ctx, { token, day, model: null, promptVersion: PROMPT_VERSION }, state);
+  await keepRefusal(ctx, { token, day, model: null, promptVersion: promptOf(await champion(ctx)) }, state);
   await completeDay(ctx, day);
   await announce(ctx, day);
 }

@@ -2,10 +2,12 @@ import type { WithoutSystemFields } from "convex/server";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { iso } from "../lib/time";
-import { calibrated } from "./calibration";
+import { calibrated, outcomesOf, type Outcomes } from "./calibration";
+import { champion, learnFrom } from "./champions";
 import { coinFlip, type Comparison } from "./controls";
 import { chanceOf } from "./edge";
-import { eventOf, GENESIS, linksAfter, type ChainHead, type Statement } from "./eventChain";
+import { eventOf, GENESIS, linksAfter, type Statement } from "./eventChain";
+import type { ChainHead } from "./eventShapes";
 import type { Outcome } from "./path";
 import { LIFETIME_MS, positionOf, TOKENS, type Token } from "./rules";
 import type { Signal } from "./tables";
@@ -72,19 +74,18 @@ export type Issue = Pick<
   missingHours: number;
 };
 
-/** Stores a new signal with its event: its calibration from all outcomes so far, its coin from the chain's head. */
+/** Stores a new signal with its event: its calibration from the outcomes so far, its coin from the chain's head. */
 export async function issueSignal(ctx: MutationCtx, { missingHours, ...issue }: Issue): Promise<void> {
   const { token, day, confidence, generatedAt } = issue;
   const position = positionOf(issue);
   const head = await chainHeadOf(ctx);
-  const { totals } = await totalsRow(ctx, "ALL");
   // A HOLD risks nothing and gains nothing.
   const chance = position === null ? 0.5 : chanceOf(position);
   const signal: Signal = {
     ...issue,
     status: "PENDING",
     expiresAt: generatedAt + LIFETIME_MS,
-    calibrated: calibrated(totals, confidence, chance),
+    calibrated: calibrated(await outcomesSoFar(ctx), confidence, chance),
     coin: position === null ? null : coinFlip(head?.hash ?? GENESIS, token, day),
     momentum: position === null ? null : issue.momentum,
     walkedUntil: generatedAt,
@@ -112,6 +113,12 @@ export async function issueSignal(ctx: MutationCtx, { missingHours, ...issue }: 
   });
 }
 
+/** What the confidence of the one that writes now is calibrated by. */
+async function outcomesSoFar(ctx: QueryCtx): Promise<Outcomes> {
+  const promoted = await champion(ctx);
+  return promoted === null ? totalsOf(ctx, "ALL") : outcomesOf(Object.values(promoted.outcomes));
+}
+
 /** Ends a pending signal: status, event and totals at once. */
 export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome: Outcome): Promise<void> {
   const { _id, token, signal, confidence, calibrated: before, costBps } = row;
@@ -127,6 +134,7 @@ export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome
   const closed = { signal, status, pnlPercent, costBps, confidence, gapMinutes, closedAt };
   const calibratedConfidence = before.confidence;
   await changeTotals(ctx, token, (totals) => addClosed(totals, { ...closed, calibratedConfidence }));
+  if (signal !== "HOLD" && status !== "EXPIRED") await learnFrom(ctx, row, status === "WIN");
 }
 
 /** Keeps how the control arms of a signal ended, with an event. */
@@ -212,7 +220,9 @@ export async function chainHeadOf(ctx: QueryCtx): Promise<ChainHead | null> {
   return last === null ? null : { sequence: last.sequence, hash: last.hash };
 }
 
-async function appendEvent(ctx: MutationCtx, statement: Statement): Promise<void> {
+/** Adds an event to the chain. */
+export async function appendEvent(ctx: MutationCtx, statement: Statement): Promise<ChainHead> {
   const links = linksAfter(await chainHeadOf(ctx), statement);
   await ctx.db.insert("signalEvents", eventOf(links, statement));
+  return { sequence: links.sequence, hash: links.hash };
 }

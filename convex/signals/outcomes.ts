@@ -121,7 +121,7 @@ function spanOf({ generatedAt, expiresAt, comparison, walkedUntil }: Doc<"signal
   return { from, to: Math.min(now, expiresAt) };
 }
 
-const vStretch = v.object({
+export const vStretch = v.object({
   from: v.number(),
   to: v.number(),
   open: v.number(),

@@ -38,7 +38,10 @@ export type Outcome = {
   gapMinutes: number;
 };
 
-/** The price at expiry may be from this long before it to this long after: the tracker looks every 30 minutes. */
+/**
+ * The price at expiry is the last one known from this long before it. Only where there is none is it the first of this long
+ * after it, since the tracker looks every 30 minutes: such a path has gaps, so that the result counts at most as chance.
+ */
 const BEFORE_EXPIRY_MS = 10 * MINUTE;
 const AFTER_EXPIRY_MS = 35 * MINUTE;
 
@@ -128,7 +131,7 @@ function firstTouch({ signal, tp1, sl }: Position, path: readonly Stretch[]) {
   return null;
 }
 
-/** The known price nearest to a moment; of two as near, a candle's. */
+/** The last known price up to a moment, else the first one behind it; of two at the same time, a candle's. */
 function priceAt(moment: number, seen: readonly Stretch[]): { priceUsd: number; by: Decider } | null {
   const known = seen
     .flatMap(({ from, to, open, close, by }) => [
@@ -138,6 +141,7 @@ function priceAt(moment: number, seen: readonly Stretch[]): { priceUsd: number; 
     .filter(({ time }) => time >= moment - BEFORE_EXPIRY_MS && time <= moment + AFTER_EXPIRY_MS)
     .toSorted(
       (a, b) =>
+        Number(a.time > moment) - Number(b.time > moment) ||
         Math.abs(a.time - moment) - Math.abs(b.time - moment) ||
         Number(b.by === "candle") - Number(a.by === "candle") ||
         a.time - b.time,

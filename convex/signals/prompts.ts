@@ -3,14 +3,21 @@ import { line, usd, usdOrNull } from "../lib/shapes";
 import { iso } from "../lib/time";
 import type { Message } from "../providers/llm";
 import type { Question } from "../providers/structured";
-import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type Token } from "./rules";
+import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "./rules";
 import { standingOf } from "./standing";
 import type { Proposal, Signal, Week } from "./tables";
 
 /** What the signal desk asks the model, and the shapes of what comes back. */
 
-/** Told with every signal: which question it answers. Whoever changes that question changes this name. */
-export const PROMPT_VERSION = "signal-2";
+/** The prompts there are: which questions are asked. Told with every signal. Whoever changes a question names it anew. */
+export const PROMPT_VERSIONS = ["signal-2", "signal-3"] as const;
+export type PromptVersion = (typeof PROMPT_VERSIONS)[number];
+/** Until another one is promoted. */
+export const FIRST_PROMPT: PromptVersion = "signal-2";
+
+export function promptNamed(name: string): PromptVersion | null {
+  return PROMPT_VERSIONS.find((one) => one === name) ?? null;
+}
 
 /** What is no price is no level, which a BUY or a SELL must have: `signals/rules` says so. */
 const level = usdOrNull.describe("USD; null for HOLD");
@@ -50,57 +57,116 @@ export type MarketContext = {
   funding: { percent: number; openInterestUsd: number } | null;
 };
 
+/** How an earlier signal stands. */
+export type PastSignal = Pick<
+  Signal,
+  "signal" | "entry" | "tp1" | "tp2" | "sl" | "confidence" | "status" | "pnlPercent"
+> & {
+  token: LabToken;
+  /** `2026-01-05`; with the hour where there are several a day. */
+  day: string;
+};
+
 export type SignalContext = MarketContext & {
-  token: Token;
+  token: LabToken;
   nowMs: number;
   price: { priceUsd: number; source: string; observedAt: number };
   costBps: number;
   /** The token's decided trades so far. */
   calibration: { n: number; wins: number; meanConfidence: number | null };
   /** The signals of the day before, of every token. */
-  yesterday: readonly Signal[];
+  yesterday: readonly PastSignal[];
+};
+
+type Prompt = {
+  system: (context: SignalContext) => string;
+  /** What the model is told, part by part. */
+  told: readonly ((context: SignalContext) => string)[];
+};
+
+/** What every prompt demands: the rules of issue. */
+function demanded({ costBps }: SignalContext): string {
+  return (
+    "It is entered at the live price, whatever entry you name. A BUY satisfies " +
+    "sl < live price < tp1 <= tp2, a SELL sl > live price > tp1 >= tp2. From the live price, tp1 is at least " +
+    `${MIN_REWARD_TO_RISK} times as far as sl, and further than the costs of ${costBps / 100} %. An entry more than ` +
+    `${MAX_ENTRY_DISTANCE * 100} % from the live price is refused.`
+  );
+}
+
+const MARKET: Prompt["told"] = [
+  ({ token }) => `Token: ${token}`,
+  ({ nowMs }) => `Now: ${iso(nowMs)}`,
+  ({ price }) => `Live price: $${price.priceUsd} (${price.source}, ${iso(price.observedAt)})`,
+  describeDay,
+  describeFunding,
+];
+const HISTORY: Prompt["told"] = [({ hours }) => describeHours(hours), describeCalibration, describeYesterday];
+
+const PROMPTS: Record<PromptVersion, Prompt> = {
+  "signal-2": {
+    system: (context) =>
+      "You are the signal analyst of a crypto trading desk. You give one trading signal on the 1-hour timeframe, " +
+      `which is open for 6 hours at most. ${demanded(context)} Say HOLD when there is no edge after costs. Your ` +
+      "confidence is held against what happens. Use the figures given and invent none.",
+    told: [...MARKET, ...HISTORY],
+  },
+  // Asks for the chance of the levels before an opinion, and measures the moves that levels are to be set by.
+  "signal-3": {
+    system: (context) =>
+      "You forecast short moves of a crypto price and are scored by calibration, not by boldness. You give one signal, " +
+      `which is open for 6 hours at most. ${demanded(context)} First choose levels that the typical move over 6 hours ` +
+      "can reach: one far beyond it only expires. Then start from the chance: a price without direction reaches tp1 " +
+      "before sl with a probability of (way to sl) / (way to sl + way to tp1). Move away from that only for what the " +
+      "figures show, rarely by more than 10 points, and never for what your record contradicts. Unless your " +
+      "probability is at least 4 points above the chance, say HOLD. Confidence is that probability. Use the figures " +
+      "given and invent none.",
+    told: [...MARKET, describeMoves, ...HISTORY],
+  },
 };
 
 /** @param demands What is wrong with a proposal at the live price; `null` when it may be issued. */
-export function signalQuestion(context: SignalContext, demands: (proposal: Proposal) => string | null) {
+export function signalQuestion(
+  version: PromptVersion,
+  context: SignalContext,
+  demands: (proposal: Proposal) => string | null,
+) {
+  const { system, told } = PROMPTS[version];
+  const messages: Message[] = [
+    { role: "system", content: system(context) },
+    { role: "user", content: told.map((part) => part(context)).join("\n\n") },
+  ];
   return {
     name: "trading_signal",
-    messages: signalMessages(context),
+    messages,
     maxTokens: 1_500,
     shape: proposalShape,
     demands,
   } satisfies Question<typeof proposalShape>;
 }
 
-function signalMessages(context: SignalContext): Message[] {
-  const { token, nowMs, price, costBps, yesterday } = context;
-  return [
-    {
-      role: "system",
-      content:
-        "You are the signal analyst of a crypto trading desk. You give one trading signal on the 1-hour timeframe, " +
-        "which is open for 6 hours at most. It is entered at the live price, whatever entry you name. A BUY satisfies " +
-        "sl < live price < tp1 <= tp2, a SELL sl > live price > tp1 >= tp2. From the live price, tp1 is at least " +
-        `${MIN_REWARD_TO_RISK} times as far as sl, and further than the costs of ${costBps / 100} %. An entry more than ` +
-        `${MAX_ENTRY_DISTANCE * 100} % from the live price is refused. Say HOLD when there is no edge after costs. Your ` +
-        "confidence is held against what happens. Use the figures given and invent none.",
-    },
-    {
-      role: "user",
-      content: [
-        `Token: ${token}`,
-        `Now: ${iso(nowMs)}`,
-        `Live price: $${price.priceUsd} (${price.source}, ${iso(price.observedAt)})`,
-        describeDay(context),
-        describeFunding(context),
-        describeHours(context.hours),
-        describeCalibration(context),
-        yesterday.length === 0
-          ? "Yesterday's signals: none."
-          : `Yesterday's signals:\n${yesterday.map(describeSignal).join("\n")}`,
-      ].join("\n\n"),
-    },
-  ];
+function describeYesterday({ yesterday }: SignalContext): string {
+  if (yesterday.length === 0) return "Yesterday's signals: none.";
+  return `Yesterday's signals:\n${yesterday.map(describeSignal).join("\n")}`;
+}
+
+/** Hours back that moves are told of. */
+const MOVES = [1, 6, 24] as const;
+
+/** How the price has moved, and how far it usually moves, in percent. */
+function describeMoves({ hours, price }: SignalContext): string {
+  const closes = hours.toSorted((a, b) => a.endsAt - b.endsAt).map(({ close }) => close);
+  const percent = (from: number, to: number) => `${((to / from - 1) * 100).toFixed(2)} %`;
+  const since = MOVES.flatMap((back) => {
+    const from = closes.at(-1 - back);
+    return from === undefined
+      ? []
+      : [`${percent(from, price.priceUsd)} since ${back} h before the last close`];
+  });
+  const six = closes.slice(6).map((close, at) => Math.abs(close / (closes[at] ?? close) - 1));
+  if (six.length === 0) return "Moves: not known.";
+  const typical = 100 * Math.sqrt(six.reduce((sum, move) => sum + move * move, 0) / six.length);
+  return `Moves: ${since.join(", ")}. Typical move over 6 hours: ${typical.toFixed(2)} %.`;
 }
 
 function describeDay({ token, day }: SignalContext): string {
@@ -185,7 +251,7 @@ function describeStanding(standing: ReturnType<typeof standingOf>): string {
   return `Wins ${wins}, losses ${losses}, expired ${expired}, pending ${pending}, total PnL ${totalPnlPercent} %, after costs ${totalAfterCostsPercent} %. ${trades} trades prove nothing.`;
 }
 
-function describeSignal(one: Signal): string {
+function describeSignal(one: PastSignal): string {
   const levels = one.signal === "HOLD" ? "" : `, tp1 $${one.tp1}, tp2 $${one.tp2}, sl $${one.sl}`;
   const standing = `${one.status}${result(one.pnlPercent)}`;
   return `${one.token} ${one.day}: ${one.signal} at $${one.entry}${levels}, confidence ${one.confidence}, ${standing}`;

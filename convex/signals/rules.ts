@@ -5,6 +5,10 @@ import { HOUR } from "../lib/time";
 export const TOKENS = ["BTC", "ETH"] as const;
 export type Token = (typeof TOKENS)[number];
 
+/** What the shadow arms are asked about. */
+export const LAB_TOKENS = ["BTC", "ETH", "SOL"] as const;
+export type LabToken = (typeof LAB_TOKENS)[number];
+
 export type Direction = "BUY" | "SELL" | "HOLD";
 
 /** A signal expires this long after it was issued. Nothing later counts. */

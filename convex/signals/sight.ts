@@ -4,11 +4,12 @@ import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { MINUTE } from "../lib/time";
+import { PRICED_TOKENS } from "../prices/tables";
 import * as binance from "../providers/binanceSpot";
 import * as coinbase from "../providers/coinbaseExchange";
 import type { Candle } from "../providers/exchangeShapes";
 import { assembled, point, uncoveredMinutes, type Stretch } from "./path";
-import type { Token } from "./rules";
+import type { LabToken } from "./rules";
 
 /**
  * What is known of a price's path: one-minute candles of Coinbase; where it has none, Binance's; where neither has any,
@@ -18,7 +19,7 @@ import type { Token } from "./rules";
 /** Epoch ms, both included. */
 export type Span = { from: number; to: number };
 
-export async function pathOf(ctx: ActionCtx, token: Token, span: Span): Promise<Stretch[]> {
+export async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stretch[]> {
   const candles: Stretch[] = [];
   for (const exchange of [coinbase, binance]) {
     if (isWhole(candles, span)) break;
@@ -26,7 +27,9 @@ export async function pathOf(ctx: ActionCtx, token: Token, span: Span): Promise<
     candles.push(...told.filter(({ from }) => !candles.some((one) => one.from === from)));
   }
   if (isWhole(candles, span)) return candles;
-  const samples = await ctx.runQuery(internal.prices.samples.between, { token, ...span });
+  const sampled = PRICED_TOKENS.find((one) => one === token);
+  if (sampled === undefined) return candles;
+  const samples = await ctx.runQuery(internal.prices.samples.between, { token: sampled, ...span });
   return assembled(
     candles,
     samples.map(({ observedAt, priceUsd }) => point(observedAt, priceUsd, "sample")),
@@ -41,7 +44,7 @@ function isWhole(candles: readonly Stretch[], { from, to }: Span): boolean {
 async function candlesOf(
   ctx: ActionCtx,
   { askCandles }: Pick<typeof coinbase, "askCandles">,
-  token: Token,
+  token: LabToken,
   { from, to }: Span,
 ): Promise<Stretch[]> {
   const range = { interval: "minute", from: Math.floor(from / MINUTE) * MINUTE, to: to + 1 } as const;

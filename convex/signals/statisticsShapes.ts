@@ -20,7 +20,7 @@ const bounds = {
   highPoints: points.describe("The other bound, of the same kind; both hold with 90 %."),
 };
 
-const edge = z.object({
+export const edge = z.object({
   trades: count.describe("BUY and SELL signals of days that are over."),
   days: count.describe("Days with a trade: BTC and ETH move together, so a day is one observation."),
   ...bounds,

@@ -9,8 +9,8 @@ export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
-const vStatus = v.union(v.literal("PENDING"), vEnd);
-const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
+export const vStatus = v.union(v.literal("PENDING"), vEnd);
+export const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
 
 const vLevel = v.union(v.number(), v.null());
 
@@ -36,6 +36,13 @@ export const vPriceAtIssue = v.object({
   observedAt: v.number(),
 });
 
+export const vCalibrated = v.object({
+  confidence: v.number(),
+  method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
+  /** Outcomes it was learned from. */
+  n: v.number(),
+});
+
 const signalFields = {
   token: vToken,
   /** UTC, `2026-11-20`: one signal per token and day. */
@@ -50,12 +57,7 @@ const signalFields = {
   /** What getting in and out costs, in basis points of the stake. */
   costBps: v.number(),
   /** The stated confidence as outcomes before this signal calibrate it. */
-  calibrated: v.object({
-    confidence: v.number(),
-    method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
-    /** Outcomes it was learned from. */
-    n: v.number(),
-  }),
+  calibrated: vCalibrated,
   /** The sides of the control arms; `null` for HOLD, and where the price of a day ago was not known. */
   coin: vSide,
   momentum: vSide,
@@ -165,7 +167,9 @@ export const signalTables = {
   }).index("by_at", ["at"]),
 
   /** The tamper-evident record, append-only. Written by `signals/model` in the mutation that makes the change. Kept. */
-  signalEvents: defineTable(vSignalEvent).index("by_sequence", ["sequence"]),
+  signalEvents: defineTable(vSignalEvent)
+    .index("by_sequence", ["sequence"])
+    .index("by_kind", ["kind", "sequence"]),
 
   /** Days of which every signal has ended, one row a day: their trades are in the totals' arms. Written by `signals/days`. Kept. */
   signalDays: defineTable({ day: v.string() }).index("by_day", ["day"]),

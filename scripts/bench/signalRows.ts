@@ -1,6 +1,8 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, TableNames } from "../../convex/_generated/dataModel";
 import { iso, DAY, HOUR } from "../../convex/lib/time";
+import { addDayOfTrades, type DayTrade } from "../../convex/signals/arms";
+import { dayTradeOf } from "../../convex/signals/standing";
 import { addClosed, emptyTotals, type ClosedSignal, type Totals } from "../../convex/signals/totals";
 import type { World } from "./world";
 
@@ -25,6 +27,7 @@ export async function insertSignals({ t, clock }: Place, count: number): Promise
     ALL: emptyTotals(),
   };
   let sequence = 0;
+  let before: DayTrade[] = [];
   for (let first = 0; first < count; first += CHUNK) {
     await t.run(async ({ db }) => {
       for (let i = first; i < Math.min(first + CHUNK, count); i++) {
@@ -34,6 +37,14 @@ export async function insertSignals({ t, clock }: Place, count: number): Promise
         await db.insert("signalEvents", closedEvent(row.signal, ++sequence));
         totals[token] = addClosed(totals[token], row.closed);
         totals.ALL = addClosed(totals.ALL, row.closed);
+        const trade = dayTradeOf(row.signal);
+        if (trade === null) throw new Error("A closed trade has its controls");
+        const day = [...(i % 2 === 0 ? [] : before), trade];
+        before = day;
+        totals[token] = { ...totals[token], arms: addDayOfTrades(totals[token].arms, [trade]) };
+        if (i % 2 === 0) continue;
+        totals.ALL = { ...totals.ALL, arms: addDayOfTrades(totals.ALL.arms, day) };
+        await db.insert("signalDays", { day: row.signal.day });
       }
     });
   }

@@ -4,6 +4,7 @@ import { HOUR, MINUTE } from "../../convex/lib/time";
 import * as z from "zod";
 import { nextDue, scheduleShape } from "../stack/crontab";
 import { measure, type Usage } from "../stack/host/usage";
+import { insertShadows, SHADOW_ARMS } from "./shadowRows";
 import { insertAlerts, insertSignals } from "./signalRows";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
@@ -21,13 +22,18 @@ const paths = [
   "/mcp/signals/history?token=ETH",
   "/mcp/signals/recap",
   "/signals/proof",
+  "/signals/shadow",
+  "/record",
   "/mcp/whale-alerts",
 ] as const;
 
-/** Their ticks with nothing but the two open signals to do. */
+/** Their ticks with nothing but the open signals to do. Counting a day of the shadow arms, once a day, reads its 204 at most. */
 const ticks = [
   "signals/issuing:resumeLost",
   "signals/outcomes:track",
+  "signals/lab/issuing:open",
+  "signals/lab/issuing:resumeLost",
+  "signals/lab/tracking:track",
   "signals/weeks:openDue",
   "whales/agent/watches:resume",
 ];
@@ -45,6 +51,7 @@ export async function run(progress: Progress): Promise<Table> {
     inputs: [
       "Each cell: documents read / documents written / index ranges, the components' included.",
       "Stored: so many closed signals with an event each, their totals, and as many whale alerts, five an hour.",
+      "As many shadow signals of four arms, an hour's twelve together, and the last six hours' open ones.",
       "Open: today's two signals. The recap's review is written before it is measured.",
     ],
     columns: ["", ...SIZES.map((size) => `${figure(size)} signals`)],
@@ -55,10 +62,11 @@ export async function run(progress: Progress): Promise<Table> {
 }
 
 async function usagesAt(size: number): Promise<Map<string, Usage>> {
-  const world = await createWorld();
+  const world = await createWorld({ variables: { SHADOW_ARMS: SHADOW_ARMS.join(",") } });
   try {
     await insertSignals(world, size);
     await insertAlerts(world, size);
+    await insertShadows(world, size);
     await world.call("GET", "/mcp/signals/recap");
     const usages = new Map<string, Usage>();
     const take = async (name: string, work: () => Promise<unknown>) => {
@@ -68,6 +76,9 @@ async function usagesAt(size: number): Promise<Map<string, Usage>> {
     for (const { name, tick } of world.crons) if (ticks.includes(name)) await take(`cron: ${name}`, tick);
     await take("tracker's look at one token", () =>
       world.clock.during(world.t.action(internal.signals.outcomes.look, { token: "BTC" })),
+    );
+    await take("shadow tracker's look at one token", () =>
+      world.clock.during(world.t.action(internal.signals.lab.tracking.look, { token: "BTC" })),
     );
     return usages;
   } finally {

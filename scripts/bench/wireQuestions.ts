@@ -3,7 +3,12 @@ import { alertQuestion } from "../../convex/alerts/prompts";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/structured";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/prompts";
-import { dayReviewQuestion, signalQuestion, weekReviewQuestion } from "../../convex/signals/prompts";
+import {
+  dayReviewQuestion,
+  PROMPT_VERSIONS,
+  signalQuestion,
+  weekReviewQuestion,
+} from "../../convex/signals/prompts";
 import { problemsOf } from "../../convex/signals/rules";
 import { intentQuestion } from "../../convex/social/prompts";
 import type { Market } from "../stack/standins/market";
@@ -67,22 +72,24 @@ export async function questions(
         : "@bot send 5 USDC to 0x1111111111111111111111111111111111111111",
     ),
   );
-  await use("trading signal", (at, market) => {
-    const priceUsd = market.coin("BTC", at).price;
-    const hours = [3, 2, 1].map((ago) => ({
-      endsAt: at - ago * 3_600_000,
-      close: market.coin("BTC", at - ago * 3_600_000).price,
-      source: "coinbase",
-      range: null,
-    }));
-    const price = { priceUsd, source: "coinbase", observedAt: at };
-    const calibration = { n: 0, wins: 0, meanConfidence: null };
-    const known = { hours, day: null, funding: null };
-    return signalQuestion(
-      { ...known, token: "BTC", nowMs: at, price, costBps: 15, calibration, yesterday: [] },
-      (proposal) => problemsOf(proposal, { priceUsd, costBps: 15 }),
-    );
-  });
+  for (const version of PROMPT_VERSIONS)
+    await use(`trading signal, ${version}`, (at, market) => {
+      const priceUsd = market.coin("BTC", at).price;
+      const hours = [3, 2, 1].map((ago) => ({
+        endsAt: at - ago * 3_600_000,
+        close: market.coin("BTC", at - ago * 3_600_000).price,
+        source: "coinbase",
+        range: null,
+      }));
+      const price = { priceUsd, source: "coinbase", observedAt: at };
+      const calibration = { n: 0, wins: 0, meanConfidence: null };
+      const known = { hours, day: null, funding: null };
+      return signalQuestion(
+        version,
+        { ...known, token: "BTC", nowMs: at, price, costBps: 15, calibration, yesterday: [] },
+        (proposal) => problemsOf(proposal, { priceUsd, costBps: 15 }),
+      );
+    });
   await use("day's review", (at) => dayReviewQuestion(iso(at).slice(0, 10), []));
   await use("week's review", (at) => weekReviewQuestion(iso(at).slice(0, 10), NO_WEEK));
 }

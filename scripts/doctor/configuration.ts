@@ -1,4 +1,5 @@
-import { variableNames, type Variable } from "../../convex/lib/env";
+import { setting, variableNames, type Variable } from "../../convex/lib/env";
+import { FIRST_PROMPT, promptNamed, PROMPT_VERSIONS } from "../../convex/signals/prompts";
 import { complaintOf } from "../env/names";
 import { fault, good, off, warning, type Finding } from "./finding";
 import type { Patient } from "./patient";
@@ -65,6 +66,7 @@ export function checkConfiguration({
       ),
     );
   }
+  findings.push(...checkArms(settings));
   const previous = settings.WALLET_ENCRYPTION_KEY_PREVIOUS?.trim() ?? "";
   if (previous !== "") {
     findings.push(
@@ -82,6 +84,22 @@ export function checkConfiguration({
     );
   }
   return findings;
+}
+
+/** Whether the shadow arms can be asked, and held against what writes the daily signals. */
+function checkArms(settings: Patient["settings"]): Finding[] {
+  const value = settings.SHADOW_ARMS?.trim() ?? "";
+  if (value === "" || complaintOf("SHADOW_ARMS", value) !== null) return [];
+  const arms = value.split(",").map((arm) => arm.trim());
+  const unknown = arms.filter((arm) => promptNamed(arm.slice(arm.lastIndexOf("@") + 1)) === null);
+  if (unknown.length > 0) {
+    const says = `names no prompt of this version in ${unknown.join(", ")}: no shadow arm is asked`;
+    return [fault("SHADOW_ARMS", says, `The prompts are ${PROMPT_VERSIONS.join(", ")}.`)];
+  }
+  const writer = `${settings.LLM_MODEL?.trim() || setting("LLM_MODEL")}@${FIRST_PROMPT}`;
+  if (arms.includes(writer)) return [];
+  const says = `does not name ${writer}, which writes the daily signals unless another arm was promoted: none can be held against it`;
+  return [warning("SHADOW_ARMS", says, "Name what writes them as well: /signals/shadow tells its `writer`.")];
 }
 
 function checkValue(name: Variable, value: string): Finding {

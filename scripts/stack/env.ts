@@ -62,7 +62,7 @@ export function keyOf(provider: Provider): string {
  * All variables the application is to see: the operator's, the stack's own keys where the operator has none, and
  * the stack's for each provider that is not a real one.
  * @param context.local The variables that point to the stack's own chain and stand-ins.
- * @param context.payments The local chain's platform wallet and relayer, where the operator has none.
+ * @param context.payments The local chain's platform wallet, relayer and anchor account, where the operator has none.
  */
 export function applicationVariables(
   settings: Variables,

@@ -39,10 +39,21 @@ export async function startLocalChain(options: {
 
 /** The local chain's platform wallet (account 1) and payment relayer (account 2); nothing for a real chain. */
 export function paymentAccounts(chain: Chain | null): Record<string, string> {
-  const { privateKey } = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 2 }).getHdKey();
+  const key = keyOf(2);
   const platform = chain?.accounts[1];
-  if (platform === undefined || privateKey === null) return {};
-  return { PLATFORM_WALLET_ADDRESS: platform, X402_RELAYER_PRIVATE_KEY: toHex(privateKey) };
+  if (platform === undefined || key === null) return {};
+  return { PLATFORM_WALLET_ADDRESS: platform, X402_RELAYER_PRIVATE_KEY: key };
+}
+
+/** The account (4) that anchors the signal record on the local chain; nothing for a real chain, where it would be everybody's. */
+export function anchorAccount(chain: Chain | null): Record<string, string> {
+  const key = keyOf(4);
+  return chain === null || key === null ? {} : { ANCHOR_PRIVATE_KEY: key };
+}
+
+function keyOf(addressIndex: number): string | null {
+  const { privateKey } = mnemonicToAccount(DEV_MNEMONIC, { addressIndex }).getHdKey();
+  return privateKey === null ? null : toHex(privateKey);
 }
 
 /** What the chain's price feeds tell of the simulated market. */

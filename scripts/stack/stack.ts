@@ -16,7 +16,7 @@ import { siteHandler } from "./http";
 import { createIssuer, type Issuer } from "./issuer";
 import { freshKeys, keptKeys } from "./keys";
 import { listen, portError } from "./listener";
-import { paymentAccounts, startLocalChain } from "./localChain";
+import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { own, type Source } from "./modules";
 import { createPersistence, restoreState } from "./persistence";
@@ -165,7 +165,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
       chain = started;
     }
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
-    const payments = paymentAccounts(chain);
+    const payments = { ...paymentAccounts(chain), ...anchorAccount(chain) };
     const variables = applicationVariables(settings, { ...urls, keys, local, payments });
     ending.leave.push(applyVariables(variables));
     application.resolve(await startApplication(options.source ?? own, kept, clock, ending));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { figure } from "../../scripts/bench/table";
-import { labelPaths } from "../signals/ticks";
+import { labelPaths } from "../../scripts/bench/signalPaths";
 
 test("10,000 paths are labelled from candles as from every price, but where candles cannot tell", async ({
   annotate,

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { addOutcome, calibrated, noOutcomes, type Outcomes } from "../../convex/signals/calibration";
-import { brierAfter150, calibratedInTurn, overconfident, type Forecast } from "./forecasts";
+import {
+  brierAfter150,
+  calibratedInTurn,
+  overconfident,
+  type Forecast,
+} from "../../scripts/bench/signalForecasts";
 
 const forecast = fc.record({ confidence: fc.integer({ min: 0, max: 100 }), isWin: fc.boolean() });
 const chance = fc.double({ min: 0.05, max: 5 / 9, noNaN: true });

@@ -11,7 +11,7 @@ import {
   LEAST_EXCESS,
   NO_BLOCKS,
 } from "../../convex/signals/inference";
-import { lookDaily } from "./histories";
+import { lookDaily } from "../../scripts/bench/signalHistories";
 
 const day = fc.double({ min: -5 / 9, max: 1, noNaN: true });
 const days = fc.array(day, { maxLength: 120 });

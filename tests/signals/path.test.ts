@@ -4,7 +4,7 @@ import { comparisonOf, mirrored } from "../../convex/signals/controls";
 import { knownUntil, outcomeOf, point, uncoveredMinutes, type Stretch } from "../../convex/signals/path";
 import type { Levels } from "../../convex/signals/rules";
 import { HOUR, MINUTE } from "./support";
-import { labelPaths } from "./ticks";
+import { labelPaths } from "../../scripts/bench/signalPaths";
 
 /** Issued 20 s into a minute. */
 const ISSUED = Date.UTC(2026, 0, 5, 8, 0, 20);
@@ -115,6 +115,14 @@ describe("what candles do not tell", () => {
       ...{ status: "EXPIRED", exitPrice: null, pnlPercent: null },
       ...{ closedAt: EXPIRES, decidedBy: null, gapMinutes: 360 },
     });
+  });
+
+  test("a price of before the expiry decides before one of after it, however near that is", () => {
+    const seen = quiet().slice(0, 358);
+    const late = point(EXPIRES + 5_000, 102, "price");
+    expect(end(long, [...seen, late])).toEqual(end(long, seen));
+    expect(end(flat, [...seen, late])).toEqual(end(flat, seen));
+    expect(end(long, [...seen, candle(361, { open: 102, close: 102 })])).toEqual(end(long, seen));
   });
 
   test("holes are counted in whole minutes, also those of earlier looks", () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { canonicalJson, GENESIS, type SignalEvent } from "../../convex/signals/eventChain";
+import { canonicalJson, GENESIS, isOfDay } from "../../convex/signals/eventChain";
+import type { SignalEvent } from "../../convex/signals/eventShapes";
 import { sha256Hex } from "../../convex/lib/crypto";
 import { problemsOfRecord, type SignalRecord } from "../../scripts/verifySignalsChecks";
 import { closeApp, createApp } from "../support/app";
@@ -41,7 +42,7 @@ beforeAll(async () => {
 const copy = () => structuredClone(record);
 const at = (events: SignalEvent[], index: number) => {
   const event = events[index];
-  if (event === undefined) throw new Error("There is such an event");
+  if (event === undefined || !isOfDay(event)) throw new Error("There is such an event of a day");
   return event;
 };
 

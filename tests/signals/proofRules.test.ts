@@ -1,11 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { coinFlip } from "../../convex/signals/controls";
-import {
-  GENESIS,
-  type ClosedContent,
-  type IssuedContent,
-  type Statement,
-} from "../../convex/signals/eventChain";
+import { GENESIS, type Statement } from "../../convex/signals/eventChain";
+import type { ClosedContent, IssuedContent } from "../../convex/signals/eventShapes";
 import type { PublicSignal } from "../../convex/signals/shapes";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { rechained } from "./record";

@@ -1,10 +1,5 @@
-import {
-  eventOf,
-  linksAfter,
-  type ChainHead,
-  type SignalEvent,
-  type Statement,
-} from "../../convex/signals/eventChain";
+import { eventOf, linksAfter, type Statement } from "../../convex/signals/eventChain";
+import type { ChainHead, SignalEvent } from "../../convex/signals/eventShapes";
 import { recordShape, type SignalRecord } from "../../scripts/verifySignalsChecks";
 import type { App } from "../support/app";
 

@@ -59,7 +59,7 @@ export type ChainOptions = {
   log: (message: string) => void;
 };
 
-/** Of the node's accounts: 0 is the developer's, 1 the platform wallet, 2 the payment relayer; from 3 on, the stack's. */
+/** Of the node's accounts: 0 is the developer's, 1 the platform wallet, 2 the payment relayer, 3 the stack's own, 4 the anchor's. */
 const DEVELOPER = 0;
 const FAUCET = 3;
 

@@ -1,6 +1,6 @@
 import { outcomeOf, type Stretch } from "../../convex/signals/path";
 import { LIFETIME_MS, type Levels } from "../../convex/signals/rules";
-import { bitsFrom } from "./histories";
+import { bitsFrom } from "./signalHistories";
 
 /** Signals on simulated paths of one price a second, labelled from every price and from one-minute candles. */
 
@@ -29,32 +29,32 @@ function labelledPath(bits: () => number): Labelled {
 
   let price = 100;
   const candles: Stretch[] = [];
-  const ticks: [time: number, price: number][] = [];
-  for (let time = start; time < expiresAt + 2 * MINUTE; time += SECOND) {
+  let last: Stretch = { from: -1, to: -1, open: 0, high: 0, low: 0, close: 0, by: "candle" };
+  const end = expiresAt + 2 * MINUTE;
+  const ticks = new Float64Array(Math.ceil((end - start) / SECOND));
+  for (let second = 0; second < ticks.length; second++) {
     price *= 1 + STEP * (2 * share() - 1);
-    ticks.push([time, price]);
-    const from = time - (time % MINUTE);
-    const last = candles.at(-1);
-    if (last === undefined || last.from !== from) {
-      const whole = { open: price, high: price, low: price, close: price };
-      candles.push({ from, to: from + MINUTE, ...whole, by: "candle" });
+    ticks[second] = price;
+    if (second % 60 === 0) {
+      const from = start + second * SECOND;
+      last = { from, to: from + MINUTE, open: price, high: price, low: price, close: price, by: "candle" };
+      candles.push(last);
     } else {
-      last.high = Math.max(last.high, price);
-      last.low = Math.min(last.low, price);
+      if (price > last.high) last.high = price;
+      if (price < last.low) last.low = price;
       last.close = price;
     }
   }
-  const entry = ticks.findLast(([time]) => time <= generatedAt)?.[1] ?? 100;
+  const entry = ticks[Math.floor((generatedAt - start) / SECOND)] ?? 100;
   const tp1 = entry * (1 + side * reward);
   const sl = entry * (1 - side * risk);
   const signal = side === 1 ? ("BUY" as const) : ("SELL" as const);
   const levels: Levels = { signal, entry, tp1, tp2: tp1, sl };
 
-  const truth = tickByTick(ticks, { side, tp1, sl, generatedAt, expiresAt });
-  const now = expiresAt + 2 * MINUTE;
+  const truth = tickByTick(ticks, start, { side, tp1, sl, generatedAt, expiresAt });
   const outcome = outcomeOf(
     { ...levels, generatedAt, expiresAt },
-    { seen: candles, since: generatedAt, earlierGaps: 0, now },
+    { seen: candles, since: generatedAt, earlierGaps: 0, now: end },
   );
   if (outcome?.exitPrice == null) throw new Error("Candles to the end tell an end");
   const told = { status: outcome.status, at: outcome.closedAt, exit: outcome.exitPrice };
@@ -63,12 +63,13 @@ function labelledPath(bits: () => number): Labelled {
 
 type Trade = { side: 1 | -1; tp1: number; sl: number; generatedAt: number; expiresAt: number };
 
-function tickByTick(ticks: readonly [number, number][], trade: Trade): Ended {
+function tickByTick(ticks: Float64Array, start: number, trade: Trade): Ended {
   const { side, tp1, sl, generatedAt, expiresAt } = trade;
   let last = 0;
-  for (const [time, price] of ticks) {
-    if (time < generatedAt) continue;
+  for (let second = Math.ceil((generatedAt - start) / SECOND); second < ticks.length; second++) {
+    const time = start + second * SECOND;
     if (time > expiresAt) break;
+    const price = ticks[second] ?? NaN;
     if (side * price <= side * sl) return { status: "LOSS", at: time, exit: sl };
     if (side * price >= side * tp1) return { status: "WIN", at: time, exit: tp1 };
     last = price;

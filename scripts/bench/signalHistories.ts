@@ -24,58 +24,46 @@ const ENTRY = 1_000;
 /** Both sides of one trade, scored against chance. */
 type Scored = { long: number; short: number };
 
-function ended(position: { at: number; over: boolean }, reward: number, risk: number, side: 1 | -1): void {
-  const gain = side * position.at;
-  position.over ||= gain >= reward || gain <= -risk;
-}
+/** One price, and where the trades of both sides that were entered at its start have ended; `null` while they go on. */
+type Walk = { reward: number; risk: number; at: number; long: number | null; short: number | null };
 
 /** A day of both tokens: levels of their own, one time limit, steps of which seven in eight are the same. */
 function dayOf(bits: () => number): [Scored, Scored] {
   const steps = 24 + (bits() % 72);
-  const geometry = () => {
+  const begin = (): Walk => {
     const reward = 3 + (bits() % 12);
     // Reward to risk from 0.8 to 2.
     const risk = Math.max(
       2,
       Math.min(Math.floor(reward / 0.8), Math.round(reward / (0.8 + (bits() % 1_000) / 833))),
     );
-    return { reward, risk };
+    return { reward, risk, at: 0, long: null, short: null };
   };
-  const levels = [geometry(), geometry()] as const;
-  const ends = levels.map(() => ({ long: { at: 0, over: false }, short: { at: 0, over: false } }));
-  const [btc, eth] = ends;
-  if (btc === undefined || eth === undefined) throw new Error("There are two tokens");
+  const [btc, eth] = [begin(), begin()];
   for (let step = 0; step < steps; step++) {
     const word = bits() >>> 8;
     const up = (word & 1) === 1 ? 1 : -1;
     const other = (word & 14) === 0 ? ((word & 16) === 0 ? up : -up) : up;
-    move(btc, levels[0], up);
-    move(eth, levels[1], other);
+    move(btc, up);
+    move(eth, other);
   }
-  return [scored(levels[0], btc), scored(levels[1], eth)];
+  return [scored(btc), scored(eth)];
 }
 
-type Ends = Record<"long" | "short", { at: number; over: boolean }>;
-
-function move(ends: Ends, { reward, risk }: { reward: number; risk: number }, by: number): void {
-  for (const [name, side] of [
-    ["long", 1],
-    ["short", -1],
-  ] as const) {
-    const one = ends[name];
-    if (one.over) continue;
-    one.at += by;
-    ended(one, reward, risk, side);
-  }
+function move(walk: Walk, by: number): void {
+  const at = walk.at + by;
+  walk.at = at;
+  if (walk.long === null && (at >= walk.reward || at <= -walk.risk)) walk.long = at;
+  if (walk.short === null && (-at >= walk.reward || at >= walk.risk)) walk.short = at;
 }
 
-function scored({ reward, risk }: { reward: number; risk: number }, ends: Ends): Scored {
-  const of = (signal: "BUY" | "SELL", side: 1 | -1, at: number) =>
+function scored({ reward, risk, at, long, short }: Walk): Scored {
+  const of = (signal: "BUY" | "SELL", side: 1 | -1, exit: number) =>
     excessOf(
       { signal, entry: ENTRY, tp1: ENTRY + side * reward, sl: ENTRY - side * risk },
-      { exitPrice: ENTRY + at, gapMinutes: 0 },
+      { exitPrice: ENTRY + exit, gapMinutes: 0 },
     );
-  return { long: of("BUY", 1, ends.long.at), short: of("SELL", -1, ends.short.at) };
+  return { long: of("BUY", 1, long ?? at), short: of("SELL", -1, short ?? at) };
 }
 
 /** What always choosing the better side of a trade gains on average: what a share of 1 of knowing would be worth. */

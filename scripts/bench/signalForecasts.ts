@@ -1,5 +1,5 @@
 import { addOutcome, calibrated, noOutcomes, type Calibrated } from "../../convex/signals/calibration";
-import { bitsFrom } from "./histories";
+import { bitsFrom } from "./signalHistories";
 
 /** Forecasters whose word is worth less than it says. */
 

@@ -1,0 +1,130 @@
+import * as z from "zod";
+
+/** What stands in the chain of signal events, for who reads it; `signals/eventChain` makes and checks it. */
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+const token = z.enum(["BTC", "ETH"]);
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+const time = z.iso.datetime();
+const side = z.enum(["BUY", "SELL"]);
+const status = z.enum(["WIN", "LOSS", "EXPIRED"]);
+const decidedBy = z.enum(["candle", "sample", "price"]);
+
+/** In every event of a signal. */
+const circumstances = {
+  token,
+  day,
+  /** What wrote the signal; `null` where nothing answered. */
+  model: z.string().nullable(),
+  promptVersion: z.string(),
+  /** Days without a signal of this token so far. */
+  refusedDays: z.int().nonnegative(),
+  /** Minutes that no candle covers: of the 48 hours before the issue, or of the path to the end. */
+  gapMinutes: z.int().nonnegative(),
+};
+
+const issuedContent = z.strictObject({
+  ...circumstances,
+  timeframe: z.literal("1h"),
+  signal: z.enum(["BUY", "SELL", "HOLD"]),
+  /** The measured price at issue. */
+  entry: z.number(),
+  tp1: z.number().nullable(),
+  tp2: z.number().nullable(),
+  sl: z.number().nullable(),
+  confidence: z.number(),
+  calibratedConfidence: z.number(),
+  calibrationMethod: z.enum(["shrinkage", "platt", "isotonic"]),
+  /** Outcomes that the calibration was learned from. */
+  calibrationOutcomes: z.int().nonnegative(),
+  costBps: z.number().nonnegative(),
+  /** The sides of the control arms; `null` for HOLD, and where the price of a day ago is not known. */
+  coin: side.nullable(),
+  momentum: side.nullable(),
+  reasoning: z.string(),
+  generatedAt: time,
+  expiresAt: time,
+  /** Who measured the entry, and when. */
+  priceSource: z.string(),
+  priceObservedAt: time,
+});
+
+const closedContent = z.strictObject({
+  ...circumstances,
+  status,
+  /** The touch, or the expiry. */
+  closedAt: time,
+  exitPrice: z.number().nullable(),
+  pnlPercent: z.number().nullable(),
+  decidedBy: decidedBy.nullable(),
+});
+
+/** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
+const comparedContent = z.strictObject({
+  ...circumstances,
+  mirrorStatus: status,
+  mirrorExitPrice: z.number().nullable(),
+  holdExitPrice: z.number().nullable(),
+  decidedBy: decidedBy.nullable(),
+});
+
+/** A day on which a token got no signal: the model proposed nothing usable, or something was out of reach. */
+const refusedContent = z.strictObject({ ...circumstances, reason: z.enum(["refused", "failed"]), at: time });
+
+/** From here on another model, or another prompt, writes the signals, as the operator has decided: see `signals/shadow`. */
+export const promotedContent = z.strictObject({
+  /** As it is named in `SHADOW_ARMS`. */
+  arm: z.string(),
+  model: z.string(),
+  promptVersion: z.string(),
+  /** What wrote the signals before. */
+  previousModel: z.string(),
+  previousPromptVersion: z.string(),
+  /** Of its shadow signals against those of the arm before it, over so many days; what would have been needed. */
+  eValue: z.number().nonnegative(),
+  days: z.int().nonnegative(),
+  needed: z.number().positive(),
+  /** The operator's reason where the e-value did not say so; else `null`. */
+  forced: z.string().nullable(),
+  at: time,
+});
+
+/** How far the chain of shadow signals had come: from here on what it said until then is fixed as this event is. */
+const shadowContent = z.strictObject({
+  shadowSequence: z.int().positive(),
+  shadowHash: hash,
+  at: time,
+});
+
+/** What the events of a signal hold. */
+export const daily = { issued: issuedContent, closed: closedContent };
+
+/** In every event of a chain. */
+export const link = {
+  sequence: z.int().positive().describe("1 is the first event."),
+  contentHash: hash.describe("SHA-256 of the content's canonical JSON: keys sorted, no white space."),
+  previousHash: hash.describe("`hash` of the event before; 64 zeros before the first."),
+  hash: hash.describe("SHA-256 of the canonical JSON of sequence, kind, contentHash and previousHash."),
+};
+
+export const signalEvent = z.discriminatedUnion("kind", [
+  z.strictObject({ ...link, kind: z.literal("issued"), content: issuedContent }),
+  z.strictObject({ ...link, kind: z.literal("closed"), content: closedContent }),
+  z.strictObject({ ...link, kind: z.literal("compared"), content: comparedContent }),
+  z.strictObject({ ...link, kind: z.literal("refused"), content: refusedContent }),
+  z.strictObject({ ...link, kind: z.literal("promoted"), content: promotedContent }),
+  z.strictObject({ ...link, kind: z.literal("shadow"), content: shadowContent }),
+]);
+
+export const chainHead = z.strictObject({ sequence: link.sequence, hash });
+
+export type IssuedContent = z.output<typeof issuedContent>;
+export type ClosedContent = z.output<typeof closedContent>;
+export type ComparedContent = z.output<typeof comparedContent>;
+export type RefusedContent = z.output<typeof refusedContent>;
+export type PromotedContent = z.output<typeof promotedContent>;
+export type ShadowContent = z.output<typeof shadowContent>;
+export type SignalEvent = z.output<typeof signalEvent>;
+/** An event of a token's day. */
+export type DayEvent = Exclude<SignalEvent, { kind: "promoted" | "shadow" }>;
+export type ChainHead = z.output<typeof chainHead>;

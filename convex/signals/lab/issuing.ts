@@ -1,0 +1,277 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc, Id } from "../../_generated/dataModel";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { recordCronRun } from "../../lib/cronRuns";
+import { deadlines } from "../../lib/deadlines";
+import { setting } from "../../lib/env";
+import { failureOf, messageOf } from "../../lib/errors";
+import { enterLater } from "../../lib/lanes";
+import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
+import { DAY, HOUR, iso, MINUTE, SECOND } from "../../lib/time";
+import { recentHourlyCloses } from "../../prices/model";
+import { findTicked } from "../../prices/sources";
+import { PRICED_TOKENS, vPriceSource } from "../../prices/tables";
+import { UnusableAnswer } from "../../providers/llm";
+import { completeStructured } from "../../providers/structured";
+import { recordOfToken } from "../calibration";
+import { marketContext } from "../context";
+import { HOURS, signalQuestion, type PastSignal } from "../prompts";
+import { entered, LAB_TOKENS, problemsOf } from "../rules";
+import { proposalFields, vPriceAtIssue } from "../tables";
+import { armNamed, askedArms, rememberArm } from "./arms";
+import { findShadow, issueShadow, keepMissed, outcomesOfToken } from "./model";
+import { vLabToken } from "./tables";
+
+/**
+ * The shadow lab: every hour each arm of `SHADOW_ARMS` is asked for a signal of BTC, ETH and SOL, as the daily signals are
+ * asked for. Nobody is sent one. They are there to find out which model and prompt should write the daily signals.
+ */
+
+/** How long an attempt may take once it has begun: as long as a daily signal's. */
+const LEASE_MS = 4 * MINUTE;
+/** How long it may wait in the pool before that. */
+const QUEUE_MS = 30 * MINUTE;
+/** A price seen longer ago is none to enter a trade at. */
+const PRICE_AGE_MS = 15 * SECOND;
+/** An hour later the next signal is asked for: what fails twice is missed. */
+const ATTEMPTS = 2;
+const REST_MS = 2 * MINUTE;
+
+const vReason = v.union(v.literal("refused"), v.literal("failed"), v.literal("budget"));
+
+/**
+ * The hourly job: opens one run for each arm and token. However often and however often at once it runs, there is one: the
+ * row of hour, arm and token is looked for and written in one transaction.
+ */
+export const open = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "ask the shadow arms");
+    const now = Date.now();
+    const hour = hourOf(now);
+    for (const one of armsToAsk()) {
+      if (!(await rememberArm(ctx, one))) {
+        log.error("signals.too many shadow arms", { arm: one.arm });
+        continue;
+      }
+      for (const token of LAB_TOKENS) {
+        const slot = { hour, arm: one.arm, token };
+        if ((await findRun(ctx, slot)) !== null) continue;
+        const run = { ...slot, state: "writing" as const, attempt: 1, leaseUntil: now + QUEUE_MS };
+        await enqueue(ctx, await ctx.db.insert("shadowRuns", run), 1);
+      }
+    }
+    return null;
+  },
+});
+
+/** A malformed setting is the operator's to mend, and no reason for a cron to fail. */
+function armsToAsk() {
+  try {
+    return askedArms();
+  } catch (error) {
+    log.error("signals.no shadow arms", { reason: messageOf(error) });
+    return [];
+  }
+}
+
+/** Takes up runs whose attempt was cut off. For the cron. */
+export const resumeLost = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await recordCronRun(ctx, "resume interrupted shadow signals");
+    const lost = await ctx.db
+      .query("shadowRuns")
+      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing").lt("leaseUntil", Date.now()))
+      .take(20);
+    for (const run of lost) await retryOrMiss(ctx, run, "The attempt was interrupted", 0);
+    return null;
+  },
+});
+
+const attemptArgs = { runId: v.id("shadowRuns"), attempt: v.number() };
+
+/** Asks an arm, and stores its signal or why there is none. */
+export const write = providerAction({
+  args: attemptArgs,
+  returns: v.null(),
+  handler: async (ctx, { runId, attempt }) => {
+    const task = await ctx.runMutation(internal.signals.lab.issuing.beginAttempt, { runId, attempt });
+    if (task === null) return null;
+    const { token, closes, calibration, yesterday } = task;
+    const miss = async (reason: Infer<typeof vReason> | null, error: string) => {
+      await ctx.runMutation(internal.signals.lab.issuing.miss, { runId, attempt, reason, error });
+    };
+    try {
+      const { model: asked, promptVersion } = armNamed(task.arm);
+      const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
+      const before = await findTicked(token, Date.now() - PRICE_AGE_MS);
+      const market = await marketContext(ctx, token, closes);
+      const context = { ...market, token, calibration, yesterday, nowMs: Date.now(), price: before, costBps };
+      const question = signalQuestion(promptVersion, context, (proposal) =>
+        problemsOf(proposal, { priceUsd: before.priceUsd, costBps }),
+      );
+      const patience = { turnMs: deadlines.llmScheduled, attempts: 1, payer: "lab" as const, model: asked };
+      const { value: proposal, model } = await completeStructured(ctx, question, patience);
+      const { priceUsd, source, observedAt } = await findTicked(token, Date.now() - PRICE_AGE_MS);
+      const problem = problemsOf(proposal, { priceUsd, costBps });
+      if (problem !== null) {
+        await miss(null, `The price moved while the model answered: ${problem}`);
+        return null;
+      }
+      const price = { usd: priceUsd, source, observedAt };
+      const issued = { runId, attempt, proposal, model, costBps, price };
+      await ctx.runMutation(internal.signals.lab.issuing.store, issued);
+    } catch (error) {
+      if (error instanceof UnusableAnswer) await miss("refused", error.problem);
+      else await miss(failureOf(error)?.code === "rate_limited" ? "budget" : null, messageOf(error));
+    }
+    return null;
+  },
+});
+
+const vPast = v.object({
+  token: vLabToken,
+  day: v.string(),
+  signal: proposalFields.signal,
+  entry: v.number(),
+  tp1: proposalFields.tp1,
+  tp2: proposalFields.tp2,
+  sl: proposalFields.sl,
+  confidence: v.number(),
+  status: v.union(v.literal("PENDING"), v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED")),
+  pnlPercent: v.union(v.number(), v.null()),
+});
+
+/** Begins an attempt's lease; returns what the prompt needs, `null` when it was overtaken. */
+export const beginAttempt = internalMutation({
+  args: attemptArgs,
+  returns: v.union(
+    v.object({
+      arm: v.string(),
+      token: vLabToken,
+      closes: v.array(v.object({ hourEndsAt: v.number(), priceUsd: v.number(), source: vPriceSource })),
+      calibration: v.object({
+        n: v.number(),
+        wins: v.number(),
+        meanConfidence: v.union(v.number(), v.null()),
+      }),
+      yesterday: v.array(vPast),
+    }),
+    v.null(),
+  ),
+  handler: async (ctx, { runId, attempt }) => {
+    const run = await running(ctx, runId, attempt);
+    if (run === null) return null;
+    const { arm, token, hour } = run;
+    const now = Date.now();
+    await ctx.db.patch("shadowRuns", runId, { leaseUntil: now + LEASE_MS });
+    const before = LAB_TOKENS.map((one) => findShadow(ctx, { arm, hour: hour - DAY, token: one }));
+    const priced = PRICED_TOKENS.find((one) => one === token);
+    return {
+      arm,
+      token,
+      closes:
+        priced === undefined ? [] : await recentHourlyCloses(ctx, priced, { before: now, count: HOURS }),
+      calibration: recordOfToken(await outcomesOfToken(ctx, arm, token)),
+      yesterday: (await Promise.all(before)).flatMap((row) => (row === null ? [] : [past(row)])),
+    };
+  },
+});
+
+function past(row: Doc<"shadowSignals">): Omit<PastSignal, "pnlPercent"> & { pnlPercent: number | null } {
+  const { token, hour, signal, entry, tp1, tp2, sl, confidence, status, pnlPercent = null } = row;
+  const day = iso(hour).slice(0, "2026-01-05T09:00".length).replace("T", " ");
+  return { token, day, signal, entry, tp1, tp2, sl, confidence, status, pnlPercent };
+}
+
+/** Issues the shadow signal, while its hour lasts. */
+export const store = internalMutation({
+  args: {
+    ...attemptArgs,
+    proposal: v.object(proposalFields),
+    model: v.string(),
+    price: vPriceAtIssue,
+    costBps: v.number(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { runId, attempt, proposal, model, price, costBps }) => {
+    const run = await running(ctx, runId, attempt);
+    if (run === null) return null;
+    const generatedAt = Date.now();
+    const { hour, arm, token } = run;
+    if (hourOf(generatedAt) !== hour) {
+      await endWithout(ctx, run, "failed", "The hour was over before the signal was ready");
+      return null;
+    }
+    const proposed = entered(proposal, { priceUsd: price.usd, costBps });
+    const issue = { hour, arm, token, ...proposed, generatedAt, model, price, costBps };
+    await issueShadow(ctx, issue, armNamed(arm).promptVersion);
+    await ctx.db.patch("shadowRuns", runId, { state: "issued", error: undefined });
+    return null;
+  },
+});
+
+/** Ends a run without a signal; without a reason it is tried once more. */
+export const miss = internalMutation({
+  args: { ...attemptArgs, reason: v.union(vReason, v.null()), error: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { runId, attempt, reason, error }) => {
+    const run = await running(ctx, runId, attempt);
+    if (run === null) return null;
+    if (reason === null) await retryOrMiss(ctx, run, error, REST_MS);
+    else await endWithout(ctx, run, reason, error);
+    return null;
+  },
+});
+
+async function retryOrMiss(ctx: MutationCtx, run: Doc<"shadowRuns">, error: string, delayMs: number) {
+  const now = Date.now();
+  if (run.attempt >= ATTEMPTS || hourOf(now + delayMs) !== run.hour) {
+    await endWithout(ctx, run, "failed", error);
+    return;
+  }
+  const attempt = run.attempt + 1;
+  await ctx.db.patch("shadowRuns", run._id, { attempt, error, leaseUntil: now + delayMs + QUEUE_MS });
+  await enqueue(ctx, run._id, attempt, delayMs);
+}
+
+async function endWithout(
+  ctx: MutationCtx,
+  run: Doc<"shadowRuns">,
+  reason: Infer<typeof vReason>,
+  error: string,
+): Promise<void> {
+  const { arm, token } = run;
+  await ctx.db.patch("shadowRuns", run._id, { state: "missed", error });
+  log.warn("signals.no shadow signal", { arm, token, reason, error });
+  await keepMissed(ctx, run, reason);
+}
+
+async function findRun(
+  ctx: QueryCtx,
+  { hour, arm, token }: Pick<Doc<"shadowRuns">, "hour" | "arm" | "token">,
+): Promise<Doc<"shadowRuns"> | null> {
+  return ctx.db
+    .query("shadowRuns")
+    .withIndex("by_slot", (q) => q.eq("hour", hour).eq("arm", arm).eq("token", token))
+    .unique();
+}
+
+async function running(ctx: QueryCtx, runId: Id<"shadowRuns">, attempt: number) {
+  const run = await ctx.db.get("shadowRuns", runId);
+  return run !== null && run.state === "writing" && run.attempt === attempt ? run : null;
+}
+
+async function enqueue(ctx: MutationCtx, runId: Id<"shadowRuns">, attempt: number, delayMs = 0) {
+  const place = { lane: "service" as const, owner: "shadow signals" };
+  await enterLater(ctx, place, internal.signals.lab.issuing.write, { runId, attempt }, delayMs);
+}
+
+function hourOf(ms: number): number {
+  return Math.floor(ms / HOUR) * HOUR;
+}

@@ -1,0 +1,72 @@
+import { vi } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { shadowLab, type ShadowArm } from "../../convex/signals/lab/shapes";
+import { shadowEvent, type ShadowEvent } from "../../convex/signals/lab/eventShapes";
+import * as z from "zod";
+import type { App } from "../support/app";
+
+/** What the tests of the shadow lab share. */
+
+export const CHAMPION = "claude-haiku-4.5@signal-2";
+export const CHALLENGER = "claude-haiku-4.5@signal-3";
+
+/** The hourly job, and what it sets going. */
+export async function askArms(app: App): Promise<void> {
+  await app.t.mutation(internal.signals.lab.issuing.open, {});
+  await settled(app);
+}
+
+/** One tick of the tracker of shadow signals. */
+export async function trackShadows(app: App): Promise<void> {
+  await app.t.mutation(internal.signals.lab.tracking.track, {});
+  await settled(app);
+}
+
+/** Lets what is due run to its end. What waits for another attempt waits on. */
+export async function settled(app: App): Promise<void> {
+  for (let round = 0; round < 60; round++) {
+    await app.settle(4);
+    const scheduled = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+    const jobs = await app.rows("laneJobs");
+    const isBusy = scheduled.some(
+      ({ state, scheduledTime }) =>
+        state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now()),
+    );
+    if (!isBusy && jobs.length === 0) return;
+  }
+}
+
+/** By its model and prompt, an arm answers this; `null`: as it likes. */
+export function armsSay(app: App, says: (arm: { model: string; prompt: string }) => object): void {
+  const handle = app.standins.handle.bind(app.standins);
+  vi.spyOn(app.standins, "handle").mockImplementation(async (request) => {
+    if (!request.url.includes("/llm/")) return handle(request);
+    const body = asked.parse(await request.clone().json());
+    const prompt = body.messages.some(({ content }) => content.includes("Typical move"))
+      ? "signal-3"
+      : "signal-2";
+    const content = JSON.stringify(says({ model: body.model, prompt }));
+    app.standins.fail("llm", { mode: "reply", schema: "trading_signal", content, times: 1 });
+    return handle(request);
+  });
+}
+const asked = z.object({ model: z.string(), messages: z.array(z.object({ content: z.string() })) });
+
+const answer = shadowLab.extend({ events: z.array(shadowEvent) });
+
+/** The lab as its endpoint tells it, with all its events. */
+export async function labOf(app: Pick<App, "get">): Promise<z.output<typeof answer>> {
+  const events: ShadowEvent[] = [];
+  for (;;) {
+    const after = events.at(-1)?.sequence ?? 0;
+    const page = answer.parse((await app.get(`/signals/shadow?after=${after}&limit=500`)).body);
+    events.push(...page.events);
+    if (page.events.length === 0) return { ...page, events };
+  }
+}
+
+export function armIn(lab: { arms: readonly ShadowArm[] }, name: string): ShadowArm {
+  const arm = lab.arms.find((one) => one.arm === name);
+  if (arm === undefined) throw new Error(`There is no arm ${name}`);
+  return arm;
+}

@@ -1,0 +1,54 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { startStack, type Stack } from "../../scripts/stack/stack";
+import { run } from "./processes";
+
+/** A fresh local stack anchors its record on its own chain, and whoever checks it is told so. */
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack({ envFile: "/dev/null", ephemeral: true });
+});
+afterAll(() => stack.stop());
+
+/** Asks until it is so; the test's own time limit ends a wait in vain. */
+async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+const anchors = z.object({ anchors: z.array(z.object({ sequence: z.number(), status: z.string() })) });
+
+function verify(...args: string[]): Promise<{ code: number | null; output: string }> {
+  const script = fileURLToPath(new URL("../../scripts/verifySignals.ts", import.meta.url));
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [run, script, ...args], (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode, output: stdout + stderr });
+    });
+  });
+}
+
+test("the record of a fresh stack is anchored, and verify-signals tells since when it is fixed", async () => {
+  const { application, siteUrl, chain } = stack;
+  const arm = "claude-haiku-4.5@signal-3";
+  // The first event there can be at any time of day.
+  await application.runMutation("signals/shadow:promote", { arm, force: "To have an event." });
+  await application.runMutation("signals/anchors:anchorDue", {});
+  const anchored = await eventually(async () => {
+    await application.runMutation("wallets/transactions/outcome:followUpDue", {});
+    const answer = await fetch(`${siteUrl}/signals/anchors`);
+    const [first] = anchors.parse(await answer.json()).anchors;
+    return first?.status === "confirmed" ? first : undefined;
+  });
+  expect(anchored.sequence).toBe(1);
+  const told = await verify(siteUrl, "--rpc", chain?.url ?? "", "--shadow");
+  expect(told.output).toContain("The record holds: 1 events, 0 signals.");
+  expect(told.output).toMatch(/Events 1 to 1 cannot have been rewritten since \d{4}-\d\d-\d\dT/);
+  expect(told.output).toContain("The shadow signals hold: 0 events of 0 arms");
+  expect(told.code).toBe(0);
+}, 120_000);
