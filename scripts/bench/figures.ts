@@ -85,32 +85,37 @@ export function count(reports: number, hand: "as written" | "in other hands"): C
 }
 
 function countReport(seed: string, hand: "as written" | "in other hands", counts: Counts): void {
-  const { brief, result, now } = reportOf(seed);
-  const { facts } = ledgerOf(brief.sources, now);
+  const { brief, result, now, focus } = reportOf(seed);
+  const ledger = ledgerOf(brief.sources, now, { names: brief.names, focus });
   const chance = random(seed, hand);
-  const sentences = [
-    ...paragraphsOf(result.fullAnalysis).flat(),
-    result.shortSummary,
-    ...result.impacts.flatMap(({ title, detail }) => [title, ...sentencesOf(detail)]),
+  const together = [
+    ...paragraphsOf(result.fullAnalysis),
+    [result.shortSummary],
+    ...result.impacts.map(({ title, detail }) => [title, ...sentencesOf(detail)]),
   ];
-  for (const told of sentences) {
-    const written = hand === "as written" ? told : inAnotherHand(told, chance);
-    const { figures, problems } = checkSentence(written, facts, now);
-    counts.sentences += 1;
-    counts.figures += figures;
-    counts.truePassed += figures - Math.min(figures, problems.length);
-    if (problems.length > 0) {
-      counts.lost += 1;
-      counts.wronged.push(`${written} (${problems[0] ?? ""})`);
-    }
-    const false_ = altered(written, ALTERED_SHARE, chance);
-    if (false_ === null) continue;
-    counts.alteredFigures += false_.count;
-    const rest = checkSentence(false_.sentence, facts, now).problems;
-    // A sentence with as many problems as altered figures has lost them all; one with none has let them pass.
-    if (rest.length === 0) {
-      counts.alteredPassed += false_.count;
-      counts.passed.push(false_.sentence);
+  for (const sentences of together) {
+    let named: string[] = [];
+    for (const told of sentences) {
+      const written = hand === "as written" ? told : inAnotherHand(told, chance);
+      const { figures, problems, subjects } = checkSentence(written, ledger, named);
+      counts.sentences += 1;
+      counts.figures += figures;
+      counts.truePassed += figures - Math.min(figures, problems.length);
+      if (problems.length > 0) {
+        counts.lost += 1;
+        counts.wronged.push(`${written} (${problems[0] ?? ""})`);
+      }
+      const false_ = altered(written, ALTERED_SHARE, chance);
+      if (false_ !== null) {
+        counts.alteredFigures += false_.count;
+        const rest = checkSentence(false_.sentence, ledger, named).problems;
+        // A sentence with as many problems as altered figures has lost them all; one with none has let them pass.
+        if (rest.length === 0) {
+          counts.alteredPassed += false_.count;
+          counts.passed.push(false_.sentence);
+        }
+      }
+      if (subjects.length > 0) named = subjects;
     }
   }
 }
