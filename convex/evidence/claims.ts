@@ -112,12 +112,10 @@ function topicsOf(
   { previous, earlier }: Before,
 ): Set<Topic> {
   const unit = unitOf(figure);
-  const behind = topicsIn(after.replace(WITHIN, blank), unit);
-  const [nearest] = behind;
-  if (nearest !== undefined && BEHIND.test(namesOut(after.slice(0, nearest.start), figure.end, mentions))) {
-    return new Set(behind.filter(({ start }) => start === nearest.start).map(({ topic }) => topic));
-  }
-  const plain = lead.replace(ASIDE, blank).replace(WITHIN, blank);
+  const behind = topicsBehind(figure, after, mentions);
+  if (behind !== null) return behind.topics;
+  const taken = previous === undefined ? 0 : (topicsBehind(previous, lead, mentions)?.end ?? 0);
+  const plain = blank(lead.slice(0, taken)) + lead.slice(taken).replace(ASIDE, blank).replace(WITHIN, blank);
   const offset = figure.start - lead.length;
   const told = topicsIn(plain, unit);
   const last = told.at(-1);
@@ -131,7 +129,27 @@ function topicsOf(
     previous !== undefined &&
     unitOf(previous) === unit &&
     GOES_ON.test(namesOut(bare.slice(previous.end, figure.start), previous.end, mentions));
-  return goesOn && earlier !== undefined ? new Set(earlier.topics) : new Set();
+  return goesOn && earlier !== undefined && earlier.topics.size > 0
+    ? new Set(earlier.topics)
+    : headOf(bare, figure, mentions);
+}
+
+/** What stands right behind a figure and says what it is. */
+function topicsBehind(figure: Figure, after: string, mentions: readonly Mention[]) {
+  const told = topicsIn(after.replace(WITHIN, blank), unitOf(figure));
+  const [nearest] = told;
+  if (nearest === undefined || !BEHIND.test(namesOut(after.slice(0, nearest.start), figure.end, mentions)))
+    return null;
+  const topics = new Set(told.filter(({ start }) => start === nearest.start).map(({ topic }) => topic));
+  return { topics, end: nearest.end };
+}
+
+/** "Market value: Bitcoin $1.93T, Ether $412bn": what a list is headed with. */
+function headOf(bare: string, figure: Figure, mentions: readonly Mention[]): Set<Topic> {
+  const head = /^[^:]{1,40}(?=:)/.exec(bare)?.[0];
+  if (head === undefined || mentions.some(({ start }) => start < head.length)) return new Set();
+  const told = topicsIn(head, unitOf(figure)).filter(({ end }) => end === head.trimEnd().length);
+  return new Set(told.map(({ topic }) => topic));
 }
 
 /** The text with the names in it blank. */

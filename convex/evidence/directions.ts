@@ -6,7 +6,7 @@ export type Direction = -1 | 0 | 1;
 const verbs = (stems: string) => `(?:${stems})(?:s|es|d|ed|ing)?`;
 
 const UP_WORDS = [
-  "up|upside|rose|risen|rising|rises?|higher|grew|grown|ahead|inflows?|firmer|stronger|positive|green",
+  "up|upside|rose|risen|rising|rises?|higher|grew|grown|ahead(?! of)|inflows?|firmer|stronger|positive|green",
   "add(?:s|ed|ing)?|put on|picked up|rall(?:y|ies|ied|ying)|climb(?:s|ed|ing)?|soar(?:s|ed|ing)?",
   verbs(
     "gain|advanc|advance|jump|surg|surge|increas|increase|rebound|expand|strengthen|recover|bounc|bounce",
@@ -14,12 +14,12 @@ const UP_WORDS = [
   "gainers?|expansion|grow(?:s|ing|th)?|improv(?:e|es|ed|ing|ement)|recovery|upturn|uptick|spik(?:e|es|ed|ing)|swell(?:s|ed|ing)?|swollen",
 ];
 const DOWN_WORDS = [
-  "down|downside|fell|fall(?:s|en|ing)?|lost|los(?:e|es|ing|s|ses|ers?)|lower|shed(?:s|ding)?|outflows?|softer|weaker|negative|red",
+  "down|downside|behind(?= by)|fell|fall(?:s|en|ing)?|lost|los(?:e|es|ing|s|ses|ers?)|lower|shed(?:s|ding)?|outflows?|softer|weaker|negative|red",
   "shrank|shr[iu]nk(?:s|ing)?|sank|sunk|sink(?:s|ing)?|slid|slid(?:e|es|ing)|cut(?:s|ting)?|gave (?:up|back)|giv(?:es?|ing) (?:up|back)",
   verbs(
     "declin|decline|retreat|decreas|decrease|tumbl|tumble|plung|plunge|weaken|eas|ease|slump|crash|retrac|retrace",
   ),
-  "drop(?:s|ped|ping)?|slip(?:s|ped|ping)?|dip(?:s|ped|ping)?|contract(?:ed|ing|ion)|soften(?:s|ed|ing)?|cool(?:s|ed|ing)?|pull(?:s|ed|ing)? ?back|setback|downturn|trail(?:s|ed|ing)|correction",
+  "drop(?:s|ped|ping)?|slip(?:s|ped|ping)?|dip(?:s|ped|ping)?|contract(?:ed|ing|ion)|soften(?:s|ed|ing)?|cool(?:s|ed|ing)?|pull(?:s|ed|ing)? ?back|setback|downturn|correction",
 ];
 const AFTER_UP = "above|over its";
 const AFTER_DOWN = "below|behind|under|off";

@@ -63,7 +63,7 @@ const PERCENT_WORDS = "(?:percentage points?|percent|per cent|pct|points?(?= of 
 
 /** Trailing zeros of a whole number may be rounding, but no more of it than this share. */
 const MOST_ROUNDING = 0.005;
-/** The same of a number with a scale, which shows its places: "$2T" says no more than its order. */
+/** The same of a whole number with a scale: "$2T" says no more than its order. */
 const MOST_SCALED_ROUNDING = 0.025;
 
 /** Takes the numbers out of the text: those in digits, then those in words. */
@@ -235,6 +235,6 @@ function roundingOf(
   if (isWhole && unit !== "rank")
     while (size >= shown * 10 && Math.abs(size % (shown * 10)) < shown / 2) shown *= 10;
   const half = place / 2;
-  const own = isScaled ? Math.min(half, size * MOST_SCALED_ROUNDING) : half;
+  const own = isScaled && isWhole ? Math.min(half, size * MOST_SCALED_ROUNDING) : half;
   return Math.max(own, Math.min(shown / 2, size * MOST_ROUNDING));
 }

@@ -124,7 +124,9 @@ export function sentenceOf(shape: string, flaw: Flaw | null, { brief, chance }: 
       break;
     }
     case "unit": {
-      const one = flawed.find(({ key }) => !["headline", "rank"].includes(key));
+      const one = flawed.find(
+        ({ place, key }) => !["headline", "rank"].includes(key) && (factOf(place, key).value ?? 0) !== 0,
+      );
       if (one === undefined) return null;
       unitAt = `${one.place}.${one.key}`;
       break;
@@ -236,7 +238,7 @@ function amounts(value: number): string[] {
 /** The digits of a figure with what it is not measured in. */
 function inAnotherUnit(fact: CitableFact, chance: Random): string {
   const value = Math.abs(fact.value ?? 0);
-  const digits = value.toLocaleString("en-US", { maximumFractionDigits: value < 100 ? 4 : 2 });
+  const digits = value.toLocaleString("en-US", { maximumFractionDigits: value < 100 ? 6 : 2 });
   switch (fact.unit) {
     case "usd":
       return chance.pick([`${digits} contracts`, `${digits} %`, `${digits} wallets`, `${digits} XRP`]);
