@@ -36,7 +36,7 @@ const BREAK = /[;:]|—|\b(?:while|whereas|but|although|though|whilst|yet)\b/gi;
 const AFTER_END = /[,;:]|—|\b(?:and|while|whereas|but|as|with|although|though|on (?=\w+ (?:of|in)))\b/i;
 /** What stands right behind a figure and says what it is: "$30bn in 24-hour volume", "0.01 % funding". */
 const BEHIND =
-  /^\s*\(?(?:(?:in|of) (?:(?!(?:heavy|light|thin|thick|strong|weak|brisk|slow|rising|falling|low|lower|high|higher|quiet|active|a|an)\b)[a-z'’-]+ ){0,4}|(?:worth of|as|for) )?(?:(?:the|its|their|total|daily|hourly|weekly|24-hour|perpetual|notional|market|bid|resting|dollar|buy|sell) )*$/i;
+  /^\s*\(?(?:deep |wide )?(?:(?:in|of|on) (?:(?!(?:heavy|light|thin|thick|strong|weak|brisk|slow|rising|falling|low|lower|high|higher|quiet|active|a|an)\b)[a-z'’-]+ ){0,4}|(?:worth of|as|for) )?(?:(?:the|its|their|total|daily|hourly|weekly|24-hour|perpetual|notional|market|bid|resting|dollar|buy|sell) )*$/i;
 /** The words between figures that go on with what was said of the first. */
 const GOES_ON =
   /^(?:\s|,|&|\/|\(|\)|[-–]|\b(?:and|or|for|in|of|to|vs\.?|versus|against|with|the|that|respectively|compared)\b|['’]s?\b)*$/i;
@@ -120,7 +120,8 @@ function topicsOf(
   const told = topicsIn(plain, unit);
   const last = told.at(-1);
   const floor = Math.max(lastEnd(plain, BREAK), lastBareName(plain, offset, mentions));
-  if (last !== undefined && last.start >= floor) {
+  const isHead = last !== undefined && /^\s*:\s*$/.test(plain.slice(last.end));
+  if (last !== undefined && (isHead || last.start >= floor)) {
     return new Set(
       told.filter(({ end, start }) => end === last.end || start === last.start).map(({ topic }) => topic),
     );
@@ -164,13 +165,15 @@ function namesOut(text: string, offset: number, mentions: readonly Mention[]): s
 
 /** Where the last name ends that begins a statement of its own: not "of Bitcoin", nor "Bitcoin's". */
 function lastBareName(lead: string, offset: number, mentions: readonly Mention[]): number {
+  let wasBare = true;
   const bare = mentions.filter(({ start, end }) => {
     const [from, to] = [start - offset, end - offset];
     if (from < 0 || to > lead.length) return false;
-    return (
-      !/\b(?:of|in|on|for|across|to)\s+(?:the\s+)?$/i.test(lead.slice(0, from)) &&
-      !/^['’]/.test(lead.slice(to))
-    );
+    const before = lead.slice(0, from);
+    const isListed = !wasBare && /[\w)](?:,| and| or| &)\s*(?:the\s+)?$/i.test(before);
+    const isOf = /\b(?:of|in|on|for|across|to)\s+(?:the\s+)?$/i.test(before) || /^['’]/.test(lead.slice(to));
+    wasBare = !isListed && !isOf;
+    return wasBare;
   });
   const last = bare.at(-1);
   return last === undefined ? 0 : last.end - offset;

@@ -16,8 +16,10 @@ const TOPICS = {
   marketCap: words(
     "capitali[sz](?:ation|ed)|market[- ]cap|mkt cap|mcap|cap|market value|valuation|valued|commands?",
   ),
-  volume: words("volumes?|turnover|traded(?! (?:at|near|around|for))|changed hands(?! (?:at|near|for))"),
-  funding: words("funding|carry"),
+  volume: words(
+    "volumes?|turnover|turn(?:s|ed|ing)? over|traded(?! (?:at|near|around|for))|changed hands(?! (?:at|near|for))",
+  ),
+  funding: words("funding|carry|fund(?:s|ed)? at"),
   openInterest: words("open interest|OI|open positions|outstanding"),
   bid: words("buy(?:ing)? orders?|bids?|buy[- ]side|buyers|bid[- ]side"),
   ask: words("sell(?:ing)? orders?|asks?|sell[- ]side|sellers|ask[- ]side|offers?|offered"),

@@ -32,11 +32,11 @@ const RIGHT_WITH =
 const RIGHT_BEHIND = /^(?:['’]s?)?\s*\(?\s*$/;
 /** What stands between the members of a list, of names or of figures. */
 const LISTED =
-  /^(?:['’]s?)?\s*(?:,|&|\/|;|,?\s*(?:and|or|nor|to|versus|vs\.?))?\s*(?:up|down|at|[-–—])?\s*$/i;
+  /^(?:['’]s?)?\s*(?:,|&|\/|;|,?\s*(?:and|or|nor|to|versus|vs\.?|against|compared (?:to|with)))?\s*(?:up|down|at|[-–—])?\s*$/i;
 const NAMES_LISTED = /^(?:['’]s?)?\s*(?:,|&|\/|,?\s*(?:and|or|nor))\s*(?:the )?$/i;
 /** How a name stands behind its figure: "$97,250 for Bitcoin", "$12bn of open interest in Ether", "2 % Bitcoin gain". */
 const BEHIND =
-  /^\s*(?:\(|(?:in|of) (?:[a-z-]+ ){1,3}(?:for|in|of|on|from|across) (?:the )?|(?:for|in|of|from|across|on|above|below) (?:the )?|(?:is|was|are) (?:where|what|the price of) )?$/i;
+  /^\s*(?:\(|(?:(?!(?:ahead|more|less|than|because|after|before|and|but|while|as|with|against|versus)\b)[a-z-]+ ){1,3}(?:for|in|of|on|from|across) (?:the )?|(?:for|in|of|from|across|on|above|below) (?:the )?|(?:is|was|are) (?:where|what|the price of) )?$/i;
 const OF = /^\s*of (?:the )?$/i;
 const FRONTED =
   /(?:^|[;:—]|\b(?:and|while|whereas|but|although|though)\b)\s*(?:at|with|after|up|down|on|by)\b[^,;]*$/i;
@@ -66,6 +66,8 @@ function whoseIs(figure: Figure, sentence: Sentence, earlier: ReadonlyMap<Figure
     const between = bare.slice(previous.end, figure.start);
     if (own?.mention && own.every.length === 1 && /^\s*(?:-|–|—|to)\s*$/.test(between)) return own;
   }
+  const pair = pairOf(figure, free, sentence);
+  if (pair !== null) return pair;
   const clauseStart = lastEnd(bare.slice(0, figure.start), CLAUSE_END);
   const following = free.find(({ start }) => start >= figure.end);
   if (last === undefined || (last.end <= clauseStart && isFronted(figure, sentence))) {
@@ -73,6 +75,19 @@ function whoseIs(figure: Figure, sentence: Sentence, earlier: ReadonlyMap<Figure
     return distributed(figure, listAt(following, free, bare), sentence);
   }
   return governed(figure, before, sentence, earlier);
+}
+
+const AGAINST = /^\s*(?:versus|vs\.?|against|compared (?:to|with))\s*$/i;
+
+/** "Bitcoin's gap to Ether: $1.93T versus $412bn": two names, then a figure of each. */
+function pairOf(figure: Figure, free: readonly Mention[], { bare, figures }: Sentence): Whose | null {
+  const row = rowOf(figure, figures, bare);
+  const [first, second] = row;
+  if (first === undefined || second === undefined || row.length !== 2) return null;
+  if (!AGAINST.test(bare.slice(first.end, second.start))) return null;
+  const [one, other] = free.filter(({ end }) => end <= first.start).slice(-2);
+  if (one === undefined || other === undefined || one.subject === other.subject) return null;
+  return only(figure === first ? one : other);
 }
 
 /** The names behind the figure that are its own. */

@@ -16,7 +16,7 @@ const WINDOWS: readonly { window: Window; pattern: string }[] = [
   {
     window: "start",
     pattern:
-      "since (?:the |this |our |its )?(?:\\w+ )?(?:shift|start|opening|outset)|(?:start|beginning|outset) of (?:the|this|our) shift|(?:over|during|in) (?:the|this) shift|so far (?:in|on) (?:the|this) shift",
+      "since (?:the |this |our |its )?(?:\\w+ )?(?:shift|start|opening|outset)|(?:start|beginning|outset) of (?:the|this|our) shift|(?:the|this|our) shift",
   },
   { window: "day", pattern: "(?:24|twenty-four)[ -]?(?:hours?|hrs?|h)" },
   { window: "twoDays", pattern: "(?:48|forty-eight)[ -]?(?:hours?|hrs?|h)|(?:2|two)[ -]?(?:days?|d)" },
