@@ -59,7 +59,19 @@ export function claimsOf(sentence: Sentence): Map<Figure, Claim> {
     const earlier = previous === undefined ? undefined : claims.get(previous);
     claims.set(figure, { ...owner, ...claimOf(figure, sentence, windows, { previous, earlier }) });
   }
+  for (const figure of sentence.figures.toReversed()) shareBack(figure, claims, sentence);
   return claims;
+}
+
+/** "Bitcoin $1.93T and Ether $412bn in market cap": what stands behind the last is said of each. */
+function shareBack(figure: Figure, claims: Map<Figure, Claim>, { bare, figures, mentions }: Sentence): void {
+  const next = figures[figures.indexOf(figure) + 1];
+  const [own, other] = [claims.get(figure), next === undefined ? undefined : claims.get(next)];
+  if (next === undefined || own === undefined || other === undefined || own.topics.size > 0) return;
+  const between = namesOut(bare.slice(figure.end, next.start), figure.end, mentions);
+  const isNamed = between !== bare.slice(figure.end, next.start);
+  if (isNamed && unitOf(figure) === unitOf(next) && GOES_ON.test(between))
+    claims.set(figure, { ...own, topics: other.topics });
 }
 
 type Before = { previous: Figure | undefined; earlier: Claim | undefined };

@@ -36,7 +36,7 @@ const NEXT = new RegExp(
 /** "eased to 3 %": the word says how it got there, and not on which side of nothing it is. */
 const TO_A_LEVEL = /^\s+(?:back |further |again )?(?:to|towards?|at)\s+(?:just |about |around |only )?$/i;
 /** Where another statement begins. */
-const BREAK = /[;:]|—|\b(?:while|whereas|but|although|though|whilst|as|yet)\b/gi;
+const BREAK = /[;:]|—|\b(?:while|whereas|but|although|though|whilst)\b/gi;
 const SIGN = /\b(?:positive|negative)(?![a-z])/i;
 
 /** What the words around a figure say of its direction: 1 up, -1 down, 0 nothing. */
@@ -45,7 +45,7 @@ export function directionAround(before: string, after: string): Direction {
   if (next?.["up"] !== undefined) return 1;
   if (next?.["down"] !== undefined) return -1;
   const own = before.slice([...before.matchAll(BREAK)].at(-1)?.index ?? 0);
-  return lastIn(own) || lastIn(before) || firstIn(after.split(BREAK)[0] ?? "");
+  return lastIn(own) || firstIn(after.split(BREAK)[0] ?? "");
 }
 
 function lastIn(text: string): Direction {

@@ -8,16 +8,16 @@ import type { Window } from "./windows";
 /** What words speak of; several kinds may be told in the words of one. */
 const TOPICS = {
   price: words(
-    "prices?|priced|trad(?:es?|ing)|traded (?:at|near|around|for)|quoted|last trade|costs?|paid|spot|chang(?:es|ing) hands|changed hands (?:at|near|for)",
+    "prices?|priced|trades?|trading(?! in| volume| activity)|traded (?:at|near|around|for)|quoted|last trade|costs?|paid|spot|chang(?:es?|ing|ed) hands (?:at|for|near|around)",
   ),
   high: words("highs?|peak(?:s|ed)?|ceiling|upper (?:end|bound)"),
   low: words("lows?|bottom(?:s|ed)?|floor|trough|lower (?:end|bound)"),
-  range: words("between|rang(?:e[sd]?|ing)|band|corridor|highs? and lows?"),
+  range: words("between|tests?|tested|extremes|rang(?:e[sd]?|ing)|band|corridor|highs? and lows?"),
   marketCap: words(
     "capitali[sz](?:ation|ed)|market[- ]cap|mkt cap|mcap|cap|market value|valuation|valued|commands?",
   ),
   volume: words(
-    "volumes?|turnover|turn(?:s|ed|ing)? over|traded(?! (?:at|near|around|for))|changed hands(?! (?:at|near|for))",
+    "volumes?|turnover|turn(?:s|ed|ing)? over|trading in|trading activity|traded(?! (?:at|near|around|for))|chang(?:es?|ing|ed) hands(?! (?:at|for|near|around))",
   ),
   funding: words("funding|carry|fund(?:s|ed)? at"),
   openInterest: words("open interest|OI|open positions|outstanding"),
@@ -28,7 +28,9 @@ const TOPICS = {
   supply: words("suppl(?:y|ies)|stablecoins?|circulation|circulating|issued|minted|USDC"),
   rank: words("rank(?:s|ed|ing)?|largest|biggest|place[sd]?|position|number|no\\."),
   search: words("search(?:es|ed)?|trending"),
-  breadth: words("coins|tokens|assets|cryptocurrencies|names|breadth|gainers|advancers|largest|biggest"),
+  breadth: words(
+    "coins|tokens|assets|cryptocurrencies|names|breadth|gainers|risers|advancers|largest|biggest",
+  ),
   transactions: words("transactions?|transfers?|txs?"),
   fee: words("fees?|gas"),
 } as const satisfies Record<string, RegExp>;
@@ -77,7 +79,7 @@ const HIGH: Meaning = said({ topics: ["high", "range"], window: "day" });
 const LOW: Meaning = said({ topics: ["low", "range"], window: "day" });
 const STABLECOINS = /\b(?:stable ?coins?|dollar[- ](?:tokens?|pegged))\b/i;
 const DEPTH_ASIDE = new RegExp(`\\bwithin (?:about )?${HERE}|${HERE} (?:of|from|around|either)\\b`, "i");
-const COINS = /^(?:coins|tokens|assets|cryptocurrencies|names|gainers|advancers)$/i;
+const COINS = /^(?:coins|tokens|assets|cryptocurrencies|names|gainers|risers|advancers)$/i;
 
 const MEANINGS: Record<Kind, Meaning> = {
   name: PRICE,

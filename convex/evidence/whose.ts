@@ -25,10 +25,11 @@ const NOBODY: Whose = { every: [], mention: null };
 const COMPARED =
   /\b(?:than|versus|vs\.?|against|unlike|like|compared (?:with|to)|relative to|next to|besides?|alongside|ahead of|behind|over|contrasts? with|compares? with)\s+(?:that of\s+)?$/i;
 const PURSUED =
-  /\b(?:lead|lag|trail|beat|outpac|outpace|outperform|underperform|follow|match|top|outrun|overtak|overtake)(?:s|es|ed|ing)?\s+$/i;
+  /\b(?:lead|lagg?|trail|beat|outpac|outpace|outperform|underperform|follow|match|topp?|outrun|overtak|overtake)(?:s|es|ed|ing)?\s+$/i;
 /** How a figure stands right with its name. */
 const RIGHT_WITH =
   /^(?:['’]s?)?[\s,:]*(?:(?:is|was) )?(?:at|of|with)?[\s(]*(?:just|about|around|near|only|some|roughly|a|an|the)?[\s(]*$/i;
+const WITH = /^\s*(?:at|with|by)\s+(?:a |an |the )?$/i;
 const RIGHT_BEHIND = /^(?:['’]s?)?\s*\(?\s*$/;
 /** What stands between the members of a list, of names or of figures. */
 const LISTED =
@@ -126,7 +127,7 @@ function governed(
     const first = list[0] ?? mention;
     const lead = bare.slice(0, first.start);
     const between = bare.slice(mention.end, figure.start);
-    const isPursued = PURSUED.test(lead);
+    const isPursued = PURSUED.test(lead) || (isObject(lead, before[index - 1]) && WITH.test(between));
     if (!isPursued && !COMPARED.test(lead)) {
       const named = ofTheTwo(between, before);
       return named === null ? distributed(figure, list, sentence) : only(named);
@@ -140,6 +141,15 @@ function governed(
   }
   const [first] = before;
   return first === undefined ? NOBODY : only(first);
+}
+
+/** "Bitcoin eclipsed Ether with …": whatever the verb, the figure is rather its subject's. */
+function isObject(lead: string, earlier: Mention | undefined): boolean {
+  if (earlier === undefined) return false;
+  const between = lead.slice(earlier.end);
+  return (
+    /^\s[a-z][a-z -]*\s$/.test(between) && !/\b(?:and|or|while|as|but|with|in|of|for|on)\s*$/.test(between)
+  );
 }
 
 /** "against Ether's market cap of …": what the other side has. */
