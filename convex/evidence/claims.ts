@@ -36,7 +36,7 @@ const BREAK = /[;:]|—|\b(?:while|whereas|but|although|though|whilst|yet)\b/gi;
 const AFTER_END = /[,;:]|—|\b(?:and|while|whereas|but|as|with|although|though|on (?=\w+ (?:of|in)))\b/i;
 /** What stands right behind a figure and says what it is: "$30bn in 24-hour volume", "0.01 % funding". */
 const BEHIND =
-  /^\s*\(?(?:deep |wide )?(?:(?:in|of|on) (?:(?!(?:heavy|light|thin|thick|strong|weak|brisk|slow|rising|falling|low|lower|high|higher|quiet|active|a|an)\b)[a-z'’-]+ ){0,4}|(?:worth of|as|for) )?(?:(?:the|its|their|total|daily|hourly|weekly|24-hour|perpetual|notional|market|bid|resting|dollar|buy|sell) )*$/i;
+  /^\s*\(?(?:deep |wide )?(?:(?:in|of|on|by) (?:(?!(?:heavy|light|thin|thick|strong|weak|brisk|slow|rising|falling|low|lower|high|higher|quiet|active|a|an)\b)[a-z'’-]+ ){0,4}|(?:worth of|as|for) )?(?:(?:the|its|their|total|daily|hourly|weekly|24-hour|perpetual|notional|market|bid|resting|dollar|buy|sell) )*$/i;
 /** The words between figures that go on with what was said of the first. */
 const GOES_ON =
   /^(?:\s|,|&|\/|\(|\)|[-–]|\b(?:and|or|for|in|of|to|vs\.?|versus|against|with|the|that|respectively|compared)\b|['’]s?\b)*$/i;
@@ -120,13 +120,14 @@ function topicsOf(
   figure: Figure,
   lead: string,
   after: string,
-  { bare, mentions }: Sentence,
+  { text, bare, mentions }: Sentence,
   { previous, earlier }: Before,
-): Set<Topic> {
+): ReadonlySet<Topic> {
   const unit = unitOf(figure);
   const behind = topicsBehind(figure, after, mentions);
   if (behind !== null) return behind.topics;
-  const taken = previous === undefined ? 0 : (topicsBehind(previous, lead, mentions)?.end ?? 0);
+  const isMeasured = previous !== undefined && unitOf(previous) !== null;
+  const taken = isMeasured ? (topicsBehind(previous, lead, mentions)?.end ?? 0) : 0;
   const plain = blank(lead.slice(0, taken)) + lead.slice(taken).replace(ASIDE, blank).replace(WITHIN, blank);
   const offset = figure.start - lead.length;
   const told = topicsIn(plain, unit);
@@ -142,9 +143,12 @@ function topicsOf(
     previous !== undefined &&
     unitOf(previous) === unit &&
     GOES_ON.test(namesOut(bare.slice(previous.end, figure.start), previous.end, mentions));
-  return goesOn && earlier !== undefined && earlier.topics.size > 0
-    ? new Set(earlier.topics)
-    : headOf(bare, figure, mentions);
+  if (goesOn && earlier !== undefined && earlier.topics.size > 0) return new Set(earlier.topics);
+  const head = headOf(bare, figure, mentions);
+  if (head.size > 0 || /\b(?:at|near|around|to|from)\s*$|\($/i.test(lead)) return head;
+  if (unit !== "usd") return head;
+  const own = cutAtCitation(text.slice(figure.end, figure.end + after.length)).split(AFTER_END)[0] ?? "";
+  return new Set(topicsIn(own.replace(WITHIN, blank), unit).map(({ topic }) => topic));
 }
 
 /** What stands right behind a figure and says what it is. */

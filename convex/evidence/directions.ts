@@ -48,7 +48,14 @@ export function directionAround(before: string, after: string): Direction {
   return lastIn(own) || firstIn(after.split(BREAK)[0] ?? "");
 }
 
-function lastIn(text: string): Direction {
+/** "the gain or loss of": neither. */
+const EITHER = new RegExp(
+  `\\b(?:${[...UP_WORDS, ...DOWN_WORDS].join("|")}) or (?:${[...UP_WORDS, ...DOWN_WORDS].join("|")})(?![a-z])`,
+  "gi",
+);
+
+function lastIn(words: string): Direction {
+  const text = words.replace(EITHER, "");
   const told = [...text.matchAll(WORD)].filter(
     (found) => !TO_A_LEVEL.test(text.slice(found.index + found[0].length)),
   );

@@ -38,18 +38,9 @@ const TOPICS = {
 export type Topic = keyof typeof TOPICS;
 
 /** What a percentage is never of, though it may stand beside the words: "buyers pushed it 2 % higher". */
-const NO_SHARE: ReadonlySet<Topic> = new Set<Topic>([
-  "high",
-  "low",
-  "range",
-  "bid",
-  "ask",
-  "depth",
-  "breadth",
-  "transactions",
-  "search",
-  "rank",
-]);
+const NO_SHARE: ReadonlySet<Topic> = new Set(["high", "low", "range", "bid", "ask", "depth"]);
+/** What is counted, and never has another unit. */
+const COUNTED: ReadonlySet<Topic> = new Set(["rank", "search", "breadth", "transactions"]);
 
 export type Meaning = {
   /** The topics that its words may be of. */
@@ -142,12 +133,14 @@ export function meaningOf({ kind, since }: About): Meaning {
 
 /** The words of a topic that stand in a text, in its order. */
 export function topicsIn(text: string, unit: Unit | null): { topic: Topic; start: number; end: number }[] {
+  const isMeasure = unit !== null && unit !== "rank" && unit !== "coins";
   const isShare = unit === "percent" || unit === "bps";
   return Object.entries(TOPICS)
     .flatMap(([name, pattern]) => {
       const topic = topicNamed(name);
-      if (topic === null || (isShare && NO_SHARE.has(topic)) || (unit !== null && topic === "breadth"))
-        return [];
+      const isStrange =
+        topic === null || (isShare && NO_SHARE.has(topic)) || (isMeasure && COUNTED.has(topic));
+      if (isStrange) return [];
       return Array.from(text.matchAll(pattern), (found) => ({
         topic,
         start: found.index,

@@ -1,6 +1,7 @@
 import type { CitableFact } from "./checking";
 import type { Claim } from "./claims";
 import type { Figure } from "./figures";
+import { HERE } from "./meanings";
 import type { NumberFigure, Ratio } from "./numbers";
 import { statementsOf, type Told } from "./vouching";
 
@@ -21,7 +22,7 @@ export function isRatioOf(
 
 /** "62 % of the 50 largest" */
 function shareOf({ unit, value, within }: NumberFigure, { around }: Claim): Ratio | null {
-  if (unit !== "percent" || !/\u0002\s+of\b/.test(around)) return null;
+  if (unit !== "percent" || !/^\s+of\b/.test(around.split(HERE)[1] ?? "")) return null;
   return { value: value / 100, within: within / 100, bound: null };
 }
 

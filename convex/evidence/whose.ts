@@ -152,9 +152,9 @@ function isObject(lead: string, earlier: Mention | undefined): boolean {
   );
 }
 
-/** "against Ether's market cap of …": what the other side has. */
+/** "against Ether's market cap of …", "Ether, which stands at …": what the other side has. */
 function startsOwn(between: string): boolean {
-  return /^['’]s?\s[^,;()]*$/.test(between);
+  return /^(?:['’]s?\s|,? which\s)[^,;()]*$/.test(between);
 }
 
 function ofTheTwo(between: string, before: readonly Mention[]): Mention | null {

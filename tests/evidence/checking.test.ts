@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkSentence, checkTogether, type CitableFact } from "../../convex/evidence/checking";
+import { checkSentence } from "../../convex/evidence/checking";
 import { ledgerOf, settle, type Source } from "../../convex/evidence/citing";
 import { sayingOf, unitOf } from "../../convex/evidence/kinds";
 import { sentencesOf } from "../../convex/evidence/sentences";
