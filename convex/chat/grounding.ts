@@ -1,7 +1,7 @@
 import { checkTogether } from "../evidence/checking";
 import { renumbered, sourceOfFact, type CitedSource, type Ledger, type Source } from "../evidence/citing";
 import { CITATION } from "../evidence/figures";
-import { listedCoins } from "../evidence/lists";
+import { coinsNamed } from "../evidence/lists";
 import { MAJORS } from "../evidence/model";
 import { sentencesOf } from "../evidence/sentences";
 import type { Fact, Kind } from "../evidence/tables";
@@ -33,7 +33,10 @@ export function citable(
   context: Omit<Context, "market">,
   now: number,
 ): Source[] {
-  const coins = [...new Set([...namedIn(question, facts), ...MAJORS])];
+  const named = coinsNamed(question, facts)
+    .map(({ symbol }) => symbol)
+    .slice(0, NAMED);
+  const coins = [...new Set([...named, ...MAJORS])];
   const of = (subject: string, kinds: readonly Kind[]) =>
     kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
   const observed = [
@@ -54,17 +57,6 @@ export function citable(
     ...own("this user's research with this service", context.research),
     ...own("this user's own wallet, read on chain", context.portfolio),
   ].map((source, index) => ({ ...source, id: index + 1 }));
-}
-
-function namedIn(question: string, facts: readonly Fact[]): string[] {
-  const words = new Set(question.split(/[^\p{L}\p{N}.$-]+/u).map((word) => word.replace(/^\$/, "")));
-  const lower = question.toLowerCase();
-  return listedCoins(facts)
-    .filter(
-      ({ symbol, name }) => words.has(symbol) || (name.length > 3 && lower.includes(name.toLowerCase())),
-    )
-    .map(({ symbol }) => symbol)
-    .slice(0, NAMED);
 }
 
 /** The facts as the prompt lists them. */

@@ -37,6 +37,8 @@ export type Ledger<Fact extends CitableFact = CitableFact> = {
   focus: string;
   /** When the text is written, in epoch ms: its own date needs no witness. */
   now: number;
+  /** Of a text without citations any fact may vouch for a figure that is of its subject and kind. */
+  isUncited?: true;
 };
 
 export type Checked = {
@@ -79,13 +81,18 @@ export function checkSentence(sentence: string, ledger: Ledger, named: readonly 
     const group = groupFor(figure, groups);
     byGroup.set(group, [...(byGroup.get(group) ?? []), figure]);
   }
-  const all = cites.flatMap((id) => facts.get(id) ?? []);
+  const known = ledger.isUncited === true ? [...facts.values()] : null;
+  const all = known ?? cites.flatMap((id) => facts.get(id) ?? []);
   for (const [group, own] of byGroup) {
-    const cited = (group?.ids ?? []).flatMap((id) => facts.get(id) ?? []);
+    const cited = known ?? (group?.ids ?? []).flatMap((id) => facts.get(id) ?? []);
     const rest = own.filter(
       (figure) => !isOwnDate(figure, cited, now) && !isRatioOf(figure, claims.get(figure), all, told),
     );
-    problems.push(...unvouched(rest, claims, cited, told).map((figure) => problemOf(figure, group, cited)));
+    problems.push(
+      ...unvouched(rest, claims, cited, told).map((figure) =>
+        known === null ? problemOf(figure, group, cited) : `"${figure.text}" is what no source says`,
+      ),
+    );
   }
   const subjects = [...new Set(mentions.map(({ subject }) => subject))];
   return { figures: figures.length, problems, cites: [...new Set(cites)], subjects };

@@ -53,7 +53,12 @@ export function figureProblems({ analysis, summary, impacts }: Texts, ledger: Le
     [summary],
     ...impacts.map(({ title, detail }) => [title, ...sentencesOf(detail)]),
   ];
-  return listed(together.flatMap((sentences) => checkTogether(sentences, ledger)));
+  const problems = listed(together.flatMap((sentences) => checkTogether(sentences, ledger)));
+  if (problems === null) return null;
+  return (
+    "every figure must stand right before the citation of a fact that says it, of the same coin, of the same kind and " +
+    `over the same time, or go: ${problems}`
+  );
 }
 
 /** The problems of sentences as the writer is told them; `null` without any. */
@@ -62,10 +67,7 @@ export function listed(checked: readonly Checked[]): string | null {
   if (problems.length === 0) return null;
   const shown = problems.slice(0, MAX_LISTED).join("; ");
   const more = problems.length > MAX_LISTED ? `; and ${problems.length - MAX_LISTED} more` : "";
-  return (
-    "every figure must stand right before the citation of a fact that says it, of the same coin, of the same kind and " +
-    `over the same time, or go: ${shown}${more}`
-  );
+  return `${shown}${more}`;
 }
 
 const MAX_LISTED = 40;
