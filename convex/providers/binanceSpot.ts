@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { unusableFailure } from "./call";
 import {
   CANDLE_MS,
@@ -12,7 +11,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * Binance's spot market against USDT, at its address for public data alone. Documents: github.com/binance/
@@ -35,7 +34,7 @@ export function pairOf(symbol: string): string {
 
 /** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
 export async function askCandles(
-  ctx: ActionCtx,
+  turns: Turns,
   symbol: string,
   range: CandleRange,
   timeoutMs: number,
@@ -47,7 +46,7 @@ export async function askCandles(
   for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
     const query = `${pairOf(symbol)}&interval=${INTERVALS[range.interval]}&startTime=${first}&endTime=${last}&limit=${MAX_CANDLES}`;
     const path = `/api/v3/klines?${query}`;
-    const rows = await askPublic(ctx, "binance", { path, shape: z.array(row), isAbsence }, timeoutMs);
+    const rows = await askPublic(turns, "binance", { path, shape: z.array(row), isAbsence }, timeoutMs);
     for (const [openedAt, open, high, low, close, volume] of rows) {
       candles.push({ openedAt, open, high, low, close, volume });
     }
@@ -59,7 +58,7 @@ export async function askCandles(
 }
 
 /** @throws AppError `not_found`, `upstream` */
-export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
+export async function askDay(turns: Turns, symbol: string, timeoutMs: number): Promise<DayStats> {
   const shape = z.object({
     symbol: z.literal(`${symbol}USDT`),
     openPrice: priceText,
@@ -70,7 +69,7 @@ export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number):
     closeTime: z.int().positive(),
   });
   const path = `/api/v3/ticker/24hr?${pairOf(symbol)}`;
-  const told = await askPublic(ctx, "binance", { path, shape, isAbsence }, timeoutMs);
+  const told = await askPublic(turns, "binance", { path, shape, isAbsence }, timeoutMs);
   return {
     open: told.openPrice,
     high: told.highPrice,
@@ -82,10 +81,10 @@ export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number):
 }
 
 /** The book as far as one request reaches. @throws AppError `not_found`, `upstream` */
-export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Book> {
+export async function askBook(turns: Turns, symbol: string, timeoutMs: number): Promise<Book> {
   const level = z.tuple([priceText, decimalText]).transform(([price, size]) => ({ price, size }));
   const shape = z.object({ lastUpdateId: z.number(), bids: z.array(level), asks: z.array(level) });
   const path = `/api/v3/depth?${pairOf(symbol)}&limit=${BOOK_LEVELS}`;
-  const { bids, asks } = await askPublic(ctx, "binance", { path, shape, isAbsence }, timeoutMs);
+  const { bids, asks } = await askPublic(turns, "binance", { path, shape, isAbsence }, timeoutMs);
   return { bids, asks, observedAt: Date.now() };
 }

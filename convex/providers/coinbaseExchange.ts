@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { iso, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
 import {
@@ -13,7 +12,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
@@ -31,7 +30,7 @@ const isAbsence = (status: number): boolean => status === 404;
 
 /** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
 export async function askCandles(
-  ctx: ActionCtx,
+  turns: Turns,
   symbol: string,
   range: CandleRange,
   timeoutMs: number,
@@ -44,7 +43,7 @@ export async function askCandles(
   for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
     const query = `granularity=${step / SECOND}&start=${iso(first)}&end=${iso(last)}`;
     const path = `${productPath(symbol)}/candles?${query}`;
-    const rows = await askPublic(ctx, "coinbase", { path, shape: z.array(row), isAbsence }, timeoutMs);
+    const rows = await askPublic(turns, "coinbase", { path, shape: z.array(row), isAbsence }, timeoutMs);
     const told = rows.map(([time, low, high, open, close, volume]): Candle => {
       return { openedAt: time * SECOND, open, high, low, close, volume };
     });
@@ -56,7 +55,7 @@ export async function askCandles(
 }
 
 /** @throws AppError `not_found`, `upstream` */
-export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
+export async function askDay(turns: Turns, symbol: string, timeoutMs: number): Promise<DayStats> {
   const shape = z.object({
     open: priceText,
     high: priceText,
@@ -65,12 +64,12 @@ export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number):
     volume: decimalText,
   });
   const path = `${productPath(symbol)}/stats`;
-  const stats = await askPublic(ctx, "coinbase", { path, shape, isAbsence }, timeoutMs);
+  const stats = await askPublic(turns, "coinbase", { path, shape, isAbsence }, timeoutMs);
   return { ...stats, observedAt: Date.now() };
 }
 
 /** The whole book, orders of one price together. @throws AppError `not_found`, `upstream` */
-export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Book> {
+export async function askBook(turns: Turns, symbol: string, timeoutMs: number): Promise<Book> {
   const level = z.tuple([priceText, decimalText, z.number()]).transform(([price, size]) => ({ price, size }));
   const shape = z.object({
     bids: z.array(level),
@@ -78,6 +77,6 @@ export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number)
     time: z.iso.datetime({ offset: true }),
   });
   const path = `${productPath(symbol)}/book?level=2`;
-  const { bids, asks, time } = await askPublic(ctx, "coinbase", { path, shape, isAbsence }, timeoutMs);
+  const { bids, asks, time } = await askPublic(turns, "coinbase", { path, shape, isAbsence }, timeoutMs);
   return { bids, asks, observedAt: Date.parse(time) };
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 import { unusableFailure } from "./call";
 
 /**
@@ -34,7 +33,7 @@ const symbol = z
 const pageOf = (id: string): string => `https://www.coingecko.com/en/coins/${encodeURIComponent(id)}`;
 
 /** The 50 largest coins by market capitalisation, largest first. @throws AppError `upstream` */
-export async function askMarkets(ctx: ActionCtx, timeoutMs: number): Promise<ListedCoin[]> {
+export async function askMarkets(turns: Turns, timeoutMs: number): Promise<ListedCoin[]> {
   const row = z.object({
     id: z.string(),
     symbol,
@@ -47,7 +46,7 @@ export async function askMarkets(ctx: ActionCtx, timeoutMs: number): Promise<Lis
     last_updated: z.iso.datetime({ offset: true }),
   });
   const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${LISTED}&page=1`;
-  const rows = await askPublic(ctx, "coingecko", { path, shape: z.array(z.unknown()) }, timeoutMs);
+  const rows = await askPublic(turns, "coingecko", { path, shape: z.array(z.unknown()) }, timeoutMs);
   // A coin without a price or a capitalisation says nothing about the others.
   const coins = rows.flatMap((one): ListedCoin[] => {
     const parsed = row.safeParse(one);
@@ -85,7 +84,7 @@ export type SearchedCoin = {
 };
 
 /** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
-export async function askTrending(ctx: ActionCtx, timeoutMs: number): Promise<SearchedCoin[]> {
+export async function askTrending(turns: Turns, timeoutMs: number): Promise<SearchedCoin[]> {
   const shape = z.object({
     coins: z.array(
       z.object({
@@ -100,7 +99,12 @@ export async function askTrending(ctx: ActionCtx, timeoutMs: number): Promise<Se
       }),
     ),
   });
-  const { coins } = await askPublic(ctx, "coingecko", { path: "/api/v3/search/trending", shape }, timeoutMs);
+  const { coins } = await askPublic(
+    turns,
+    "coingecko",
+    { path: "/api/v3/search/trending", shape },
+    timeoutMs,
+  );
   return coins.map(({ item }, index) => ({
     symbol: item.symbol,
     name: item.name,

@@ -1,8 +1,7 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { DAY, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * DefiLlama's supply of stablecoins, a row a day. Documents: api-docs.defillama.com, "stablecoins",
@@ -24,7 +23,7 @@ export const STABLECOIN_PAGES = {
 
 /** @throws AppError `upstream` */
 export async function askStablecoins(
-  ctx: ActionCtx,
+  turns: Turns,
   chain: keyof typeof STABLECOIN_PAGES,
   timeoutMs: number,
 ): Promise<Supply> {
@@ -39,7 +38,7 @@ export async function askStablecoins(
     totalCirculatingUSD: z.object({ peggedUSD: z.number().positive() }),
   });
   const path = `/stablecoincharts/${chain}`;
-  const rows = await askPublic(ctx, "defillama", { path, shape: z.array(z.unknown()).min(1) }, timeoutMs);
+  const rows = await askPublic(turns, "defillama", { path, shape: z.array(z.unknown()).min(1) }, timeoutMs);
   const read = rows.slice(-9).flatMap((one) => {
     const parsed = row.safeParse(one);
     return parsed.success ? [parsed.data] : [];

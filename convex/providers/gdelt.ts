@@ -1,7 +1,6 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { line } from "../lib/shapes";
-import { askPublic } from "./publicData";
+import { askPublic, type Turns } from "./publicData";
 
 /**
  * GDELT's DOC 2.0 API: news articles of the last day that match a query. Documents: blog.gdeltproject.org/
@@ -21,7 +20,7 @@ const ARTICLES = 20;
 const SHOWN = 6;
 
 /** At most six, newest first, one of each domain and title. @throws AppError `upstream` */
-export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number): Promise<Article[]> {
+export async function askNews(turns: Turns, query: string, timeoutMs: number): Promise<Article[]> {
   const article = z.object({
     url: z.url({ protocol: /^https?$/ }).max(500),
     title: line(200),
@@ -42,7 +41,7 @@ export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number):
   // Without a match the answer is an object without articles.
   const shape = z.object({ articles: z.array(z.unknown()).default([]) });
   const path = `/api/v2/doc/doc?${search.toString()}`;
-  const { articles } = await askPublic(ctx, "gdelt", { path, shape }, timeoutMs);
+  const { articles } = await askPublic(turns, "gdelt", { path, shape }, timeoutMs);
   const read = articles.flatMap((one): Article[] => {
     const parsed = article.safeParse(one);
     if (!parsed.success) return [];

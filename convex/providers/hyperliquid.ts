@@ -1,8 +1,7 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { unusableFailure } from "./call";
 import { decimalText, priceText } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io, hyperliquid-docs/for-developers/
@@ -19,7 +18,7 @@ export type Perpetual = {
 };
 
 /** @throws AppError `upstream` */
-export async function askPerpetuals(ctx: ActionCtx, timeoutMs: number): Promise<Perpetual[]> {
+export async function askPerpetuals(turns: Turns, timeoutMs: number): Promise<Perpetual[]> {
   const signed = z
     .string()
     .regex(/^-?\d{1,9}(?:\.\d{1,18})?$/)
@@ -30,7 +29,7 @@ export async function askPerpetuals(ctx: ActionCtx, timeoutMs: number): Promise<
   ]);
   const body = { type: "metaAndAssetCtxs" };
   const [{ universe }, contexts] = await askPublic(
-    ctx,
+    turns,
     "hyperliquid",
     { path: "/info", body, shape },
     timeoutMs,
