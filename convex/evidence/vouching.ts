@@ -178,7 +178,7 @@ function isSameAmount(figure: NumberFigure, { value, unit }: NumberFigure): bool
   return isSameNumber({ ...figure, isSigned: true }, { value, unit }, 0, false);
 }
 
-export function isSameNumber(
+function isSameNumber(
   figure: NumberFigure,
   { value, unit }: { value: number; unit: Unit | null },
   side: Direction,

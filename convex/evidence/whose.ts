@@ -26,15 +26,15 @@ const COMPARED =
   /\b(?:than|versus|vs\.?|against|unlike|like|compared (?:with|to)|relative to|next to|besides?|alongside|ahead of|behind|over|contrasts? with|compares? with)\s+(?:that of\s+)?$/i;
 const PURSUED =
   /\b(?:lead|lagg?|trail|beat|outpac|outpace|outperform|underperform|follow|match|topp?|outrun|overtak|overtake)(?:s|es|ed|ing)?\s+$/i;
-/** How a figure stands right with its name. */
+/** How a figure stands right with its name; this and the next are of tidy text. */
 const RIGHT_WITH =
-  /^(?:['’]s?)?[\s,:]*(?:(?:is|was) )?(?:at|of|with)?[\s(]*(?:just|about|around|near|only|some|roughly|a|an|the)?[\s(]*$/i;
-const WITH = /^\s*(?:at|with|by)\s+(?:a |an |the )?$/i;
-const RIGHT_BEHIND = /^(?:['’]s?)?\s*\(?\s*$/;
+  /^(?:['’]s?)? ?[,:]? ?(?:(?:is|was) )?(?:at|of|with)? ?\(?(?:just|about|around|near|only|some|roughly|an|a|the)? ?\(?$/i;
+const WITH = /^(?:at|with|by)(?: an?| the)?$/i;
+const RIGHT_BEHIND = /^(?:['’]s?)? ?\(?$/;
 /** What stands between the members of a list, of names or of figures. */
 const LISTED =
-  /^(?:['’]s?)?\s*(?:,|&|\/|;|,?\s*(?:and|or|nor|to|versus|vs\.?|against|compared (?:to|with)))?\s*(?:up|down|at|[-–—])?\s*$/i;
-const NAMES_LISTED = /^(?:['’]s?)?\s*(?:,|&|\/|,?\s*(?:and|or|nor))\s*(?:the )?$/i;
+  /^(?:['’]s?)? ?(?:,|&|\/|;|(?:, ?)?(?:and|or|nor|to|versus|vs\.?|against|compared (?:to|with)))? ?(?:up|down|at|[-–—])?$/i;
+const NAMES_LISTED = /^(?:['’]s?)? ?(?:,|&|\/|(?:, ?)?(?:and|or|nor))(?: the)?$/i;
 /** How a name stands behind its figure: "$97,250 for Bitcoin", "$12bn of open interest in Ether", "2 % Bitcoin gain". */
 const BEHIND =
   /^\s*(?:\(|(?:(?!(?:ahead|more|less|than|because|after|before|and|but|while|as|with|against|versus)\b)[a-z-]+ ){1,3}(?:for|in|of|on|from|across) (?:the )?|(?:for|in|of|from|across|on|above|below) (?:the )?|(?:is|was|are) (?:where|what|the price of) )?$/i;
@@ -127,7 +127,7 @@ function governed(
     const first = list[0] ?? mention;
     const lead = bare.slice(0, first.start);
     const between = bare.slice(mention.end, figure.start);
-    const isPursued = PURSUED.test(lead) || (isObject(lead, before[index - 1]) && WITH.test(between));
+    const isPursued = PURSUED.test(lead) || (isObject(lead, before[index - 1]) && WITH.test(tidy(between)));
     if (!isPursued && !COMPARED.test(lead)) {
       const named = ofTheTwo(between, before);
       return named === null ? distributed(figure, list, sentence) : only(named);
@@ -135,7 +135,8 @@ function governed(
     const isIn = between.lastIndexOf("(") > between.lastIndexOf(")");
     const isFirst = !figures.some(({ start }) => start >= mention.end && start < figure.start);
     const hasOwn = isPursued && hasSuch(figure, before[index - 1], earlier);
-    const isRight = (isPursued && !hasOwn ? RIGHT_BEHIND : RIGHT_WITH).test(between) || startsOwn(between);
+    const isRight =
+      (isPursued && !hasOwn ? RIGHT_BEHIND : RIGHT_WITH).test(tidy(between)) || startsOwn(between);
     if (isIn || (isFirst && isRight)) return distributed(figure, list, sentence);
     index -= list.length - 1;
   }
@@ -189,7 +190,7 @@ function rowOf(figure: Figure, figures: readonly Figure[], bare: string): Figure
   const joins = (a: Figure | undefined, b: Figure | undefined) =>
     a !== undefined &&
     b !== undefined &&
-    LISTED.test(bare.slice(a.end, b.start)) &&
+    LISTED.test(tidy(bare.slice(a.end, b.start))) &&
     (a.kind === "number" ? a.unit : null) === (b.kind === "number" ? b.unit : null);
   let [from, to] = [at, at];
   while (joins(figures[from - 1], figures[from])) from -= 1;
@@ -220,7 +221,7 @@ function rowOfNames(mention: Mention, free: readonly Mention[], bare: string): M
     const last = row.at(-1) ?? mention;
     const between = bare.slice(last.end, next.start);
     if (isSame(last, next, between)) row[row.length - 1] = { ...next, start: last.start };
-    else if (NAMES_LISTED.test(between)) row.push(next);
+    else if (NAMES_LISTED.test(tidy(between))) row.push(next);
     else break;
   }
   return row;
@@ -250,6 +251,11 @@ function lastEnd(text: string, pattern: RegExp): number {
 
 function only(mention: Mention): Whose {
   return { every: [[mention.subject]], mention };
+}
+
+/** With one space between words, and none around them: what patterns of words are tried on. */
+function tidy(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }
 
 /** A text with its citations out of the way, at their length. */
