@@ -1,8 +1,7 @@
-import { checkSentence } from "../evidence/checking";
-import { ledgerOf, renumbered, type CitedSource, type Source } from "../evidence/citing";
+import { checkTogether } from "../evidence/checking";
+import { renumbered, sourceOfFact, type CitedSource, type Ledger, type Source } from "../evidence/citing";
 import { CITATION } from "../evidence/figures";
-import { sayingOf, unitOf } from "../evidence/kinds";
-import { listedCoins } from "../evidence/lists";
+import { coinsNamed } from "../evidence/lists";
 import { MAJORS } from "../evidence/model";
 import { sentencesOf } from "../evidence/sentences";
 import type { Fact, Kind } from "../evidence/tables";
@@ -34,7 +33,10 @@ export function citable(
   context: Omit<Context, "market">,
   now: number,
 ): Source[] {
-  const coins = [...new Set([...namedIn(question, facts), ...MAJORS])];
+  const named = coinsNamed(question, facts)
+    .map(({ symbol }) => symbol)
+    .slice(0, NAMED);
+  const coins = [...new Set([...named, ...MAJORS])];
   const of = (subject: string, kinds: readonly Kind[]) =>
     kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
   const observed = [
@@ -42,19 +44,12 @@ export function citable(
     ...of("market", OF_THE_MARKET),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
-  ].map((fact) => ({
-    says: sayingOf(fact),
-    value: typeof fact.value === "number" ? fact.value : null,
-    unit: unitOf(fact),
-    observedAt: fact.observedAt,
-    name: fact.source,
-    url: fact.url,
-  }));
+  ].map(sourceOfFact);
   const own = (name: string, text: string | null) =>
     (text ?? "")
       .split("\n")
       .filter((line) => line !== "")
-      .map((says) => ({ says, value: null, unit: null, observedAt: now, name, url: null }));
+      .map((says) => ({ says, value: null, unit: null, about: null, observedAt: now, name, url: null }));
   return [
     ...observed,
     ...own("this service's trading signals", context.signals),
@@ -62,17 +57,6 @@ export function citable(
     ...own("this user's research with this service", context.research),
     ...own("this user's own wallet, read on chain", context.portfolio),
   ].map((source, index) => ({ ...source, id: index + 1 }));
-}
-
-function namedIn(question: string, facts: readonly Fact[]): string[] {
-  const words = new Set(question.split(/[^\p{L}\p{N}.$-]+/u).map((word) => word.replace(/^\$/, "")));
-  const lower = question.toLowerCase();
-  return listedCoins(facts)
-    .filter(
-      ({ symbol, name }) => words.has(symbol) || (name.length > 3 && lower.includes(name.toLowerCase())),
-    )
-    .map(({ symbol }) => symbol)
-    .slice(0, NAMED);
 }
 
 /** The facts as the prompt lists them. */
@@ -93,20 +77,26 @@ export type Grounded = {
 const MARK = "[model]";
 
 /** The answer with its citations counted from one and its sources named; what no fact says is marked. */
-export function groundAnswer(text: string, sources: readonly Source[], now: number): Grounded {
-  const { facts } = ledgerOf(sources, now);
+export function groundAnswer(text: string, ledger: Ledger<Source>): Grounded {
+  const { facts } = ledger;
   const kept: number[] = [];
   let [figures, unproven] = [0, 0];
-  const lines = text.split("\n").map((line) => {
+  const lines = text.split("\n").map((line) => ({ line, sentences: sentencesOf(line) }));
+  const checked = checkTogether(
+    lines.flatMap(({ sentences }) => sentences),
+    ledger,
+  ).values();
+  const marked = lines.map(({ line, sentences }) => {
     const indent = /^\s*/.exec(line)?.[0] ?? "";
-    const sentences = sentencesOf(line).map((sentence) => {
-      const checked = checkSentence(sentence, facts, now);
-      figures += checked.figures;
-      if (checked.problems.length === 0) return renumbered(sentence, kept);
-      unproven += checked.problems.length;
+    const shown = sentences.map((sentence) => {
+      const { value } = checked.next();
+      figures += value?.figures ?? 0;
+      const problems = value?.problems.length ?? 0;
+      if (problems === 0) return renumbered(sentence, kept);
+      unproven += problems;
       return `${sentence.replace(CITATION, "").replaceAll(" .", ".").trim()} ${MARK}`;
     });
-    return indent + sentences.join(" ");
+    return indent + shown.join(" ");
   });
   const cited = kept.flatMap((id, index): CitedSource[] => {
     const source = facts.get(id);
@@ -115,6 +105,6 @@ export function groundAnswer(text: string, sources: readonly Source[], now: numb
     return [{ id: index + 1, name, url, observedAt, says }];
   });
   const named = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
-  const answer = [lines.join("\n"), ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
+  const answer = [marked.join("\n"), ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
   return { answer, sources: cited, checked: { figures, cited: cited.length, unproven } };
 }

@@ -3,7 +3,9 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { payerOf, purseOf } from "../lib/budget";
 import { gatherSoon } from "../evidence/collecting";
+import { ledgerOf } from "../evidence/citing";
 import { wantedFor } from "../evidence/model";
+import { namesOf } from "../evidence/names";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
@@ -67,7 +69,8 @@ export const answer = counted(
     const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
     const given = turns.map(({ content }) => content).join("\n");
-    const grounded = groundAnswer(ownWords(text, given).trim(), sources, Date.now());
+    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts) });
+    const grounded = groundAnswer(ownWords(text, given).trim(), ledger);
     return { ...grounded, model, tokensUsed };
   },
 );

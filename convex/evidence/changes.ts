@@ -8,6 +8,8 @@ import type { Fact, Kind, vChange } from "./tables";
 
 export type Change = Infer<typeof vChange>;
 
+const COMPARABLE = ["price", "openInterest", "volume24h", "stablecoinSupply"] as const;
+
 const COMPARED: Partial<Record<Kind, string>> = {
   price: "price",
   openInterest: "open interest in perpetuals",
@@ -35,6 +37,11 @@ export function changesBetween(
       return [{ subject, what, from, to, unit: fact.unit, percent, since, ...moments }];
     }),
   );
+}
+
+/** The kind of fact that a change is of. */
+export function kindOfChange({ what }: Pick<Change, "what">): Kind {
+  return COMPARABLE.find((kind) => COMPARED[kind] === what) ?? "price";
 }
 
 /** `BTC price since the shift began: +0.87 %, from 97,250 USD (2026-01-05T09:00Z) to …` */

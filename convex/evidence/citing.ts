@@ -1,8 +1,10 @@
 import type { Infer } from "convex/values";
-import { checkSentence, type CitableFact } from "./checking";
+import { checkTogether, type CitableFact, type Checked, type Ledger } from "./checking";
 import { CITATION } from "./figures";
+import { sayingOf, unitOf } from "./kinds";
+import { namesOf, type Names } from "./names";
 import { joined, paragraphsOf, sentencesOf } from "./sentences";
-import type { vCitedSource } from "./tables";
+import type { Fact, vCitedSource } from "./tables";
 
 /** From a text that cites numbered facts to one that its readers can check: what is unproven goes, and sources are listed. Pure. */
 
@@ -14,6 +16,16 @@ export type Source = CitableFact & {
   url: string | null;
 };
 
+export type Uncounted = Omit<Source, "id">;
+
+/** What was observed, as a source to cite. */
+export function sourceOfFact(fact: Fact): Uncounted {
+  const { subject, kind, value, observedAt, source: name, url } = fact;
+  const number = typeof value === "number" ? value : null;
+  const about = number === null ? null : { subject, kind, since: null, source: name };
+  return { says: sayingOf(fact), value: number, unit: unitOf(fact), about, observedAt, name, url };
+}
+
 export type CitedSource = Infer<typeof vCitedSource>;
 
 /** The texts of a result, in the order in which its citations are counted. */
@@ -23,24 +35,39 @@ export type Texts = {
   impacts: { title: string; detail: string }[];
 };
 
-export type Ledger = { facts: ReadonlyMap<number, Source>; now: number };
+export type { Ledger };
 
-export function ledgerOf(sources: readonly Source[], now: number): Ledger {
-  return { facts: new Map(sources.map((source) => [source.id, source])), now };
+/** @param about Whom the text may speak of, and its focus; without them the coins that everybody knows. */
+export function ledgerOf(
+  sources: readonly Source[],
+  now: number,
+  { names = namesOf([]), focus = "" }: { names?: Names; focus?: string } = {},
+): Ledger<Source> {
+  return { facts: new Map(sources.map((source) => [source.id, source])), names, focus, now };
 }
 
 /** What is wrong with the figures of a result, for the writer; `null` where all is well. */
 export function figureProblems({ analysis, summary, impacts }: Texts, ledger: Ledger): string | null {
-  const all = [
-    ...paragraphsOf(analysis).flat(),
-    summary,
-    ...impacts.flatMap(({ title, detail }) => [title, ...sentencesOf(detail)]),
+  const together = [
+    ...paragraphsOf(analysis),
+    [summary],
+    ...impacts.map(({ title, detail }) => [title, ...sentencesOf(detail)]),
   ];
-  const problems = all.flatMap((sentence) => checkSentence(sentence, ledger.facts, ledger.now).problems);
+  const problems = listed(together.flatMap((sentences) => checkTogether(sentences, ledger)));
+  if (problems === null) return null;
+  return (
+    "every figure must stand right before the citation of a fact that says it, of the same coin, of the same kind and " +
+    `over the same time, or go: ${problems}`
+  );
+}
+
+/** The problems of sentences as the writer is told them; `null` without any. */
+export function listed(checked: readonly Checked[]): string | null {
+  const problems = checked.flatMap((one) => one.problems);
   if (problems.length === 0) return null;
-  const listed = problems.slice(0, MAX_LISTED).join("; ");
+  const shown = problems.slice(0, MAX_LISTED).join("; ");
   const more = problems.length > MAX_LISTED ? `; and ${problems.length - MAX_LISTED} more` : "";
-  return `every figure must stand right before the citation of a fact that says it, or go: ${listed}${more}`;
+  return `${shown}${more}`;
 }
 
 const MAX_LISTED = 40;
@@ -59,26 +86,27 @@ export type Settled<Impact extends { title: string; detail: string }> = {
 /** Takes out every sentence with a figure that its citations do not say, and numbers the citations as readers see them. */
 export function settle<Impact extends { title: string; detail: string }>(
   texts: { analysis: string; summary: string; impacts: readonly Impact[] },
-  ledger: Ledger,
+  ledger: Ledger<Source>,
 ): Settled<Impact> {
   let [figures, removed, sentences] = [0, 0, 0];
   const kept: number[] = [];
-  const proven = (sentence: string): string[] => {
-    const checked = checkSentence(sentence, ledger.facts, ledger.now);
-    sentences += 1;
-    if (checked.problems.length > 0) {
-      removed += 1;
-      return [];
-    }
-    figures += checked.figures;
-    return [renumbered(sentence, kept)];
-  };
-  const analysis = joined(paragraphsOf(texts.analysis).map((paragraph) => paragraph.flatMap(proven)));
-  const [summary] = proven(texts.summary);
+  /** What stays of sentences that stand together, a place for each. */
+  const proven = (together: readonly string[]): (string | null)[] =>
+    checkTogether(together, ledger).map((checked, index) => {
+      sentences += 1;
+      if (checked.problems.length > 0) {
+        removed += 1;
+        return null;
+      }
+      figures += checked.figures;
+      return renumbered(together[index] ?? "", kept);
+    });
+  const analysis = joined(paragraphsOf(texts.analysis).map((paragraph) => told(proven(paragraph))));
+  const [summary] = proven([texts.summary]);
   const impacts = texts.impacts.flatMap((impact) => {
-    const [title] = proven(impact.title);
-    const detail = sentencesOf(impact.detail).flatMap(proven).join(" ");
-    return title === undefined || detail === "" ? [] : [{ ...impact, title, detail }];
+    const [title, ...details] = proven([impact.title, ...sentencesOf(impact.detail)]);
+    const detail = told(details).join(" ");
+    return title == null || detail === "" ? [] : [{ ...impact, title, detail }];
   });
   return {
     analysis,
@@ -93,6 +121,10 @@ export function settle<Impact extends { title: string; detail: string }>(
     checked: { figures, cited: kept.length, removed },
     lost: sentences === 0 ? 0 : removed / sentences,
   };
+}
+
+function told(sentences: readonly (string | null)[]): string[] {
+  return sentences.filter((sentence) => sentence !== null);
 }
 
 /** `[f12]` as `[1]`, in the order in which facts are first cited. @param kept The facts cited so far; new ones are added. */

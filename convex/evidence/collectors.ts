@@ -11,6 +11,7 @@ import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
 import { askNews } from "../providers/gdelt";
 import { askPerpetuals } from "../providers/hyperliquid";
 import { SOURCE_NAMES } from "../providers/publicData";
+import { MAJOR_NAMES } from "./model";
 import type { Collector, Fact, Wanted } from "./tables";
 
 /** The collectors of facts: each asks one source and says in facts what it said. */
@@ -190,9 +191,7 @@ async function collectStablecoins(ctx: ActionCtx): Promise<Fact[]> {
 /** Under what names the news speak of the coins whose symbols are words of their own. */
 const NEWS_NAMES: Readonly<Record<string, string>> = {
   "": "cryptocurrency",
-  BTC: "bitcoin",
-  ETH: "ethereum",
-  SOL: "solana",
+  ...Object.fromEntries(Object.entries(MAJOR_NAMES).map(([symbol, [name]]) => [symbol, name.toLowerCase()])),
 };
 
 async function collectNews(ctx: ActionCtx, subject: string): Promise<Fact[]> {

@@ -76,3 +76,10 @@ function numbers(parts: Record<string, string | undefined>): Record<string, numb
 function isMoment({ month = 1, day = 1, hour = 0, minute = 0 }: Record<string, number>): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= 31 && hour <= 24 && minute < 60;
 }
+
+/** Whether all that is shown of one moment is so of the other. */
+export function isSameMoment(shown: DateFigure["shows"], moment: DateFigure["shows"]): boolean {
+  return (["year", "month", "day", "hour", "minute"] as const).every(
+    (part) => shown[part] === undefined || shown[part] === moment[part],
+  );
+}

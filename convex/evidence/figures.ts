@@ -1,6 +1,6 @@
 import { takeDates, type DateFigure } from "./dates";
-import { MULTIPLES, SHARE } from "./multiples";
-import { numberAt, SCALE, takeNumbers, WORD_NUMBER, type NumberFigure } from "./numbers";
+import { LESS_THAN, MORE_THAN, MULTIPLES, RATIO_ROUNDING, RATIO_WORDS, RATIOS, SHARE } from "./multiples";
+import { numberAt, SCALE, takeNumbers, WORD_NUMBER, type NumberFigure, type Ratio } from "./numbers";
 import { Unread } from "./unread";
 
 /**
@@ -90,6 +90,12 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
     });
     rest.take(found.index, found[0].length);
   }
+  for (const found of rest.text.matchAll(RATIOS)) {
+    const value = RATIO_WORDS[found[0].toLowerCase().replaceAll("-", " ")] ?? 0;
+    const ratio = { value, within: value * RATIO_ROUNDING, bound: boundAt(text, found.index) };
+    figures.push({ ...numberAt(found.index, found[0]), value, unit: "times", ratio });
+    rest.take(found.index, found[0].length);
+  }
   for (const { pattern, percent, within } of MULTIPLES) {
     for (const found of rest.text.matchAll(pattern)) {
       figures.push({
@@ -98,6 +104,9 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
         within,
         unit: "percent",
         isSigned: percent < 0,
+        ratio: / of /i.test(found[0])
+          ? { value: percent / 100, within: within / 100, bound: boundAt(text, found.index) }
+          : null,
       });
       rest.take(found.index, found[0].length);
     }
@@ -112,6 +121,11 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
     });
   }
   return figures.sort((a, b) => a.start - b.start);
+}
+
+function boundAt(text: string, at: number): Ratio["bound"] {
+  const before = text.slice(0, at);
+  return MORE_THAN.test(before) ? "over" : LESS_THAN.test(before) ? "under" : null;
 }
 
 function escaped(name: string): string {

@@ -39,6 +39,15 @@ export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
     .sort((a, b) => a.rank - b.rank);
 }
 
+/** The listed coins that a question names, by symbol or by name. */
+export function coinsNamed(question: string, facts: readonly Fact[]): ListedCoin[] {
+  const words = new Set(question.split(/[^\p{L}\p{N}.$-]+/u).map((word) => word.replace(/^\$/, "")));
+  const lower = question.toLowerCase();
+  return listedCoins(facts).filter(
+    ({ symbol, name }) => words.has(symbol) || (name.length > 3 && lower.includes(name.toLowerCase())),
+  );
+}
+
 export type SearchedCoin = { symbol: string; name: string; place: number; change24h: number | null };
 
 /** The most searched coins, most searched first. */

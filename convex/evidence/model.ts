@@ -22,6 +22,13 @@ export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): 
 /** The coins every report speaks of. */
 export const MAJORS = ["BTC", "ETH", "SOL"] as const;
 
+/** What they are called in words, the first of which the news use. */
+export const MAJOR_NAMES: Readonly<Record<(typeof MAJORS)[number], readonly [string, ...string[]]>> = {
+  BTC: ["Bitcoin"],
+  ETH: ["Ethereum", "Ether"],
+  SOL: ["Solana"],
+};
+
 /** What is collected for everybody, whatever the focus. */
 export const LISTS: readonly Wanted[] = [
   { collector: "markets", subject: "" },

@@ -9,7 +9,7 @@ export const MULTIPLES: readonly { pattern: RegExp; percent: number; within: num
     percent: 100,
     within: 5,
   },
-  { pattern: /\btwice (?:that of|its|their)\b/gi, percent: 100, within: 5 },
+  { pattern: /\btwice (?:its|their)\b/gi, percent: 100, within: 5 },
   { pattern: /\b(?:tripled|triples|tripling|threefold)\b/gi, percent: 200, within: 10 },
   {
     pattern: /\b(?:to|could|can|may|might|will|would|than|nearly|almost) triple\b(?!-)/gi,
@@ -44,6 +44,26 @@ function part(name: string): RegExp {
     "gi",
   );
 }
+
+/** "twice Ether's", "half that of Ether": what one amount is of another, by the word for it. */
+export const RATIO_WORDS: Readonly<Record<string, number>> = {
+  ...{ twice: 2, double: 2, triple: 3, "three times": 3, "four times": 4, "five times": 5 },
+  ...{
+    half: 1 / 2,
+    "a third of": 1 / 3,
+    "one third of": 1 / 3,
+    "a quarter of": 1 / 4,
+    "two thirds of": 2 / 3,
+  },
+};
+export const RATIOS = new RegExp(
+  `\\b(${Object.keys(RATIO_WORDS).join("|").replaceAll(" ", "[ -]")})(?= (?:of )?(?:that of |\\$?[A-Z][\\w.]*['’]s ))`,
+  "gi",
+);
+/** How far two amounts may lie from the word for what one is of the other. */
+export const RATIO_ROUNDING = 0.06;
+export const MORE_THAN = /\b(?:more than|over|above|better than)\s+$/i;
+export const LESS_THAN = /\b(?:less than|fewer than|under|below|not quite)\s+$/i;
 
 /** `nine in ten wallets`: no fact says a share like that. */
 export const SHARE =

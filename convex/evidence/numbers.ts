@@ -21,7 +21,14 @@ export type NumberFigure = {
   isSigned: boolean;
   /** A bare number that may be a year. */
   mayBeYear: boolean;
+  /** The coin that it counts, as written behind it. */
+  ticker: string | null;
+  /** Of `twice` and `half`: how many times one of the amounts beside it the other is. */
+  ratio: Ratio | null;
 };
+
+/** `bound`: whether the text says more than this, less, or this. */
+export type Ratio = { value: number; within: number; bound: "over" | "under" | null };
 
 /** Digits, grouped or not, with a decimal part: 97,250.50 and 97250.5, 97.250,50, 97'250, 97 250, 3,2, .5, 1e-5. */
 const NUMBER =
@@ -56,7 +63,7 @@ const PERCENT_WORDS = "(?:percentage points?|percent|per cent|pct|points?(?= of 
 
 /** Trailing zeros of a whole number may be rounding, but no more of it than this share. */
 const MOST_ROUNDING = 0.005;
-/** The same of a number with a scale, which shows its places: "$2T" says no more than its order. */
+/** The same of a whole number with a scale: "$2T" says no more than its order. */
 const MOST_SCALED_ROUNDING = 0.025;
 
 /** Takes the numbers out of the text: those in digits, then those in words. */
@@ -66,15 +73,23 @@ export function takeNumbers(rest: Unread): NumberFigure[] {
 
 export function numberAt(start: number, text: string): NumberFigure {
   const end = start + text.length;
-  const nothing = { value: 0, within: 0, unit: null, isSigned: false, mayBeYear: false };
+  const nothing = {
+    value: 0,
+    within: 0,
+    unit: null,
+    isSigned: false,
+    mayBeYear: false,
+    ticker: null,
+    ratio: null,
+  };
   return { kind: "number", text, start, end, ...nothing };
 }
 
-const UNIT_AFTER = `(?:\\s*(%|‰|${PERCENT_WORDS}(?![A-Za-z])|basis points?|bps?\\b|US dollars?|dollars?|USD[TC]?\\b|gwei\\b|[x×](?![A-Za-z0-9]))|(st|nd|rd|th)\\b|\\s+([A-Z][A-Z0-9]{1,9})\\b)?`;
+const UNIT_AFTER = `(?:\\s*(%|‰|${PERCENT_WORDS}(?![A-Za-z])|basis points?|bps?\\b|US dollars?|dollars?|USD[TC]?\\b|gwei\\b|[x×](?![A-Za-z0-9])|times(?= (?:that of|its|their|the|as|\\$?[A-Z])))|(st|nd|rd|th)\\b|\\s+([A-Z][A-Z0-9]{1,9})\\b)?`;
 
 function digits(rest: Unread): NumberFigure[] {
   const pattern = new RegExp(
-    `(?<![\\w.,])([+-]|(?<=[\\s(~])–)?\\s?(US\\$|\\$|USD ?|€|£)?\\s?([+-])?(${NUMBER})(?:[ -]?(${SCALE}))?${UNIT_AFTER}`,
+    `(?<![\\w.,])([+-]|(?<=[\\s(~])–(?=[\\d.$€£]))?\\s?(US\\$|\\$|USD ?|€|£)?\\s?([+-])?(${NUMBER})(?:[ -]?(${SCALE}))?${UNIT_AFTER}`,
     "g",
   );
   const { text } = rest;
@@ -87,12 +102,15 @@ function digits(rest: Unread): NumberFigure[] {
     const unit = unitOf(money, unitWord, ordinal, ticker);
     const value = bare * scale * (unitWord === "‰" ? 0.1 : 1) * (sign === "-" || sign === "–" ? -1 : 1);
     const lead = whole.length - whole.trimStart().length;
+    const within = roundingOf(value, place * scale, { isWhole: place >= 1, isScaled: scale > 1, unit });
     figures.push({
       ...numberAt(found.index + lead, whole.trim()),
       value,
-      within: roundingOf(value, place * scale, { isWhole: place >= 1, isScaled: scale > 1, unit }),
+      within,
       unit,
+      ratio: unit === "times" && money === undefined ? { value, within, bound: null } : null,
       isSigned: sign !== undefined,
+      ticker: unit === "coins" ? (ticker ?? null) : null,
       mayBeYear: unit === null && scale === 1 && /^(?:19|20)\d\d$/.test(number) && sign === undefined,
     });
     rest.take(found.index, whole.length);
@@ -110,10 +128,20 @@ function withSharedUnits(figures: NumberFigure[], text: string): NumberFigure[] 
     if (figure.unit !== null) return figure;
     if (next !== undefined && next.unit !== null && joins(figure, next))
       return { ...figure, unit: next.unit };
-    if (before !== undefined && before.unit === "usd" && joins(before, figure))
-      return { ...figure, unit: "usd" };
+    const isUsd = before?.unit === "usd" && joins(before, figure);
+    if (isUsd && nounBehind(text.slice(figure.end)) === null) return { ...figure, unit: "usd" };
     return figure;
   });
+}
+
+/** Words on -s behind a bare number that are not what it counts: verbs of prices, and lengths of time. */
+const NO_NOUN =
+  /^(?:plus|versus|minus|less|thus|always|holds|marks|stands|remains|looks|serves|caps|acts|sits|trades|levels|highs|lows|areas|hours|days|weeks|months|minutes|seconds|years|across|previous|this)$/i;
+
+/** What a bare number counts, by the words behind it. */
+export function nounBehind(after: string): string | null {
+  const word = /^[ -]([a-z]{3,}s)\b/i.exec(after)?.[1];
+  return word === undefined || /^(?:was|has)$/i.test(word) || NO_NOUN.test(word) ? null : word;
 }
 
 function words(rest: Unread): NumberFigure[] {
@@ -173,7 +201,7 @@ function unitOf(
       return "percent";
     if (lower.startsWith("basis") || lower.startsWith("bp")) return "bps";
     if (lower === "gwei") return "gwei";
-    return lower === "x" || lower === "×" ? "times" : "usd";
+    return lower === "x" || lower === "×" || lower === "times" ? "times" : "usd";
   }
   // Euros and pounds stand in no fact: as an amount they match none.
   if (money !== undefined) return /\$|USD/.test(money) ? "usd" : "times";
@@ -207,6 +235,6 @@ function roundingOf(
   if (isWhole && unit !== "rank")
     while (size >= shown * 10 && Math.abs(size % (shown * 10)) < shown / 2) shown *= 10;
   const half = place / 2;
-  const own = isScaled ? Math.min(half, size * MOST_SCALED_ROUNDING) : half;
+  const own = isScaled && isWhole ? Math.min(half, size * MOST_SCALED_ROUNDING) : half;
   return Math.max(own, Math.min(shown / 2, size * MOST_ROUNDING));
 }

@@ -2,7 +2,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx, QueryCtx } from "../_generated/server";
 import { internal } from "../_generated/api";
 import { gatherSoon } from "../evidence/collecting";
-import { searchedCoins } from "../evidence/lists";
+import { coinsNamed, searchedCoins } from "../evidence/lists";
 import { LISTS } from "../evidence/model";
 import type { Fact } from "../evidence/tables";
 import type { Payer } from "../lib/budget";
@@ -78,6 +78,15 @@ export function describeObserved(observed: Observed): string | null {
   const searched = searchedCoins(observed.facts).map(({ symbol }) => symbol);
   const trending = searched.length === 0 ? "" : `; most searched on CoinGecko: ${searched.join(", ")}`;
   return known.length === 0 ? null : known.join(", ") + trending;
+}
+
+/** How large the coins are that a question names, in one line for the prompt; `null` where no list knows them. */
+export function describeSizes(question: string, { facts }: Observed): string | null {
+  const sizes = coinsNamed(question, facts).map(
+    ({ symbol, rank, marketCap, volume24h }) =>
+      `${symbol} rank ${rank}, market capitalisation ${marketCap} USD, volume over 24 hours ${volume24h} USD`,
+  );
+  return sizes.length === 0 ? null : sizes.join("; ");
 }
 
 /** A snapshot in a few lines, for a prompt. What only a model said is called so. */

@@ -11,8 +11,9 @@ import { beginRefresh, failRefresh, finishRefresh, QUEUE_MS, vTicket, type Ticke
 import { vPayer } from "../lib/tables";
 import { iso, MINUTE } from "../lib/time";
 import { completeStructured } from "../providers/structured";
+import { answerProblems, provenPart } from "./answers";
 import { groundToken, sourceOf, tokenProblem, type Observed } from "./grounding";
-import { describeMarket, describeObserved, observedSoon, signed } from "./model";
+import { describeMarket, describeObserved, describeSizes, observedSoon, signed } from "./model";
 import { tokenQuestion, type TokenAnswer } from "./prompts";
 import { vTokenFigures, vRowSource, type TokenFigures } from "./tables";
 
@@ -80,10 +81,11 @@ export const refresh = providerAction({
             question,
             nowIso: iso(now),
             live: describeObserved(observed),
+            sizes: describeSizes(question, observed),
             market: young === null ? null : describeMarket(young),
           },
-          ({ token }) => (token === null ? null : tokenProblem(token, observed)),
-          (given) => mended(given, observed),
+          (given) => problemOf(given, observed, now),
+          (given) => mended(given, observed, now),
         ),
         { turnMs: deadlines.llmScheduled, attempts: 2, payer },
       );
@@ -103,12 +105,21 @@ function grounded({ token, answer }: TokenAnswer, observed: Observed, now: numbe
   return { token: figures, answer, priceSource: sourceOf(figures), figuresAt: observedAt ?? now };
 }
 
-/** What a model that insists on its own price said of it is left out with it. */
-function mended({ token }: TokenAnswer, observed: Observed): TokenAnswer | null {
-  if (token === null) return null;
-  const { token: figures, observedAt } = groundToken(token, observed);
-  return observedAt === null ? null : { token: figures, answer: sentenceOf(figures, sourceOf(figures)) };
+function problemOf(given: TokenAnswer, observed: Observed, now: number): string | null {
+  const price = given.token === null ? null : tokenProblem(given.token, observed);
+  const problems = [price, answerProblems(given, observed, now)].filter((problem) => problem !== null);
+  return problems.length === 0 ? null : problems.join("; ");
 }
+
+/** What a model that insists on figures of its own said with them is left out. */
+function mended(given: TokenAnswer, observed: Observed, now: number): TokenAnswer {
+  const proven = provenPart(given, observed, now);
+  if (given.token === null) return { token: null, answer: proven ?? NOTHING_PROVEN };
+  const { token } = groundToken(given.token, observed);
+  return { token, answer: proven ?? sentenceOf(token, sourceOf(token)) };
+}
+
+const NOTHING_PROVEN = "No source tells the figures that would answer this.";
 
 function sentenceOf({ name, symbol, price, change24h }: TokenFigures, source: string): string {
   const change = change24h === 0 ? "unchanged" : `${signed(change24h)} %`;

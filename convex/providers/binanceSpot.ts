@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
 import { unusableFailure } from "./call";
 import {
@@ -13,7 +12,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * Binance's spot market against USDT, at its address for public data alone. Documents: github.com/binance/
@@ -42,7 +41,7 @@ const candlesShape = lazy(() =>
 
 /** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
 export async function askCandles(
-  ctx: ActionCtx,
+  turns: Turns,
   symbol: string,
   range: CandleRange,
   timeoutMs: number,
@@ -51,7 +50,7 @@ export async function askCandles(
   for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
     const query = `${pairOf(symbol)}&interval=${INTERVALS[range.interval]}&startTime=${first}&endTime=${last}&limit=${MAX_CANDLES}`;
     const path = `/api/v3/klines?${query}`;
-    const rows = await askPublic(ctx, "binance", { path, shape: candlesShape(), isAbsence }, timeoutMs);
+    const rows = await askPublic(turns, "binance", { path, shape: candlesShape(), isAbsence }, timeoutMs);
     for (const [openedAt, open, high, low, close, volume] of rows) {
       candles.push({ openedAt, open, high, low, close, volume });
     }
@@ -75,9 +74,9 @@ const dayShape = lazy(() =>
 );
 
 /** @throws AppError `not_found`, `upstream` */
-export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
+export async function askDay(turns: Turns, symbol: string, timeoutMs: number): Promise<DayStats> {
   const path = `/api/v3/ticker/24hr?${pairOf(symbol)}`;
-  const told = await askPublic(ctx, "binance", { path, shape: dayShape(), isAbsence }, timeoutMs);
+  const told = await askPublic(turns, "binance", { path, shape: dayShape(), isAbsence }, timeoutMs);
   if (told.symbol !== `${symbol}USDT`) throw unusableFailure(SOURCE_NAMES.binance);
   return {
     open: told.openPrice,
@@ -95,8 +94,13 @@ const bookShape = lazy(() => {
 });
 
 /** The book as far as one request reaches. @throws AppError `not_found`, `upstream` */
-export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Book> {
+export async function askBook(turns: Turns, symbol: string, timeoutMs: number): Promise<Book> {
   const path = `/api/v3/depth?${pairOf(symbol)}&limit=${BOOK_LEVELS}`;
-  const { bids, asks } = await askPublic(ctx, "binance", { path, shape: bookShape(), isAbsence }, timeoutMs);
+  const { bids, asks } = await askPublic(
+    turns,
+    "binance",
+    { path, shape: bookShape(), isAbsence },
+    timeoutMs,
+  );
   return { bids, asks, observedAt: Date.now() };
 }

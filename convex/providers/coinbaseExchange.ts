@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
 import { iso, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
@@ -14,7 +13,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
@@ -40,7 +39,7 @@ const candlesShape = lazy(() =>
 
 /** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
 export async function askCandles(
-  ctx: ActionCtx,
+  turns: Turns,
   symbol: string,
   range: CandleRange,
   timeoutMs: number,
@@ -50,7 +49,7 @@ export async function askCandles(
   for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
     const query = `granularity=${step / SECOND}&start=${iso(first)}&end=${iso(last)}`;
     const path = `${productPath(symbol)}/candles?${query}`;
-    const rows = await askPublic(ctx, "coinbase", { path, shape: candlesShape(), isAbsence }, timeoutMs);
+    const rows = await askPublic(turns, "coinbase", { path, shape: candlesShape(), isAbsence }, timeoutMs);
     const told = rows.map(([time, low, high, open, close, volume]): Candle => {
       return { openedAt: time * SECOND, open, high, low, close, volume };
     });
@@ -66,9 +65,9 @@ const dayShape = lazy(() =>
 );
 
 /** @throws AppError `not_found`, `upstream` */
-export async function askDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<DayStats> {
+export async function askDay(turns: Turns, symbol: string, timeoutMs: number): Promise<DayStats> {
   const path = `${productPath(symbol)}/stats`;
-  const stats = await askPublic(ctx, "coinbase", { path, shape: dayShape(), isAbsence }, timeoutMs);
+  const stats = await askPublic(turns, "coinbase", { path, shape: dayShape(), isAbsence }, timeoutMs);
   return { ...stats, observedAt: Date.now() };
 }
 
@@ -78,10 +77,10 @@ const bookShape = lazy(() => {
 });
 
 /** The whole book, orders of one price together. @throws AppError `not_found`, `upstream` */
-export async function askBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Book> {
+export async function askBook(turns: Turns, symbol: string, timeoutMs: number): Promise<Book> {
   const path = `${productPath(symbol)}/book?level=2`;
   const { bids, asks, time } = await askPublic(
-    ctx,
+    turns,
     "coinbase",
     { path, shape: bookShape(), isAbsence },
     timeoutMs,

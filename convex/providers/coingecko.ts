@@ -1,7 +1,6 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 import { unusableFailure } from "./call";
 
 /**
@@ -50,9 +49,9 @@ const rowShape = lazy(() =>
 );
 
 /** The 50 largest coins by market capitalisation, largest first. @throws AppError `upstream` */
-export async function askMarkets(ctx: ActionCtx, timeoutMs: number): Promise<ListedCoin[]> {
+export async function askMarkets(turns: Turns, timeoutMs: number): Promise<ListedCoin[]> {
   const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${LISTED}&page=1`;
-  const rows = await askPublic(ctx, "coingecko", { path, shape: rowsShape() }, timeoutMs);
+  const rows = await askPublic(turns, "coingecko", { path, shape: rowsShape() }, timeoutMs);
   // A coin without a price or a capitalisation says nothing about the others.
   const coins = rows.flatMap((one): ListedCoin[] => {
     const parsed = rowShape().safeParse(one);
@@ -107,9 +106,9 @@ const trendingShape = lazy(() =>
 );
 
 /** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
-export async function askTrending(ctx: ActionCtx, timeoutMs: number): Promise<SearchedCoin[]> {
+export async function askTrending(turns: Turns, timeoutMs: number): Promise<SearchedCoin[]> {
   const request = { path: "/api/v3/search/trending", shape: trendingShape() };
-  const { coins } = await askPublic(ctx, "coingecko", request, timeoutMs);
+  const { coins } = await askPublic(turns, "coingecko", request, timeoutMs);
   return coins.map(({ item }, index) => ({
     symbol: item.symbol,
     name: item.name,

@@ -1,9 +1,8 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
 import { DAY, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * DefiLlama's supply of stablecoins, a row a day. Documents: api-docs.defillama.com, "stablecoins",
@@ -39,12 +38,12 @@ const rowShape = lazy(() =>
 
 /** @throws AppError `upstream` */
 export async function askStablecoins(
-  ctx: ActionCtx,
+  turns: Turns,
   chain: keyof typeof STABLECOIN_PAGES,
   timeoutMs: number,
 ): Promise<Supply> {
   const path = `/stablecoincharts/${chain}`;
-  const rows = await askPublic(ctx, "defillama", { path, shape: rowsShape() }, timeoutMs);
+  const rows = await askPublic(turns, "defillama", { path, shape: rowsShape() }, timeoutMs);
   const read = rows.slice(-9).flatMap((one) => {
     const parsed = rowShape().safeParse(one);
     return parsed.success ? [parsed.data] : [];

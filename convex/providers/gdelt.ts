@@ -1,8 +1,7 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
 import { line } from "../lib/shapes";
-import { askPublic } from "./publicData";
+import { askPublic, type Turns } from "./publicData";
 
 /**
  * GDELT's DOC 2.0 API: news articles of the last day that match a query. Documents: blog.gdeltproject.org/
@@ -36,7 +35,7 @@ const articleShape = lazy(() =>
 );
 
 /** At most six, newest first, one of each domain and title. @throws AppError `upstream` */
-export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number): Promise<Article[]> {
+export async function askNews(turns: Turns, query: string, timeoutMs: number): Promise<Article[]> {
   const search = new URLSearchParams({
     query: `${query} sourcelang:english`,
     mode: "artlist",
@@ -46,7 +45,7 @@ export async function askNews(ctx: ActionCtx, query: string, timeoutMs: number):
     sort: "datedesc",
   });
   const path = `/api/v2/doc/doc?${search.toString()}`;
-  const { articles } = await askPublic(ctx, "gdelt", { path, shape: answerShape() }, timeoutMs);
+  const { articles } = await askPublic(turns, "gdelt", { path, shape: answerShape() }, timeoutMs);
   const read = articles.flatMap((one): Article[] => {
     const parsed = articleShape().safeParse(one);
     if (!parsed.success) return [];

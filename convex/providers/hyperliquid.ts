@@ -1,9 +1,8 @@
 import * as z from "zod";
-import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
 import { unusableFailure } from "./call";
 import { decimalText, priceText } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
 
 /**
  * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io, hyperliquid-docs/for-developers/
@@ -31,9 +30,9 @@ const perpetualsShape = lazy(() => {
 });
 
 /** @throws AppError `upstream` */
-export async function askPerpetuals(ctx: ActionCtx, timeoutMs: number): Promise<Perpetual[]> {
+export async function askPerpetuals(turns: Turns, timeoutMs: number): Promise<Perpetual[]> {
   const request = { path: "/info", body: { type: "metaAndAssetCtxs" }, shape: perpetualsShape() };
-  const [{ universe }, contexts] = await askPublic(ctx, "hyperliquid", request, timeoutMs);
+  const [{ universe }, contexts] = await askPublic(turns, "hyperliquid", request, timeoutMs);
   if (universe.length !== contexts.length) throw unusableFailure(SOURCE_NAMES.hyperliquid);
   return universe.flatMap(({ name, isDelisted = false }, index): Perpetual[] => {
     const context = contexts[index];

@@ -44,22 +44,26 @@ export type PublicRequest<Shape extends z.ZodType> = {
   isAbsence?: (status: number, body: unknown) => boolean;
 };
 
+/** Who keeps to the sources' limits: a deployment's functions together, or somebody who asks once by hand. */
+export type Turns = ActionCtx | typeof BY_HAND;
+export const BY_HAND = "by hand";
+
 /**
  * One question to a public source, once its turn has come: who asks too often waits.
  * @param timeoutMs For the answer, from the moment the question is sent.
  * @throws AppError `not_found` where the source does not have it, else `upstream`; both name the source.
  */
 export async function askPublic<Shape extends z.ZodType>(
-  ctx: ActionCtx,
+  turns: Turns,
   source: PublicSource,
   { path, body, shape, isAbsence }: PublicRequest<Shape>,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
-  const wait = await takeTurn(ctx, source);
+  const wait = turns === BY_HAND ? 0 : await takeTurn(turns, source);
   if (wait === null) throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   if (wait > 0) await sleep(wait);
-  const result = await askProvider(source, addressOf(source) + path, requestOf(body), timeoutMs);
+  const result = await askProvider(source, addressOf(source) + path, requestOf(turns, body), timeoutMs);
   if (result.kind === "timeout") throw timeoutFailure(name);
   if (result.kind === "unreachable") throw unreachableFailure(name);
   if (isAbsence?.(result.status, result.body) === true) {
@@ -81,10 +85,11 @@ function addressOf(source: PublicSource): string {
 }
 
 /** The agent's name leads to who runs the deployment, as operators of public services ask. */
-function requestOf(body: unknown): RequestInit {
+function requestOf(turns: Turns, body: unknown): RequestInit {
+  const who = turns === BY_HAND ? "asked by hand" : `+${siteUrl()}/docs`;
   const headers = {
     Accept: "application/json",
-    "User-Agent": `market-research-service/1 (+${siteUrl()}/docs)`,
+    "User-Agent": `market-research-service/1 (${who})`,
   };
   return body === undefined ? { headers } : postJson(body, headers);
 }

@@ -1,8 +1,9 @@
 import type { Change } from "../evidence/changes";
-import { changeSaying, changeUnit, changesBetween } from "../evidence/changes";
-import type { Source } from "../evidence/citing";
+import { changeSaying, changeUnit, changesBetween, kindOfChange } from "../evidence/changes";
+import { sourceOfFact, type Source, type Uncounted } from "../evidence/citing";
 import { sayingOf, unitOf } from "../evidence/kinds";
 import { MAJORS } from "../evidence/model";
+import { namesOf, type Names } from "../evidence/names";
 import type { Fact, Kind, Missing } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { Readings } from "./readings";
@@ -11,6 +12,8 @@ import type { Readings } from "./readings";
 
 export type Brief = {
   sources: Source[];
+  /** Whom a report may speak of. */
+  names: Names;
   /** Whether anybody but a model has seen a price. */
   isPriced: boolean;
   changes: Change[];
@@ -89,15 +92,13 @@ export function briefOf({ focus, facts, atStart, atReport, readings, previous, m
     ...(readings.sentiment.length === 0 ? ["Social sentiment"] : []),
     ...(readings.onchain.length === 0 ? ["On-chain signals"] : []),
   ];
-  return { sources, isPriced: hasMarketFacts(facts), changes, missing, silent, previous };
-}
-
-type Uncounted = Omit<Source, "id">;
-
-function sourceOfFact(fact: Fact): Uncounted {
-  const { value, observedAt, source: name, url } = fact;
-  const number = typeof value === "number" ? value : null;
-  return { says: sayingOf(fact), value: number, unit: unitOf(fact), observedAt, name, url };
+  const movers = readings.movers.map(({ symbol: subject, price: value }) => ({
+    subject,
+    kind: "price" as const,
+    value,
+  }));
+  const names = namesOf([...facts, ...movers]);
+  return { sources, names, isPriced: hasMarketFacts(facts), changes, missing, silent, previous };
 }
 
 /** The largest movers of the latest market reading: two facts each, of the source that tells them. */
@@ -118,28 +119,29 @@ function moverSources(
         name: source === "model" ? modelNamed("market data") : source,
         url: null,
       };
-      const saying = { subject: symbol, unit: "USD" as const };
-      return [
-        { ...by, says: sayingOf({ ...saying, kind: "price", value: price }), value: price, unit: "usd" },
-        {
-          ...by,
-          says: sayingOf({ subject: symbol, kind: "change24h", value: change24h, unit: "percent" }),
-          value: change24h,
-          unit: "percent",
-        },
-      ];
+      const told24h = { subject: symbol, kind: "change24h", value: change24h, unit: "percent" } as const;
+      const priced = { subject: symbol, kind: "price", value: price, unit: "USD" } as const;
+      return [priced, told24h].map((one) => ({
+        ...by,
+        says: sayingOf(one),
+        value: one.value,
+        unit: unitOf(one),
+        about: { subject: symbol, kind: one.kind, since: null, source: by.name },
+      }));
     });
 }
 
 function changeSource(change: Change): Uncounted {
-  const { percent: value, toAt: observedAt } = change;
+  const { subject, since, percent: value, toAt: observedAt } = change;
+  const name = "computed by this service from the facts of both times";
   const says = changeSaying(change, changeUnit(change));
   return {
     says,
     value,
     unit: "percent",
+    about: { subject, kind: kindOfChange(change), since, source: name },
     observedAt,
-    name: "computed by this service from the facts of both times",
+    name,
     url: null,
   };
 }
@@ -149,7 +151,15 @@ function persistentSource({ persistent, cycles, market }: Readings): Uncounted[]
   const listed = persistent.map((one) => `${one.symbol} in ${one.cycles} of ${cycles}`).join(", ");
   const says = `Most persistent trending tokens, by the collections that saw them: ${listed}`;
   return [
-    { says, value: null, unit: null, observedAt: market.at, name: "counted by this service", url: null },
+    {
+      says,
+      value: null,
+      unit: null,
+      about: null,
+      observedAt: market.at,
+      name: "counted by this service",
+      url: null,
+    },
   ];
 }
 
@@ -158,6 +168,7 @@ function modelSources({ sentiment, onchain }: Readings): Uncounted[] {
   const by = (name: string, observedAt: number) => ({
     value: null,
     unit: null,
+    about: null,
     observedAt,
     name: modelNamed(name),
   });

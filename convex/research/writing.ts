@@ -43,7 +43,7 @@ async function write(
   task: WritingTask,
   { turnMs, payer }: Terms,
 ): Promise<{ written: Result | null; model: string; tokensUsed: number }> {
-  const ledger = ledgerOf(task.brief.sources, Date.now());
+  const ledger = ledgerFor(task);
   const { occasion, focus, nowIso } = task;
   const question = synthesisQuestion(
     { occasion, focus, nowIso, evidence: describeBrief(task.brief) },
@@ -95,6 +95,9 @@ function withSources(
 function noteFrom(task: WritingTask): Result {
   const whole = plainNote(task.brief, task.focus);
   const note = mend(whole) ?? whole;
-  const ledger = ledgerOf(task.brief.sources, Date.now());
-  return withSources(note, settle(textsOf(note), ledger), task);
+  return withSources(note, settle(textsOf(note), ledgerFor(task)), task);
+}
+
+function ledgerFor({ brief: { sources, names }, focus }: WritingTask) {
+  return ledgerOf(sources, Date.now(), { names, focus });
 }

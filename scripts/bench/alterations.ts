@@ -92,6 +92,27 @@ function factsAt(market: Market, seed: string, at: number): Fact[] {
       unit: "percent",
     },
     {
+      ...by("Base, read over RPC"),
+      subject: "Base",
+      kind: "usdcSupply",
+      value: 4e9 * (1 + unit(seed, at)),
+      unit: "USD",
+    },
+    {
+      ...by("Base, read over RPC"),
+      subject: "Base",
+      kind: "blockTransactions",
+      value: 90 + Math.floor(200 * unit(seed, at, "txs")),
+      unit: "count",
+    },
+    {
+      ...by("Base, read over RPC"),
+      subject: "Base",
+      kind: "baseFee",
+      value: 0.004 + 0.01 * unit(seed, at, "fee"),
+      unit: "gwei",
+    },
+    {
       ...by("ledger.example, found by GDELT"),
       ...whole,
       kind: "headline",
@@ -101,7 +122,25 @@ function factsAt(market: Market, seed: string, at: number): Fact[] {
   ];
 }
 
-export type Report = { brief: Brief; result: ResearchResult; now: number };
+export type Report = { brief: Brief; result: ResearchResult; now: number; focus: string };
+
+/** What a report on a focus would be written from. */
+export function briefAt(market: Market, seed: string, now: number, focus: string): Brief {
+  const movers = market
+    .coins(now)
+    .map(({ symbol, price, change24h }) => ({ symbol, price, change24h, source: "coingecko" as const }))
+    .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
+    .slice(0, 8);
+  return briefOf({
+    focus,
+    facts: factsAt(market, seed, now),
+    atStart: factsAt(market, seed, now - 5 * HOUR),
+    atReport: factsAt(market, seed, now - 2.5 * HOUR),
+    readings: { persistent: [], movers, market: null, sentiment: [], onchain: [], cycles: 0 },
+    previous: null,
+    missing: [],
+  });
+}
 
 /** The report of one seed: its market, moment and focus. */
 export function reportOf(seed: string): Report {
@@ -115,23 +154,9 @@ export function reportOf(seed: string): Report {
   );
   const market = createMarket({ seed, now: () => now });
   const focus = chance.pick(["", "BTC", "SOL", "DOGE", "LINK", "PEPE"]);
-  const facts = factsAt(market, seed, now);
-  const movers = market
-    .coins(now)
-    .map(({ symbol, price, change24h }) => ({ symbol, price, change24h, source: "coingecko" as const }))
-    .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
-    .slice(0, 8);
-  const brief = briefOf({
-    focus,
-    facts,
-    atStart: factsAt(market, seed, now - 5 * HOUR),
-    atReport: factsAt(market, seed, now - 2.5 * HOUR),
-    readings: { persistent: [], movers, market: null, sentiment: [], onchain: [], cycles: 0 },
-    previous: null,
-    missing: [],
-  });
+  const brief = briefAt(market, seed, now, focus);
   const prompt = `A report.${focus === "" ? "" : `\nFocus token: ${focus}`}\n\nEvidence:\n${describeBrief(brief)}`;
-  return { brief, result: researchResult(prompt, { seed, market, at: now }), now };
+  return { brief, result: researchResult(prompt, { seed, market, at: now }), now, focus };
 }
 
 type NumberFigure = Extract<Figure, { kind: "number" }>;

@@ -3,7 +3,7 @@ import { MINUTE, SECOND } from "../../convex/lib/time";
 import { SNAPSHOT_SCHEMA_NAME } from "../../convex/market/prompts";
 import { ONCHAIN_SCHEMA_NAME } from "../../convex/research/prompts";
 import { RESULT_SCHEMA_NAME } from "../../convex/research/result";
-import { EVIDENCE_SOURCES } from "../stack/standins/evidence";
+import { EVIDENCE_SOURCES, type EvidenceSource } from "../stack/standins/evidence";
 import type { SentRequest } from "../stack/standins/index";
 import { random } from "../stack/standins/random";
 import type { Progress } from "./progress";
@@ -18,8 +18,10 @@ type Case = { shifts: number; foci: number; overMinutes: number; watched: number
 
 const cases: readonly Case[] = [
   { shifts: 1, foci: 1, overMinutes: 0, watched: 180 },
+  { shifts: 3, foci: 3, overMinutes: 0, watched: 60 },
   { shifts: 100, foci: 3, overMinutes: 0, watched: 180 },
   { shifts: 300, foci: 3, overMinutes: 0, watched: 180 },
+  { shifts: 1_000, foci: 3, overMinutes: 0, watched: 60 },
   { shifts: 200, foci: 10, overMinutes: 0, watched: 60 },
   { shifts: 60, foci: 60, overMinutes: 0, watched: 60 },
   { shifts: 120, foci: 3, overMinutes: 60, watched: 120 },
@@ -36,6 +38,8 @@ const MOST_OBSERVATIONS = 6;
  */
 const SHARED_CALLS = 14;
 const CALLS_OF_A_FOCUS = 7;
+/** What the day's signals and their outcomes ask of the same sources in the busiest 30 minutes, however many shifts there are. */
+const CALLS_OF_SIGNALS = 13;
 
 const CRON_EVERY = 5 * MINUTE;
 /** The crons' phase has nothing to do with the first start's. */
@@ -54,6 +58,8 @@ type Counted = {
   /** Of public sources, in the busiest 30 minutes. */
   facts: number;
   factsTarget: number;
+  /** Of each of them, in its busiest 30 minutes. */
+  bySource: Record<EvidenceSource, number>;
   /** Rows of facts stored, per 30 minutes. */
   factRows: number;
 };
@@ -72,13 +78,14 @@ export async function run(progress: Progress): Promise<Table> {
     );
   });
   return {
+    next: bySource(counted),
     inputs: [
       "The application on a simulated clock; its crons every 5 minutes, the first 2 minutes after the first start.",
       "Answers take 10 s (gateway), 45 s (sentiment) and 1 s (messenger); none fails.",
       "Calls: the most in 30 minutes, all of them (gateway + sentiment) and those of one focus, each beside its target.",
       "For shifts started together, 30 minutes are counted from the start; otherwise any 30 minutes count.",
       "Targets: 3 per focus for shifts started together, 18 per focus for any starts. Unshared: 3 per shift, computed.",
-      "Public sources: their calls in the busiest 30 minutes. Targets: 14 for all and 7 per focus that no exchange lists, six times that for any starts. Rows of facts: stored per 30 minutes.",
+      "Public sources: their calls in the busiest 30 minutes. Targets: 14 for all and 7 per focus that no exchange lists, six times that for any starts, and 13 of the day's signals. Rows of facts: stored per 30 minutes.",
       "Reports: all written in the time watched (the first is due after 2.5 h), and the gateway calls that took.",
     ],
     columns: [
@@ -96,6 +103,27 @@ export async function run(progress: Progress): Promise<Table> {
     ],
     rows: counted.map(({ one, counts }) => rowOf(one, counts)),
     notes: above.map(({ one }) => `ABOVE ITS TARGET: ${one.shifts} shifts, ${one.foci} foci`),
+  };
+}
+
+/** The same by source, for shifts that started together on three foci: the number of shifts is to make no difference. */
+function bySource(counted: readonly { one: Case; counts: Counted }[]): NonNullable<Table["next"]> {
+  const three = counted.filter(({ one }) => one.foci === 3 && one.overMinutes === 0);
+  const isFlat = (source: EvidenceSource) =>
+    new Set(three.map(({ counts }) => counts.bySource[source])).size === 1;
+  const uneven = EVIDENCE_SOURCES.filter((source) => !isFlat(source));
+  return {
+    question: "How many calls does each public source of facts get, whatever the number of shifts?",
+    inputs: [
+      "Shifts started together on 3 foci: the calls of each source in its busiest 30 minutes.",
+      "The foci are on no exchange, so that each of their facts is asked of both. Base is not among them: this world has no chain; its collector asks it once a minute at most, for everybody.",
+    ],
+    columns: ["shifts", ...EVIDENCE_SOURCES],
+    rows: three.map(({ one, counts }) => [
+      figure(one.shifts),
+      ...EVIDENCE_SOURCES.map((source) => figure(counts.bySource[source])),
+    ]),
+    notes: uneven.map((source) => `NOT FLAT: ${source}`),
   };
 }
 
@@ -146,7 +174,10 @@ async function count(one: Case): Promise<Counted> {
       ofOneFocus: Math.max(...perFocus.map((calls) => most(calls).length)),
       target: overMinutes === 0 ? SOURCES : SOURCES * MOST_OBSERVATIONS,
       facts: most(facts).length,
-      factsTarget: (SHARED_CALLS + CALLS_OF_A_FOCUS * foci) * (overMinutes === 0 ? 1 : MOST_OBSERVATIONS),
+      bySource: bySources((source) => most(world.standins.sent(source)).length),
+      factsTarget:
+        CALLS_OF_SIGNALS +
+        (SHARED_CALLS + CALLS_OF_A_FOCUS * foci) * (overMinutes === 0 ? 1 : MOST_OBSERVATIONS),
       factRows: Math.round(
         (await world.t.run(({ db }) => db.query("facts").collect())).length / (watched / 30),
       ),
@@ -156,6 +187,17 @@ async function count(one: Case): Promise<Counted> {
   } finally {
     world.stop();
   }
+}
+
+function bySources(count: (source: EvidenceSource) => number): Record<EvidenceSource, number> {
+  return {
+    coinbase: count("coinbase"),
+    binance: count("binance"),
+    coingecko: count("coingecko"),
+    hyperliquid: count("hyperliquid"),
+    defillama: count("defillama"),
+    gdelt: count("gdelt"),
+  };
 }
 
 /** Starts the shifts and runs the crons, all at their times. */

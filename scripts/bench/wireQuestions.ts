@@ -49,7 +49,7 @@ export async function questions(
   await use("market with a focus", (at) => snapshotQuestion("SOL", iso(at), "BTC 100000 USD"));
   await use("token", (at) =>
     tokenQuestion(
-      { question: "How is SOL doing?", nowIso: iso(at), live: null, market: null },
+      { question: "How is SOL doing?", nowIso: iso(at), live: null, sizes: null, market: null },
       () => null,
       () => null,
     ),

@@ -58,7 +58,8 @@ export async function createWorld(
     // A crowd's day, which is not what is measured here.
     DAILY_BUDGET_USD: "100000",
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
-    CONVEX_SITE_URL: "https://bench.convex.site",
+    // The platform sets it; public sources are told by it who asks.
+    CONVEX_SITE_URL: "http://bench.invalid",
     // Malformed where there is no chain, so that none is asked: viem loads modules on the way to saying so.
     CHAIN_RPC_URL: chain?.url ?? "none",
     LOG_LEVEL: "REPORT",

@@ -11,6 +11,7 @@ import { askTicker, TICKERS } from "../../convex/providers/tickers";
 import { swapAddress } from "../../convex/wallets/tokens";
 import { keepExchanges, lastAnswer, watched } from "./exchanges";
 import { fault, good, warning, type Finding } from "./finding";
+import { PUBLIC_QUESTIONS } from "./publicSources";
 import { tickerTrouble } from "./refusals";
 
 /** One real thing asked of each provider, in the service's own way: through `convex/providers` and its parsers. */
@@ -101,6 +102,7 @@ export const QUESTIONS: readonly Question[] = [
     costUsd: 0,
     ask: askTickers,
   },
+  ...PUBLIC_QUESTIONS,
 ];
 
 async function askGateway(): Promise<Finding> {

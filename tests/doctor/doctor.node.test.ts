@@ -54,6 +54,8 @@ async function doctor(
   return { code, output };
 }
 
+const PUBLIC = ["CoinGecko", "Coinbase Exchange", "Binance", "Hyperliquid", "DefiLlama"];
+
 test("finds the local stack fit, and shows no secret", async () => {
   const { code, output } = await doctor();
   expect(output).not.toContain("✗");
@@ -65,9 +67,12 @@ test("finds the local stack fit, and shows no secret", async () => {
     "messenger",
     "swap provider",
     "tickers",
+    ...PUBLIC,
   ]) {
     expect(output).toMatch(new RegExp(`✓ ${subject}: `));
   }
+  // It answers an address every five seconds: the tests before this one may have had its turn.
+  expect(output).toMatch(/✓ GDELT: tells \d+ headlines|! GDELT: GDELT is limiting/);
   expect(output).toMatch(/✓ chain RPC: is on Base/);
   expect(output).toMatch(/✓ LLM gateway: answers in the shape it is asked for, as simulated/);
   expect(output).toMatch(/✓ swap provider: quotes 1 USDC for at least \d+ wei of WETH/);
@@ -86,6 +91,7 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   stack.standins.fail("agent", { mode: "status", status: 403 });
   stack.standins.fail("sentiment", { mode: "garbage" });
   stack.standins.fail("swap", { mode: "status", status: 429 });
+  stack.standins.fail("coingecko", { mode: "status", status: 429 });
   stack.standins.fail("tickers", { mode: "status", status: 451, ticker: "binance" });
   stack.standins.fail("tickers", { mode: "status", status: 429, ticker: "coingecko" });
   settings.LLM_MODEL = "no-such-model";
@@ -104,6 +110,8 @@ test("names what is wrong and what to do, and ends with 1", async () => {
     /! tickers: BTC in USD: coinbase [\d.]+; binance refuses this machine \(451\); coingecko is limiting requests \(429\)\n/,
   );
   expect(output).toContain("→ See whether TICKER_API_URL is right");
+  expect(output).toMatch(/! CoinGecko: CoinGecko is limiting/);
+  expect(output).toContain("→ See whether EVIDENCE_API_URL is right");
   expect(output).toContain("✗ sentiment model: answered with status 200, not as its protocol says");
   expect(output).toContain("! swap provider: is limiting requests (429)");
   expect(output).toContain("✗ WALLET_ENCRYPTION_KEY: has too little chance in it");
@@ -296,6 +304,12 @@ test("what it records holds no key, token or id, and is read again as it was", a
   const kept = path.join(folder, "kept");
   expect((await readdir(kept)).toSorted()).toEqual([
     "agent-api.json",
+    "binance.json",
+    "coinbase-exchange.json",
+    "coingecko.json",
+    "defillama.json",
+    "gdelt.json",
+    "hyperliquid.json",
     "llm-gateway.json",
     "messenger.json",
     "sentiment-model.json",
@@ -321,6 +335,10 @@ test("what it records holds no key, token or id, and is read again as it was", a
   expect(said).toContainEqual([quote?.[1], "good", quote?.[2]]);
   const prices = /✓ (tickers): (BTC in USD: .*)/.exec(output);
   expect(said).toContainEqual([prices?.[1], "good", prices?.[2]]);
+  for (const source of [...PUBLIC, "GDELT"]) {
+    const [, mark, verdict] = new RegExp(`([✓!]) ${source}: (.*)`).exec(output) ?? [];
+    expect(said).toContainEqual([source, mark === "✓" ? "good" : "warning", verdict]);
+  }
 });
 
 test("a chain that cannot be asked is a fault, whatever else is right", async () => {

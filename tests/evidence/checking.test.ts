@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkSentence, type CitableFact } from "../../convex/evidence/checking";
+import { checkSentence } from "../../convex/evidence/checking";
 import { ledgerOf, settle, type Source } from "../../convex/evidence/citing";
 import { sayingOf, unitOf } from "../../convex/evidence/kinds";
 import { sentencesOf } from "../../convex/evidence/sentences";
@@ -13,9 +13,21 @@ import { random } from "../../scripts/stack/standins/random";
 
 const NOW = Date.UTC(2026, 0, 5, 9, 30);
 
-function fact(id: number, told: Pick<Fact, "subject" | "kind" | "value" | "unit">): CitableFact {
+function fact(id: number, told: Pick<Fact, "subject" | "kind" | "value" | "unit">): Source {
+  const { subject, kind } = told;
   const value = typeof told.value === "number" ? told.value : null;
-  return { id, says: sayingOf(told), value, unit: unitOf(told), observedAt: NOW - 30 * 60_000 };
+  const [name, url] = ["CoinGecko", "https://www.coingecko.com"];
+  const about = value === null ? null : { subject, kind, since: null, source: name };
+  return {
+    id,
+    says: sayingOf(told),
+    value,
+    unit: unitOf(told),
+    about,
+    observedAt: NOW - 30 * 60_000,
+    name,
+    url,
+  };
 }
 
 const PRICE = { subject: "BTC", kind: "price", value: 97_250.5, unit: "USD" } as const;
@@ -34,7 +46,8 @@ const FUNDING = { subject: "BTC", kind: "funding", value: 0.0013, unit: "percent
 const facts = new Map(
   [PRICE, RISE, FALL, CAP, RISING, NEWS, FUNDING].map((told, index) => [index + 1, fact(index + 1, told)]),
 );
-const problems = (sentence: string) => checkSentence(sentence, facts, NOW).problems;
+const ledger = ledgerOf([...facts.values()], NOW);
+const problems = (sentence: string) => checkSentence(sentence, ledger).problems;
 
 describe("a figure passes", () => {
   test.each([
@@ -134,11 +147,11 @@ const sentenceOf = fc.oneof(
 test("whatever is rounded as shown passes, and altered it does not", () => {
   fc.assert(
     fc.property(sentenceOf, fc.string({ minLength: 1, maxLength: 8 }), ({ told, text }, seed) => {
-      const cited = new Map([[1, fact(1, told)]]);
-      expect([text, checkSentence(text, cited, NOW).problems]).toEqual([text, []]);
+      const cited = ledgerOf([fact(1, told)], NOW);
+      expect([text, checkSentence(text, cited).problems]).toEqual([text, []]);
       const other = altered(text, 1, random(seed));
       if (other === null) return;
-      expect([other.sentence, checkSentence(other.sentence, cited, NOW).problems.length]).toEqual([
+      expect([other.sentence, checkSentence(other.sentence, cited).problems.length]).toEqual([
         other.sentence,
         1,
       ]);
@@ -150,7 +163,7 @@ test("whatever is rounded as shown passes, and altered it does not", () => {
 test("any text is read without a failure, and a sentence without digits or number words states no figure", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (text) => {
-      expect(checkSentence(text, facts, NOW).figures).toBeGreaterThanOrEqual(0);
+      expect(checkSentence(text, ledger).figures).toBeGreaterThanOrEqual(0);
     }),
     { numRuns: 600 },
   );
@@ -161,19 +174,12 @@ test("any text is read without a failure, and a sentence without digits or numbe
     fc.property(fc.array(word, { maxLength: 20 }), (words) => {
       const text = words.join(" ");
       fc.pre(!/teen|ty\b|hundred|thousand|illion/.test(text));
-      expect([text, checkSentence(text, facts, NOW).figures]).toEqual([text, 0]);
+      expect([text, checkSentence(text, ledger).figures]).toEqual([text, 0]);
     }),
   );
 });
 
 describe("a text of which something goes", () => {
-  const source = (one: CitableFact): Source => ({
-    ...one,
-    name: "CoinGecko",
-    url: "https://www.coingecko.com",
-  });
-  const ledger = ledgerOf([...facts.values()].map(source), NOW);
-
   test("keeps the rest, cites by the order of its sources, and says what it lost", () => {
     const settled = settle(
       {

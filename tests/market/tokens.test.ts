@@ -84,6 +84,45 @@ describe("a token's price", () => {
   });
 });
 
+describe("an answer's figures", () => {
+  const ask = async (app: App, answer: string, times: number) => {
+    const content = says(figures("BTC", app.standins.market.coin("BTC").price), answer);
+    app.standins.fail("llm", { mode: "reply", content, times });
+    return (await app.post("/mcp/token", { question: "How is BTC?" })).body.answer;
+  };
+
+  test("that no source says are sent back once, and then lose their sentence alone", async () => {
+    const app = createApp();
+    const { price } = app.standins.market.coin("BTC");
+    const { price: ether } = app.standins.market.coin("ETH");
+    const told = `Bitcoin trades near $${Math.round(price / 1_000)}k.`;
+    const invented = [
+      "It has gained 77 % this week.",
+      `Bitcoin's market cap is $${Math.round(price).toLocaleString("en-US")}.`,
+      `Bitcoin costs $${Math.round(ether).toLocaleString("en-US")}.`,
+    ];
+    const answer = await ask(app, [told, ...invented, "Volume decides what follows."].join(" "), 2);
+    expect(answer).toBe(`${told} Volume decides what follows.`);
+    expect(asked(app)).toHaveLength(2);
+    expect(asked(app)[1]?.at(-1)?.content).toContain('"77 %" is what no source says');
+  });
+
+  test("that are all invented leave a sentence of the sources' own", async () => {
+    const answer = await ask(createApp(), "Bitcoin has gained 77 % this week.", 2);
+    expect(answer).toMatch(/^\S+ \(BTC\) trades at [\d.]+ USD by coinbase, [+-][\d.]+ % over 24 hours\.$/);
+  });
+
+  test("are the sources' where the prompt is followed", async () => {
+    const app = createApp();
+    const { body } = await app.post("/mcp/token", { question: "How large is BTC?" });
+    expect(asked(app)).toHaveLength(1);
+    expect(asked(app)[0]?.at(-1)?.content).toMatch(
+      /Sizes, by CoinGecko: BTC rank 1, market capitalisation \d+/,
+    );
+    expect(body.answer).toMatch(/Its market capitalisation is \$[\d.]+ trillion/);
+  });
+});
+
 test("a market of an hour ago is no context", async () => {
   const app = createApp();
   await app.get("/mcp/market");

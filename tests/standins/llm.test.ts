@@ -30,7 +30,7 @@ describe("market_snapshot", () => {
 
 describe("token_answer", () => {
   const ask = async (question: string) => {
-    const context = { question, nowIso: NOW, live: null, market: "Trending: ADA (+1 %)" };
+    const context = { question, nowIso: NOW, live: null, sizes: null, market: "Trending: ADA (+1 %)" };
     const asked = tokenQuestion(
       context,
       () => null,

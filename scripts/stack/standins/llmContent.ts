@@ -98,7 +98,8 @@ function marketSnapshot(prompted: Prompted, { market, at }: Scene): unknown {
 
 function tokenAnswer(prompt: string, { market, at }: Scene): unknown {
   const question = prompt.slice(prompt.indexOf("Question:") + "Question:".length);
-  const [token, ...others] = mentioned(question, market.coins(at));
+  const coins = market.coins(at).map((coin) => asPrompted(coin, prompt));
+  const [token, ...others] = mentioned(question, coins);
   if (token === undefined) {
     return {
       token: null,
@@ -112,11 +113,26 @@ function tokenAnswer(prompt: string, { market, at }: Scene): unknown {
     answer:
       `${token.name} (${token.symbol}) trades at ${usd(token.price)}, ${percent(token.change24h)} over 24 hours. ` +
       `Its market capitalisation is ${bigUsd(token.marketCap)} with ${bigUsd(token.volume24h)} traded in a day. ` +
-      `That is ${against} the ${outlook} market average of ${percent(averageChange)}.` +
+      `That is ${against} the ${outlook} market average.` +
       (others.length === 0
         ? ""
         : ` The figures are ${token.name}'s alone; of the others you name, ` +
           `${others.map(({ name, symbol, price }) => `${name} (${symbol}) trades at ${usd(price)}`).join(", ")}.`),
+  };
+}
+
+/** A coin as the prompt tells its price and its sizes, which a model takes over. */
+function asPrompted(coin: Coin, prompt: string): Coin {
+  const [, price, change24h] =
+    new RegExp(`[ :]${escaped(coin.symbol)} ([\\d.e-]+) USD \\(([+-]?[\\d.e-]+) % over`).exec(prompt) ?? [];
+  const [, marketCap, volume24h] =
+    new RegExp(
+      `[ :]${escaped(coin.symbol)} rank \\d+, market capitalisation ([\\d.e+]+) USD, volume over 24 hours ([\\d.e+]+)`,
+    ).exec(prompt) ?? [];
+  return {
+    ...coin,
+    ...(price === undefined ? {} : { price: Number(price), change24h: Number(change24h) }),
+    ...(marketCap === undefined ? {} : { marketCap: Number(marketCap), volume24h: Number(volume24h) }),
   };
 }
 

@@ -160,7 +160,7 @@ function flows(subject: Subject): string[] {
     ...(funding === undefined || interest === undefined
       ? []
       : [
-          `Perpetual funding reads ${cited(funding, (value) => `${value.toFixed(4)}%`)} an hour, on open interest of ${cited(interest, bigUsd)}.`,
+          `Perpetual funding of Bitcoin reads ${cited(funding, (value) => `${value.toFixed(4)}%`)} an hour, on open interest of ${cited(interest, bigUsd)}.`,
         ]),
     ...(supply === undefined || week === undefined
       ? []
