@@ -2,12 +2,7 @@ import { MINUTE, SECOND } from "../../lib/time";
 import type { TransactionState } from "./tables";
 
 /**
- * The states of a transaction. Pure.
- *
- *     prepared ──► signed ──► broadcast ──► confirmed
- *        │           │  │        │  ▲  └──► failed
- *        ▼           │  └──► unknown┘
- *      failed ◄──────┘          └─────────► confirmed, failed
+ * The states of a transaction, as `states.md` draws them. Pure.
  *
  * A nonce is taken in the transaction that stores the signed bytes, so a crash before it takes none and a crash behind
  * it leaves bytes that can be handed out again with the same effect. `confirmed` and `failed` are ends as far as anybody
