@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { unusableFailure } from "./call";
 import {
   CANDLE_MS,
@@ -13,7 +14,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic } from "./publicData";
 
 /**
  * Binance's spot market against USDT, at its address for public data alone. Documents: github.com/binance/

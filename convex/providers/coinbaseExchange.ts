@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { iso, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
 import {
@@ -14,7 +15,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic } from "./publicData";
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:

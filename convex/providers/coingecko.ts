@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { SOURCE_NAMES } from "../lib/publicSources";
+import { askPublic } from "./publicData";
 import { unusableFailure } from "./call";
 
 /**

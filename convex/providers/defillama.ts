@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { DAY, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic } from "./publicData";
 
 /**
  * DefiLlama's supply of stablecoins, a row a day. Documents: api-docs.defillama.com, "stablecoins",

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { unusableFailure } from "./call";
 import { decimalText, priceText } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES } from "./publicData";
+import { askPublic } from "./publicData";
 
 /**
  * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io, hyperliquid-docs/for-developers/
