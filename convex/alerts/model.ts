@@ -82,7 +82,7 @@ export async function propose(ctx: MutationCtx, proposal: Proposal): Promise<Ale
  */
 export async function confirm(ctx: MutationCtx, row: Doc<"alerts">): Promise<Alert> {
   if (row.state === "active") return alertOf(row);
-  if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it anew");
+  if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
   const active = await inState(ctx, row.userId, "active");
   if (active.length >= MAX_ACTIVE)
     throw new AppError("conflict", `At most ${MAX_ACTIVE} alerts can be active: switch one off first`);

@@ -229,7 +229,7 @@ function usedUp(payer: Payer): AppError {
   const whose = payer === "anonymous" ? "callers who are not signed in" : "signed-in users";
   return new AppError(
     "rate_limited",
-    `Today's budget for ${whose} is used up: it is whole again at ${iso(resetAt)}`,
+    `Today's budget for ${whose} is used up: it is restored at ${iso(resetAt)}`,
     { retryAfterMs: resetAt - now, headers: quotaHeaders([quota]) },
   );
 }

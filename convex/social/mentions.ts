@@ -107,7 +107,7 @@ async function objectionTo(
   now: number,
 ) {
   if (author === null || (row.userId !== undefined && row.userId !== author.userId)) {
-    return { status: "ignored" as const, reason: "The author's account is linked to no user" };
+    return { status: "ignored" as const, reason: "The author's account is not linked to any user" };
   }
   if (!author.enabled) return { status: "ignored" as const, reason: "Social trading is switched off" };
   if (row.objection !== undefined) return { status: "ignored" as const, reason: row.objection };

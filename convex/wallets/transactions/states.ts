@@ -40,7 +40,7 @@ export const WITHDRAWN_AFTER_MS = 5 * MINUTE;
 export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
 
 export const WITHDRAWN =
-  "The transaction could not be mined any more and was withdrawn: nothing but a network fee was spent";
+  "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
 
 /** More than this many transactions that this service has not signed are nobody's: the node is wrong. */
 const FURTHEST_AHEAD = 16;
