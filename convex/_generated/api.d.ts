@@ -142,6 +142,7 @@ import type * as lib_paths from "../lib/paths.js";
 import type * as lib_pools from "../lib/pools.js";
 import type * as lib_prose from "../lib/prose.js";
 import type * as lib_providerCalls from "../lib/providerCalls.js";
+import type * as lib_publicSources from "../lib/publicSources.js";
 import type * as lib_quotas from "../lib/quotas.js";
 import type * as lib_records from "../lib/records.js";
 import type * as lib_refreshes from "../lib/refreshes.js";
@@ -589,6 +590,7 @@ declare const fullApi: ApiFromModules<{
   "lib/pools": typeof lib_pools;
   "lib/prose": typeof lib_prose;
   "lib/providerCalls": typeof lib_providerCalls;
+  "lib/publicSources": typeof lib_publicSources;
   "lib/quotas": typeof lib_quotas;
   "lib/records": typeof lib_records;
   "lib/refreshes": typeof lib_refreshes;

@@ -44,7 +44,7 @@ export const claim = internalMutation({
       return { userId };
     }
     if (user?.claimed === true)
-      throw new AppError("conflict", "This user has claimed another userId already");
+      throw new AppError("conflict", "This user has already claimed another userId");
     if ((await ownerOf(ctx, userId)) !== null) {
       throw new AppError("conflict", "This userId belongs to another signed-in user");
     }
@@ -55,7 +55,7 @@ export const claim = internalMutation({
     if (await isInUse(ctx, user.userId)) {
       throw new AppError(
         "conflict",
-        "This account has credits, wallets, research, links, alerts or settings of its own already",
+        "This account already has credits, wallets, research, links, alerts or settings of its own",
       );
     }
     await ctx.db.patch("users", user._id, { userId, claimed: true });

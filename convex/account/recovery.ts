@@ -44,7 +44,7 @@ export const open = internalMutation({
     if (tokenIdentifier.trim() === "" || tokenIdentifier === user.tokenIdentifier)
       throw new AppError("invalid_request", "tokenIdentifier must be another login");
     if ((await openRebind(ctx, user.userId)) !== null)
-      throw new AppError("conflict", "A change of this user's login is open already");
+      throw new AppError("conflict", "A change of this user's login is already open");
     await assertFree(ctx, tokenIdentifier);
     const openedAt = Date.now();
     const dueAt = openedAt + DELAY_MS;
@@ -65,9 +65,9 @@ export const open = internalMutation({
       detail: `${address}: ${reason}`,
     });
     await tell(ctx, user.userId, [
-      [{ bold: "🔐 Your account is to get another login" }],
+      [{ bold: "🔐 Your account will get another login" }],
       [
-        `The operator was told that your login is lost. On ${dateTime(dueAt)} your account and its wallets are bound to another one.`,
+        `The operator was told that your login is lost. On ${dateTime(dueAt)} your account and its wallets will be bound to another one.`,
       ],
       ["If you did not ask for that, sign in to the web application before then and refuse it."],
     ]);
@@ -94,7 +94,7 @@ export const carryOut = internalMutation({
     await ctx.db.patch("users", user._id, { tokenIdentifier: rebind.to });
     await tell(ctx, rebind.userId, [
       [{ bold: "🔐 Your account has another login" }],
-      ["From now on the new login moves its money; the old one no longer does."],
+      ["From now on only the new login can move its money."],
     ]);
     return end(ctx, rebind, "done");
   },

@@ -85,7 +85,7 @@ export async function propose(ctx: MutationCtx, proposal: Proposal): Promise<Ale
  */
 export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: string | null): Promise<Alert> {
   const now = Date.now();
-  if (row.state === "off") throw new AppError("conflict", "This alert is off: ask for it anew");
+  if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
   if (row.state === "active") {
     await ctx.db.patch("alerts", row._id, lifeFrom(now));
     return alertOf(await existing(ctx, row._id));

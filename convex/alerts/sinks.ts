@@ -39,7 +39,7 @@ export const store = internalMutation({
   handler: async (ctx, { userId, url, sealedSigning }) => {
     const active = await sinksOf(ctx, userId);
     if (active.some((one) => one.url === url))
-      throw new AppError("conflict", "This address is a webhook of the user's already");
+      throw new AppError("conflict", "This address is already one of the user's webhooks");
     if (active.length >= MAX_SINKS)
       throw new AppError("conflict", `At most ${MAX_SINKS} webhooks: remove one first`);
     const sinkId = await ctx.db.insert("alertSinks", {

@@ -24,7 +24,7 @@ export const HOW_TO_LINK =
 /** For an account that somebody has linked over the open interface. */
 export const UNCONFIRMED =
   "Your account was linked to a user of the web application outside this chat. If that was you, send /confirm CODE with " +
-  "the code that you created there; if it was not, send /unlink to drop it. Confirm no code that somebody else gave you.";
+  "the code that you created there; if it was not, send /unlink to drop it. Do not confirm a code that somebody else gave you.";
 
 type Described = { name: string; argument?: string; summary: string };
 
@@ -172,7 +172,7 @@ function failedSources(collection: Collection | null): Paragraph[] {
   const failed = collection?.failed ?? [];
   return failed.length === 0
     ? []
-    : [["⚠️ The latest collection lacks: ", failed.map(({ error }) => error).join("; ")]];
+    : [["⚠️ Missing from the latest collection: ", failed.map(({ error }) => error).join("; ")]];
 }
 
 function shiftParagraph(shift: Doc<"shifts">, now: number): Paragraph {

@@ -54,7 +54,7 @@ export const commands: readonly Command[] = [
       const link = await linkOfAccount(ctx, sender.messengerId);
       if (link === null) return { answer: notice("This account is not linked.") };
       await dropLink(ctx, link);
-      return { answer: notice("Unlinked: nothing more of that user's comes to this account.") };
+      return { answer: notice("Unlinked: this account gets nothing more that belongs to that user.") };
     },
   },
   {
@@ -89,7 +89,7 @@ export const commands: readonly Command[] = [
   {
     name: "alerts",
     argument: "[off NUMBER]",
-    summary: "Your alerts; one goes off by its number",
+    summary: "Your alerts; switch one off by its number",
     access: "linked",
     inPlace: true,
     run: async (ctx, { userId, argument }) => {
@@ -116,7 +116,7 @@ export const commands: readonly Command[] = [
     access: "linked",
     run: async (ctx, { userId }) => {
       const stopped: number = await ctx.runMutation(internal.research.shifts.stop, { userId });
-      if (stopped === 0) return { answer: notice("No research shift of yours is running.") };
+      if (stopped === 0) return { answer: notice("You have no research shift running.") };
       return {
         answer: notice(stopped === 1 ? "Your shift was stopped." : `Your ${stopped} shifts were stopped.`),
       };
@@ -190,7 +190,7 @@ async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise
 function connect({ userId, argument }: Request): Outcome {
   if (userId !== null) {
     return {
-      answer: notice("This account is linked already. Send /unlink before you link it to another user."),
+      answer: notice("This account is already linked. Send /unlink before you link it to another user."),
     };
   }
   if (argument === "") {

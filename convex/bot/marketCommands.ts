@@ -34,7 +34,7 @@ export const marketCommands: readonly Command[] = [
     run: async (ctx, { argument }) => {
       const token = signalToken.safeParse(argument.replace(/^\$/, ""));
       if (!token.success)
-        return { answer: notice("There are signals of BTC and ETH, such as /signals BTC.") };
+        return { answer: notice("There are signals for BTC and ETH only, such as /signals BTC.") };
       const signals = await latestSignals(ctx, token.data === undefined ? TOKENS : [token.data]);
       if (signals.length === 0)
         return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };

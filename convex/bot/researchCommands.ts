@@ -45,7 +45,7 @@ export const researchCommands: readonly Command[] = [
   {
     name: "sources",
     argument: "[TOKEN]",
-    summary: "Who told the figures of the last /research",
+    summary: "The sources of the last /research",
     access: "anywhere",
     run: (ctx, { argument }) =>
       onToken(argument, "sources", (focus) => stored(ctx, focus, (result) => sourcesCard(focus, result))),
@@ -74,11 +74,11 @@ export const researchCommands: readonly Command[] = [
   {
     name: "ask",
     argument: "QUESTION",
-    summary: "Ask the crypto assistant; without the command too",
+    summary: "Ask the crypto assistant; a plain question works too",
     access: "anywhere",
     run: (_ctx, { argument }) => {
       if (argument === "")
-        return { answer: notice("Put your question behind the command: /ask How is Ethereum doing?") };
+        return { answer: notice("Put your question after the command: /ask How is Ethereum doing?") };
       return { answer: notice("Thinking…"), later: { kind: "ask", question: argument } };
     },
   },

@@ -8,10 +8,10 @@ import type { Outcome, Request } from "./command";
 import type { Sender, Tapped } from "./tables";
 
 const PRIVATE_ONLY =
-  "I answer that in a private chat only: write to me there. A link code that was shown here is worth nothing any more: " +
+  "I answer that in a private chat only: write to me there. A link code that was shown here is no longer valid: " +
   "create a new one.";
 
-const FORWARDED = "I do not take that from a forwarded message. If it is yours, type it here yourself.";
+const FORWARDED = "I do not accept that from a forwarded message. If it is yours, type it here yourself.";
 
 /**
  * Answers one text to the bot, in the transaction that takes it. What it says is data, whoever wrote it; a tapped button

@@ -82,7 +82,7 @@ export const whaleAlert = z.object({
 const IMPLICATIONS: Record<AlertType, string> = {
   cex_inflow: "Coins moved to an exchange can be sold there: watch for selling pressure.",
   cex_outflow: "Coins moved off an exchange are usually held: less is for sale.",
-  large_transfer: "A large holder moved coins: by itself it tells no direction.",
+  large_transfer: "A large holder moved coins: by itself it says nothing about direction.",
   smart_money: "Wallets with a record of good trades moved: others may follow.",
 };
 

@@ -54,7 +54,7 @@ export async function finishSession(
   }
   if (session.result !== undefined) {
     if (session.result.levelReached !== levelReached) {
-      throw new AppError("conflict", "This game has ended with another result");
+      throw new AppError("conflict", "This game ended with another result");
     }
     const { creditsEarned, credited } = session.result;
     return { levelReached, creditsEarned, credited };

@@ -3,6 +3,7 @@ import { USDC } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { formatUnits } from "../lib/money";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { HOUR, MINUTE, SECOND } from "../lib/time";
 import { askMarkets, askTrending } from "../providers/coingecko";
 import { askStablecoins, STABLECOIN_PAGES } from "../providers/defillama";
@@ -10,7 +11,6 @@ import { depthWithin } from "../providers/exchangeShapes";
 import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
 import { askNews } from "../providers/gdelt";
 import { askPerpetuals } from "../providers/hyperliquid";
-import { SOURCE_NAMES } from "../providers/publicData";
 import { MAJOR_NAMES } from "./model";
 import type { Collector, Fact, Wanted } from "./tables";
 

@@ -98,7 +98,11 @@ const MEANINGS: Record<Kind, Meaning> = {
       "i",
     ),
   },
-  trendingPlace: said({ topics: ["search", "rank"], counts: /^$/ }),
+  trendingPlace: {
+    ...said({ topics: ["search", "rank"], counts: /^$/ }),
+    // A place is one among coins.
+    topics: ["search", "rank", "breadth"],
+  },
   dayHigh: HIGH,
   dayLow: LOW,
   high48h: { ...HIGH, window: "twoDays" },

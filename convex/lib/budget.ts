@@ -236,7 +236,7 @@ function usedUp(payer: Payer): AppError {
   const whose = WHOSE[payer] ?? "this work";
   return new AppError(
     "rate_limited",
-    `Today's budget for ${whose} is used up: it is whole again at ${iso(resetAt)}`,
+    `Today's budget for ${whose} is used up: it is restored at ${iso(resetAt)}`,
     { retryAfterMs: resetAt - now, headers: quotaHeaders([quota]) },
   );
 }

@@ -45,9 +45,13 @@ export async function waitingAs<Value>(
 /** For who cannot be answered without waiting. @throws AppError `rate_limited` */
 export function refuseCrowd(): Promise<never> {
   return Promise.reject(
-    new AppError("rate_limited", "Too many are waiting for an answer just now: try again shortly", {
-      retryAfterMs: FULL_MS,
-    }),
+    new AppError(
+      "rate_limited",
+      "Too many callers are waiting for an answer at the moment: try again shortly",
+      {
+        retryAfterMs: FULL_MS,
+      },
+    ),
   );
 }
 

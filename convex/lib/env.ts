@@ -37,7 +37,7 @@ const count = z.string().regex(/^[1-9]\d{0,6}$/, "must be a positive whole numbe
 const privateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
-  .refine(isPrivateKey, "must be a private key: this number is none");
+  .refine(isPrivateKey, "must be a private key: this number is not one");
 /** Which prompts there are, `signals/prompts` knows. */
 const shadowArms = z
   .string()

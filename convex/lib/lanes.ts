@@ -197,7 +197,7 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, own: number): Promise<vo
     .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
     .take(DEPTH);
   if (own < DEPTH_OF_OWNER && waiting.length < DEPTH) return;
-  throw new AppError("rate_limited", "Too much is being asked for just now: try again shortly", {
+  throw new AppError("rate_limited", "Too many requests are waiting at the moment: try again shortly", {
     retryAfterMs: FULL_MS,
     headers: quotaHeaders([
       {

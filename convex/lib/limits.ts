@@ -1,9 +1,10 @@
-import { calculateRateLimit, MINUTE, HOUR, RateLimiter, SECOND } from "@convex-dev/rate-limiter";
+import { calculateRateLimit, MINUTE, HOUR, RateLimiter } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
 import { components } from "../_generated/api";
 import type { ActionCtx, MutationCtx } from "../_generated/server";
 import { sha256Hex } from "./crypto";
 import { AppError } from "./errors";
+import { SOURCE_LIMITS, type PublicSource } from "./publicSources";
 import { quotaHeaders, quotaName, type Quota } from "./quotas";
 
 /**
@@ -69,26 +70,7 @@ const limits = {
   cardAddress: { kind: "token bucket", rate: 600, period: HOUR, capacity: 600 },
 } as const;
 
-/**
- * How often this service asks the public sources of data, all callers together: below what each allows one address, which
- * a deployment may share with others. What comes too often waits in a queue of `maxReserved` requests.
- * Allowed: Coinbase 10 a second (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), Binance a weight of 6,000 a minute,
- * of which a request here takes 250 at most, CoinGecko 5 to 15 a minute without a key (support.coingecko.com), Hyperliquid a
- * weight of 1,200 a minute at 20 a request, GDELT one every 5 seconds; DefiLlama states none.
- */
-const outbound = {
-  coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 40 },
-  binance: { kind: "token bucket", rate: 15, period: MINUTE, capacity: 8, maxReserved: 5 },
-  coingecko: { kind: "token bucket", rate: 5, period: MINUTE, capacity: 4, maxReserved: 2 },
-  hyperliquid: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
-  defillama: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
-  gdelt: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 1, maxReserved: 8 },
-} as const;
-
-/** A public source of data that is asked without a key. */
-export type PublicSource = keyof typeof outbound;
-
-const rateLimiter = new RateLimiter(components.rateLimiter, { ...limits, ...outbound });
+const rateLimiter = new RateLimiter(components.rateLimiter, { ...limits, ...SOURCE_LIMITS });
 
 /** Takes a turn to ask a public source. @returns How long to wait before asking, in ms; `null` when its queue is full. */
 export async function takeTurn(ctx: ActionCtx, source: PublicSource): Promise<number | null> {

@@ -23,8 +23,8 @@ type Count = { provider: Provider; calls: number; failures: number };
 const BUCKET_MS = 5 * MINUTE;
 /** So many rows share a provider's 5 minutes: actions that end together rarely write the same one. */
 const SHARDS = 4;
-/** More rows than an hour can have: 13 buckets (the oldest in part), 14 providers, 4 shards. */
-const HOUR_OF_ROWS = 800;
+/** The most rows that an hour can have: 13 buckets (the oldest in part) of all providers. */
+const HOUR_OF_ROWS = 13 * vProvider.members.length * SHARDS;
 
 /** What was noted and not stored yet. The platform gives every action a module state of its own. */
 const noted = new Map<Provider, Count>();
@@ -109,7 +109,7 @@ export const record = internalMutation({
   },
 });
 
-/** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). Reads 800 rows at most. */
+/** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). */
 export async function callsOfLastHour(ctx: QueryCtx, now: number): Promise<Count[]> {
   const rows = await ctx.db
     .query("providerCalls")

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import { PUBLIC_SOURCES } from "./publicSources";
 import type { RecordsOf } from "./records";
 import { dayOf } from "./time";
 
@@ -13,12 +14,7 @@ export const vProvider = v.union(
   v.literal("chain"),
   v.literal("facilitator"),
   v.literal("messenger"),
-  v.literal("coinbase"),
-  v.literal("binance"),
-  v.literal("coingecko"),
-  v.literal("hyperliquid"),
-  v.literal("defillama"),
-  v.literal("gdelt"),
+  ...PUBLIC_SOURCES.map((source) => v.literal(source)),
 );
 
 /** The providers that bill by the call, or by the token. */

@@ -14,9 +14,9 @@ const change = z.number().describe("Change over 24 hours, in percent");
 
 const rowSource = z.enum(["chainlink", "coinbase", "binance", "coingecko", "model"]);
 const source = rowSource.describe(
-  "Who tells price and change: a price feed, an exchange, CoinGecko (coingecko.com), or the model alone",
+  "Who gives price and change: a price feed, an exchange, CoinGecko (coingecko.com), or the model alone",
 );
-const sizeSource = rowSource.describe("Who tells capitalisation and volume");
+const sizeSource = rowSource.describe("Who gives capitalisation and volume");
 
 const keyPrice = z.object({ usd: z.number().describe("Price in USD"), usd_24h_change: change, source });
 
@@ -112,7 +112,7 @@ const market: MountedEndpoint = endpoint({
   summary:
     "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
   description:
-    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer: `fetchedAt` tells. A cached read costs nothing and is not counted.",
+    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer: `fetchedAt` says which. A cached read costs nothing and is not counted.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors,
   example: {

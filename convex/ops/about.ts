@@ -16,7 +16,7 @@ export const about = {
   /** By the tag's name, in the list of domains. */
   tags: {
     pages:
-      "The same for people: a page for who accepts `text/html` before JSON, as browsers do, and what it shows as JSON for everybody else.",
+      "The same for people: a page for callers who accept `text/html` before JSON, as browsers do, and its contents as JSON for everybody else.",
     market: "Live prices, trending coins, and figures of single tokens.",
     chat: "Agents that answer with the live market in view.",
     research: "Reports at once, and 8-hour shifts that report as they go.",
@@ -24,7 +24,7 @@ export const about = {
     prices: "Measured prices, and the service's own history of them.",
     whales: "Large transfers and exchange flows.",
     alerts:
-      "What users want to be told of: prices, funding rates, whales, digests; by the bot, and by signed webhooks.",
+      "What users want to be alerted to: prices, funding rates, whales, digests; by the bot, and by signed webhooks.",
     payments: "The paid report, and the webhook that credits deposits.",
     messenger: "Where cards and reports are delivered.",
     wallets: "Wallets on Base: balances, sends and swaps.",

@@ -44,7 +44,7 @@ export const watch = internalMutation({
         [{ bold: "Today's budget is nearly used up" }],
         [lines.join("\n")],
         [
-          `Callers whose share is spent are refused until ${dateTime(resetsAt)}. Signals, alerts, begun shifts and paid reports go on. DAILY_BUDGET_USD sets the amount.`,
+          `Callers whose share is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, shifts that have begun and paid reports go on. DAILY_BUDGET_USD sets the amount.`,
         ],
       ],
     });

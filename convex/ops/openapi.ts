@@ -223,7 +223,7 @@ function success(one: MountedEndpoint, name: string): Answer {
     description: !isJson(one)
       ? "The page."
       : one.hasPage
-        ? "Done; a page for who accepts `text/html` before JSON."
+        ? "Done; a page for callers who accept `text/html` before JSON."
         : "Done.",
     headers: { ...answerHeaders(one.answerHeaders), ...(isLimited(one) ? QUOTAS : {}) },
     content: { ...(isJson(one) ? json : page), ...(one.hasPage ? page : {}) },

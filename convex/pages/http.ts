@@ -94,7 +94,7 @@ const signalPage: MountedEndpoint = shown({
   path: "/signals/{id}",
   summary: "One signal, with its levels on the path of the price.",
   description:
-    "Each price says who told it. The path has a point every five minutes for a week, later one an hour; of a signal that is open it ends with the newest price.",
+    "Each price says who gave it. The path has a point every five minutes for a week, later one an hour; of a signal that is open it ends with the newest price.",
   errors: { not_found: "There is no such signal." },
   example: { input: { id: "BTC-2026-01-05" }, output: signalPageExample },
   input: z.object({ id: text(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
@@ -119,7 +119,7 @@ const researchPage: MountedEndpoint = shown({
 const whalesPage: MountedEndpoint = shown({
   path: "/whales",
   summary: "Whale alerts by time and size.",
-  description: "The newest hundred of what /mcp/whale-alerts tells of the same hours.",
+  description: "The newest hundred of what /mcp/whale-alerts shows for the same hours.",
   example: { input: { hours: 24 }, output: whalesPageExample },
   input: z.object({
     hours: absentWhenEmpty(wholeNumber(1, 168))
@@ -134,7 +134,7 @@ const whalesPage: MountedEndpoint = shown({
 const statusPage: MountedEndpoint = shown({
   path: "/status",
   summary: "How the service does: its jobs, its providers, what waits, and the day's budget.",
-  description: "What /health knows, without who is asking.",
+  description: "What /health knows, except who is asking.",
   example: {
     input: {},
     output: {

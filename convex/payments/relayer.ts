@@ -67,7 +67,7 @@ export async function refusalFor(
   if (contracts.filter((one) => one.codeHash !== undefined).length >= MOST_OF_CONTRACTS) {
     throw new AppError(
       "rate_limited",
-      "Payments of contract wallets fail too often at the moment: send the same proof again later, or pay by transfer",
+      "Payments from contract wallets fail too often at the moment: send the same proof again later, or pay by transfer",
       { retryAfterMs: HOUR },
     );
   }
@@ -76,7 +76,7 @@ export async function refusalFor(
 
 const REFUSED = refusal(
   "transaction_failed",
-  "Payments of this wallet were mined and have failed: pay by transfer and send the transaction's hash",
+  "Payments from this wallet were mined and failed: pay by transfer and send the transaction's hash",
 );
 
 /**

@@ -46,7 +46,7 @@ const measuredPrice = counted(async (ctx, token: PricedToken): Promise<Price> =>
   if (price !== null) return price;
   throw new AppError(
     "upstream",
-    `No price feed or ticker tells the price of ${token}: ${failures.join("; ")}`,
+    `No price feed or ticker gives the price of ${token}: ${failures.join("; ")}`,
   );
 });
 
@@ -71,7 +71,7 @@ export const tradable = providerAction({
     const { found, failures } = await findPrices([token], observedSince);
     const [best] = found;
     if (best === undefined) {
-      throw new AppError("upstream", `No source tells a price of ${token} of now: ${failures.join("; ")}`);
+      throw new AppError("upstream", `No source gives a current price of ${token}: ${failures.join("; ")}`);
     }
     await ctx.runMutation(internal.prices.samples.store, best);
     // A sample that was young enough for other uses may stand in the way of this one's being stored.

@@ -9,7 +9,7 @@ import type { Price } from "./tables";
 
 const source = z
   .enum(["chainlink", "coinbase", "binance", "coingecko", "llm"])
-  .describe("Who told it: a price feed, an exchange, CoinGecko, or `llm`, the model's market data");
+  .describe("Who says so: a price feed, an exchange, CoinGecko, or `llm`, the model's market data");
 
 export const pricePoint = z.object({ at: z.iso.datetime(), priceUsd: z.number(), source });
 export type PricePoint = z.output<typeof pricePoint>;

@@ -29,7 +29,7 @@ export async function readFeeds<Feed extends FeedName>(
   const [sequencer, ...rounds] = await readRounds(feedAddresses(feeds), timeoutMs);
   const now = Date.now();
   if (!sequencerIsUp(sequencer ?? null, now)) {
-    throw new AppError("upstream", "The price feeds do not count: the chain's sequencer is not up");
+    throw new AppError("upstream", "The price feeds cannot be used: the chain's sequencer is not up");
   }
   const quotes: Partial<Record<Feed, Quote>> = {};
   for (const [index, feed] of feeds.entries()) {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { unusableFailure } from "./call";
 import {
   CANDLE_MS,
@@ -12,7 +13,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
+import { askPublic, type Turns } from "./publicData";
 
 /**
  * Binance's spot market against USDT, at its address for public data alone. Documents: github.com/binance/

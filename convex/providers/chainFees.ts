@@ -56,7 +56,7 @@ export function feesIn({ baseFee, tip, ceiling }: FeeMarket): Fees {
   if (baseFee + tip > ceiling) {
     throw new AppError(
       "upstream",
-      "The network fee is far above what is usual, and above what this service pays: nothing was signed",
+      "The network fee is far above the usual, and above what this service pays: nothing was signed",
     );
   }
   return { maxFeePerGas: least(baseFee * 2n + tip, ceiling), maxPriorityFeePerGas: tip };

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { iso, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
 import {
@@ -13,7 +14,7 @@ import {
   type CandleRange,
   type DayStats,
 } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
+import { askPublic, type Turns } from "./publicData";
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:

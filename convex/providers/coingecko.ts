@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
-import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
+import { SOURCE_NAMES } from "../lib/publicSources";
+import { askPublic, type Turns } from "./publicData";
 import { unusableFailure } from "./call";
 
 /**

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { DAY, SECOND } from "../lib/time";
 import { unusableFailure } from "./call";
-import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
+import { askPublic, type Turns } from "./publicData";
 
 /**
  * DefiLlama's supply of stablecoins, a row a day. Documents: api-docs.defillama.com, "stablecoins",

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { unusableFailure } from "./call";
 import { decimalText, priceText } from "./exchangeShapes";
-import { askPublic, SOURCE_NAMES, type Turns } from "./publicData";
+import { askPublic, type Turns } from "./publicData";
 
 /**
  * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io, hyperliquid-docs/for-developers/

@@ -2,7 +2,8 @@ import type * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { optional, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { takeTurn, type PublicSource } from "../lib/limits";
+import { takeTurn } from "../lib/limits";
+import { SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
 import { sleep } from "../lib/time";
 import {
   askProvider,
@@ -14,25 +15,6 @@ import {
 } from "./call";
 
 /** What the public sources of data have in common: no key, an agent that says who asks, and a limit of their own. */
-
-/** Where they really are. With EVIDENCE_API_URL, that one address serves the paths of all. */
-const ADDRESSES: Record<PublicSource, string> = {
-  coinbase: "https://api.exchange.coinbase.com",
-  binance: "https://data-api.binance.vision",
-  coingecko: "https://api.coingecko.com",
-  hyperliquid: "https://api.hyperliquid.xyz",
-  defillama: "https://stablecoins.llama.fi",
-  gdelt: "https://api.gdeltproject.org",
-};
-
-export const SOURCE_NAMES: Record<PublicSource, string> = {
-  coinbase: "Coinbase Exchange",
-  binance: "Binance",
-  coingecko: "CoinGecko",
-  hyperliquid: "Hyperliquid",
-  defillama: "DefiLlama",
-  gdelt: "GDELT",
-};
 
 export type PublicRequest<Shape extends z.ZodType> = {
   /** With its query. */
@@ -77,11 +59,11 @@ export async function askPublic<Shape extends z.ZodType>(
 
 /** The source's own public address of a path: what an answer cites, wherever the question really went. */
 export function citedUrl(source: PublicSource, path: string): string {
-  return ADDRESSES[source] + path;
+  return SOURCE_ADDRESSES[source] + path;
 }
 
 function addressOf(source: PublicSource): string {
-  return optional("EVIDENCE_API_URL") ?? ADDRESSES[source];
+  return optional("EVIDENCE_API_URL") ?? SOURCE_ADDRESSES[source];
 }
 
 /** The agent's name leads to who runs the deployment, as operators of public services ask. */

@@ -71,7 +71,7 @@ export function sourcesCard(focus: string, result: Result): Paragraph[] {
   const told = sourceParagraphs(result);
   return [
     [{ bold: `🔎 ${titleOf(focus)}` }],
-    ...(told.length === 0 ? [["No source was measured for it: a model wrote it alone."]] : told),
+    ...(told.length === 0 ? [["It has no measured source: a model alone wrote it."]] : told),
   ];
 }
 

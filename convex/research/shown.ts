@@ -10,7 +10,7 @@ const outlook = z.enum(["bullish", "bearish", "neutral"]);
 export const resultFields = {
   fullAnalysis: z
     .string()
-    .describe("400 to 600 words; `[1]` cites the source of that id, right behind what it says"),
+    .describe("400 to 600 words; `[1]` cites the source of that id, right after what it says"),
   shortSummary: z.string().describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡"),
   marketOutlook: outlook,
   impacts: z.array(

@@ -44,7 +44,7 @@ export function linkedCard(handle: string): Paragraph[] {
 /** For the user who had the account before. */
 export function movedCard(handle: string): Paragraph[] {
   return [
-    [{ bold: `⚠️ @${handle} is not linked to you any more` }],
+    [{ bold: `⚠️ @${handle} is no longer linked to you` }],
     ["Somebody else has proved that the account is theirs. Its mentions move nothing of yours from now on."],
   ];
 }

@@ -76,7 +76,7 @@ const BEHIND_VERB = new Map<string, readonly string[]>([
 export function readCommand(text: string): Reading {
   if (text.length > MAX_LENGTH) return none("The post is too long for a trade command");
   // A raised, circled or broken number would become another one, and an ellipsis says that something is missing.
-  if (/\p{No}/u.test(text)) return none("The post has a number that is no plain one");
+  if (/\p{No}/u.test(text)) return none("The post has a number that is not a plain one");
   const plain = text.normalize("NFKC");
   if (plain.includes("..")) return none("The post does not end where its text does");
   const words: string[] = [];

@@ -70,7 +70,8 @@ async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
   const price = async (token: Symbol): Promise<string> => {
     const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
     const value = await valueOf(ctx, { token, amount, address });
-    if (value === null || value === "0") throw new AppError("upstream", `There is no live price of ${token}`);
+    if (value === null || value === "0")
+      throw new AppError("upstream", `There is no live price for ${token}`);
     return value;
   };
   const fromPrice = await price(fromToken);

@@ -13,14 +13,7 @@ import { endMention } from "./endings";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
 
-/**
- * The rows of mentions, from their arrival to their end.
- *
- *     pending ──► ignored     no link, switched off, no plain command, above a limit
- *        │
- *        ├──► failed          the model or the chain did not answer, or the transaction failed
- *        └──► processed       the transaction is confirmed
- */
+/** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 
 /** A try that said nothing for this long was lost: longer than its call to the model and its questions to the chain. */
 export const TRY_MS = 2 * MINUTE;
@@ -114,7 +107,7 @@ async function objectionTo(
   now: number,
 ) {
   if (author === null || (row.userId !== undefined && row.userId !== author.userId)) {
-    return { status: "ignored" as const, reason: "The author's account is linked to no user" };
+    return { status: "ignored" as const, reason: "The author's account is not linked to any user" };
   }
   if (!author.enabled) return { status: "ignored" as const, reason: "Social trading is switched off" };
   if (row.objection !== undefined) return { status: "ignored" as const, reason: row.objection };

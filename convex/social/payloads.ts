@@ -253,7 +253,7 @@ export const deliveryShape = z
       const parsed = shape.safeParse(body);
       if (parsed.success) return parsed.data;
     }
-    context.addIssue({ code: "custom", path: ["data"], message: "is none of the known payloads" });
+    context.addIssue({ code: "custom", path: ["data"], message: "is not one of the known payloads" });
     return z.NEVER;
   })
   .meta({ accepts: () => jsonSchemaOf(z.union([activity, event, streamed]), "input") });

@@ -20,7 +20,7 @@ export const linkAddress = action({
     const challenge = await ctx.runQuery(internal.users.addresses.openChallenge, {});
     if (challenge === null) throw new AppError("invalid_request", "Ask for a challenge first");
     if (!(await isSignedBy(challenge.address, challenge.message, signature))) {
-      throw new AppError("invalid_request", "The signature is not this address's over the challenge");
+      throw new AppError("invalid_request", "The challenge was not signed by this address");
     }
     return ctx.runMutation(internal.users.addresses.link, { nonce: challenge.nonce });
   },

@@ -48,7 +48,7 @@ export async function reserve(
   if (value === null) {
     throw new AppError(
       "upstream",
-      "No live price says what this transfer is worth, and transfers are limited by value",
+      "No live price is known for this transfer, and transfers are limited by value",
     );
   }
   if (perTransfer !== undefined && value > microUsd(perTransfer)) {

@@ -113,7 +113,7 @@ const measured: MountedEndpoint = endpoint({
   },
   input: z.object({
     before: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER)).describe(
-      "Only alerts in blocks below this one; an answer's `next` leads to the page behind it.",
+      "Only alerts in blocks below this one; an answer's `next` leads to the page after it.",
     ),
     limit: absentWhenEmpty(wholeNumber(1, 500))
       .transform((limit) => limit ?? 100)
@@ -122,7 +122,7 @@ const measured: MountedEndpoint = endpoint({
   returns: z.object({
     count: z.int(),
     alerts: z.array(publicAlertShape),
-    next: z.int().nullable().describe("What `before` is for the next page; null behind the last"),
+    next: z.int().nullable().describe("What `before` is for the next page; null after the last"),
   }),
   handler: async (ctx, { before, limit }) => {
     const args = { limit, ...(before === undefined ? {} : { before }) };

@@ -20,7 +20,7 @@ export async function feedPrices(): Promise<Prices> {
   const quotes = await readFeeds(NAMES, deadlines.price);
   const priceOf = (name: FeedName): Price => {
     const quote = quotes[name];
-    if (quote === undefined) throw new AppError("upstream", `The price feed for ${name} tells no live price`);
+    if (quote === undefined) throw new AppError("upstream", `The price feed for ${name} gives no live price`);
     return { usd: quote.usd, source: "chainlink", observedAt: quote.observedAt };
   };
   return {

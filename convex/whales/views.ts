@@ -47,7 +47,7 @@ export const publicAlertShape = z.object({
   verified: z
     .boolean()
     .describe(
-      "The service has read the transaction on Base: it succeeded, when the alert says, and moved the token and the amount that the alert tells.",
+      "The service has read the transaction on Base: it succeeded, when the alert says, and moved the token and the amount that the alert names.",
     ),
   movement: movement.optional().describe("Of a measured one: what was read of it"),
 });

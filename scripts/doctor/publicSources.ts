@@ -5,9 +5,9 @@ import { askMarkets } from "../../convex/providers/coingecko";
 import { askStablecoins } from "../../convex/providers/defillama";
 import { askNews } from "../../convex/providers/gdelt";
 import { askPerpetuals } from "../../convex/providers/hyperliquid";
-import { BY_HAND, SOURCE_NAMES } from "../../convex/providers/publicData";
+import { BY_HAND } from "../../convex/providers/publicData";
 import { optional } from "../../convex/lib/env";
-import type { PublicSource } from "../../convex/lib/limits";
+import { SOURCE_NAMES, type PublicSource } from "../../convex/lib/publicSources";
 import { good, warning, type Finding } from "./finding";
 import type { Question } from "./questions";
 

@@ -123,7 +123,7 @@ describe("a webhook's address", () => {
     });
     expect([again.status, again.body["error"]]).toEqual([
       409,
-      "This address is a webhook of the user's already",
+      "This address is already one of the user's webhooks",
     ]);
     expect(await app.rows("alertSinks")).toMatchObject([{ url: "https://hooks.example.com/alerts?a=b" }]);
   });

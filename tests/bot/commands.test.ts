@@ -65,7 +65,7 @@ describe("/connect", () => {
     const { link } = await browser.query(api.messenger.linking.status, {});
     expect(link).toMatchObject({ messengerId: String(ALICE), messengerUsername: `user_${ALICE}` });
     const again = await say(app, `${command} ${code}`);
-    expect(again).toEqual([expect.stringContaining("This account is linked already.")]);
+    expect(again).toEqual([expect.stringContaining("This account is already linked.")]);
     expect(await app.rows("botJobs")).toEqual([]);
   });
 
@@ -109,7 +109,7 @@ describe("a linked user", () => {
     const { userId, walletAddress } = await linkedUser(app, "alice");
     expect(await say(app, "/wallet")).toEqual([expect.stringContaining(walletAddress)]);
     expect(await say(app, "/status")).toEqual(["No research shift is running."]);
-    expect(await say(app, "/stop")).toEqual(["No research shift of yours is running."]);
+    expect(await say(app, "/stop")).toEqual(["You have no research shift running."]);
     await app.post("/mcp/research/start", { userId, token: "SOL" }, { as: "alice" });
     await app.pass(2.6 * HOUR);
     const [status = ""] = await say(app, "/status");
@@ -118,7 +118,7 @@ describe("a linked user", () => {
     expect(status).toMatch(/Latest reports<\/b>\n[🟢🔴🟡] interim, SOL: /u);
     // Somebody else's command is nothing to it.
     await linkedUser(app, "bob", 43);
-    expect(await say(app, "/stop", { from: 43 })).toEqual(["No research shift of yours is running."]);
+    expect(await say(app, "/stop", { from: 43 })).toEqual(["You have no research shift running."]);
     const before = app.cards().length;
     await app.post("/mcp/research/start", { userId }, { as: "alice" });
     await arrived(app, before + 1);

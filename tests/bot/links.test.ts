@@ -79,7 +79,7 @@ describe("a link that the account has not made itself", () => {
     const again = await userWithCode(app, "mallory");
     const body = { linkToken: again.code, messengerId: String(ALICE) };
     expect((await app.post("/messenger/connect", body)).status).toBe(409);
-    expect(await say(app, `/connect ${again.code}`)).toEqual([expect.stringContaining("linked already")]);
+    expect(await say(app, `/connect ${again.code}`)).toEqual([expect.stringContaining("already linked")]);
   });
 
   test("is used once the account confirms it, and dropped when the account says so", async () => {
@@ -128,7 +128,7 @@ test.each([
   const update = updateOf(command.replace("CODE", code));
   await deliver(app, { ...update, message: { ...update.message, ...forwarding } });
   await arrived(app, 1);
-  expect(app.cards().at(-1)?.text).toContain("I do not take that from a forwarded message");
+  expect(app.cards().at(-1)?.text).toContain("I do not accept that from a forwarded message");
   expect(await app.rows("botJobs")).toEqual([]);
   expect((await app.rows("messengerLinks")).filter((one) => one.confirmedAt !== undefined)).toEqual([]);
 });

@@ -32,7 +32,7 @@ describe("/signals", () => {
   test.each(["DOGE", "BTC ETH", "<b>"])("names the tokens it has when asked for %s", async (token) => {
     const app = createBotApp();
     expect(await say(app, `/signals ${token}`)).toEqual([
-      "There are signals of BTC and ETH, such as /signals BTC.",
+      "There are signals for BTC and ETH only, such as /signals BTC.",
     ]);
   });
 });
@@ -108,7 +108,7 @@ describe("alerts", () => {
     );
     expect(await say(app, "/alerts off 2")).toEqual(["Off: BTC at $90,000 or above."]);
     expect((await say(app, "/alerts off 1", { from: 43 }))[0]).toContain("You have no active alert");
-    expect((await say(app, "/alert yes 2"))[0]).toBe("This alert is off: ask for it anew.");
+    expect((await say(app, "/alert yes 2"))[0]).toBe("This alert was switched off: ask for it again.");
     expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active", "off"]);
   });
 

@@ -94,7 +94,7 @@ describe("what is no deposit", () => {
     const { wallet, txHash, logIndex } = await pay(USDC);
     await link(app, wallet.address);
     const { body } = await notify(app, { txHash, logIndex: logIndex + 7 });
-    const reason = `log ${logIndex + 7} is no USDC transfer to the platform wallet`;
+    const reason = `log ${logIndex + 7} is not a USDC transfer to the platform wallet`;
     expect(body).toEqual({ ...credited(txHash, logIndex, "1", 100), ignored: [{ txHash, reason }] });
   });
 

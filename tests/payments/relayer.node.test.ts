@@ -124,7 +124,7 @@ describe("what a payment costs the relayer", () => {
   test.each([
     [
       500n * GWEI,
-      "The network fee is far above what is usual, and above what this service pays: nothing was signed",
+      "The network fee is far above the usual, and above what this service pays: nothing was signed",
     ],
     [
       15n * GWEI,

@@ -77,7 +77,7 @@ describe("proving an account", () => {
     // Who had it hears of it.
     expect(app.cards().at(-1)).toMatchObject({
       chatId: "77",
-      text: expect.stringContaining("@alice is not linked to you any more"),
+      text: expect.stringContaining("@alice is no longer linked to you"),
     });
     const alice = browserOf(app, "alice");
     const setting = alice.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
@@ -122,7 +122,7 @@ describe("a mention", () => {
     await app.settle();
     expect((await app.rows("mentions")).at(-1)).toMatchObject({
       status: "ignored",
-      reason: "The author's account is linked to no user",
+      reason: "The author's account is not linked to any user",
     });
     expect(await app.rows("trades")).toEqual([]);
     expect(app.standins.sent("llm")).toEqual([]);

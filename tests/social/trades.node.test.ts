@@ -258,7 +258,7 @@ describe("what moves nothing", () => {
       const { row, transactions } = await outcome(app);
       expect(row).toMatchObject({
         status: "failed",
-        reason: "There is no live price to hold the quote against: nothing was swapped",
+        reason: "There is no live price to check the quote against: nothing was swapped",
       });
       expect(transactions.map(({ state, rawTransaction }) => [state, rawTransaction])).toEqual([
         ["failed", undefined],

@@ -116,7 +116,7 @@ describe("a delivery", () => {
     await app.settle();
     expect((await app.rows("mentions"))[0]).toMatchObject({
       status: "ignored",
-      reason: "The author's account is linked to no user",
+      reason: "The author's account is not linked to any user",
     });
     expect(app.standins.sent("llm")).toEqual([]);
   });

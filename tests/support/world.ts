@@ -59,6 +59,19 @@ export function createWorld({ env = {}, chainUrl, pictures = false }: WorldOptio
     outside += 1;
     return () => void (outside -= 1);
   });
+  for (const name of ["importKey", "encrypt", "decrypt"] as const) {
+    const counted = new Proxy(crypto.subtle[name], {
+      apply: (method, self, args) => {
+        const result: unknown = Reflect.apply(method, self, args);
+        outside += 1;
+        const done = () => void (outside -= 1);
+        if (result instanceof Promise) result.then(done, done);
+        else done();
+        return result;
+      },
+    });
+    replace(crypto.subtle, name, counted);
+  }
   const standins = createStandins({
     seed: "tests",
     now: () => Date.now(),
@@ -106,7 +119,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false }: WorldOptio
     standins,
     /** What was written to the console, call by call. */
     logged,
-    /** Calls over the network that are under way. */
+    /** What is under way beyond this loop: calls over the network, and the engine's own cryptography. */
     outside: () => outside,
     call,
     /** Every row of a table, oldest first. */

@@ -138,7 +138,7 @@ describe("a node that lies about nonces", () => {
     const { status, body } = await send(app, freshAddress());
     expect([status, body.error]).toEqual([
       502,
-      "The chain RPC tells of transactions that this wallet has not made: nothing was signed",
+      "The chain RPC reports transactions that this wallet has not made: nothing was signed",
     ]);
     honest();
     expect((await send(app, freshAddress())).body.status).toBe("confirmed");
@@ -185,7 +185,7 @@ describe("the network fee", () => {
     const { status, body } = await send(app, freshAddress());
     expect([status, body.error]).toEqual([
       502,
-      "The network fee is far above what is usual, and above what this service pays: nothing was signed",
+      "The network fee is far above the usual, and above what this service pays: nothing was signed",
     ]);
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
     await chain.miner.mine();

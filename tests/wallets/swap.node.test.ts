@@ -281,7 +281,7 @@ describe("the price of a swap", () => {
       const refused = await swap(app, { amount: "1000000" });
       expect([refused.status, refused.body.error]).toEqual([
         502,
-        "There is no live price to hold the quote against: nothing was swapped",
+        "There is no live price to check the quote against: nothing was swapped",
       ]);
       const { status, body } = await swap(app, { amount: "1000000", acceptUnpriced: true });
       expect([status, body.status, body.priceChecked]).toEqual([200, "confirmed", false]);

@@ -149,7 +149,7 @@ describe("a job that comes to nothing", () => {
     );
     await app.pass(MINUTE);
     expect(await app.rows("whaleWatches")).toMatchObject([
-      { state: "failed", note: "The agent API does not know the job any more" },
+      { state: "failed", note: "The agent API no longer knows the job" },
     ]);
   });
 });

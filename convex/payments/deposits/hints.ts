@@ -103,6 +103,6 @@ async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: 
   }
   for (const logIndex of named) {
     if (rows.some((row) => row.logIndex === logIndex && row.state !== "reversed")) continue;
-    answer.ignored.push({ txHash, reason: `log ${logIndex} is no USDC transfer to the platform wallet` });
+    answer.ignored.push({ txHash, reason: `log ${logIndex} is not a USDC transfer to the platform wallet` });
   }
 }

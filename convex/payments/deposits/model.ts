@@ -21,15 +21,9 @@ import {
 import { vMovedTransfer, vSeenIn } from "./tables";
 
 /**
- * What webhooks have named, what the chain says of it, and whom a confirmed transfer credits. Each function is one step of
- * its caller's transaction. A named transaction is looked at as follows:
- *
- *     checking ──► settled ──(re-check: gone)──► waiting
- *      │    ▲         ▲                             │
- *      ▼    └─────────┼───(named again, or due)─────┤
- *     waiting ────────┴─────────────────────────────┘
- *
- * A settled one with deposits is re-read twice, since the newest blocks can still be replaced.
+ * What webhooks have named, what the chain says of it, and whom a confirmed transfer credits; `states.md` draws the states of
+ * both. Each function is one step of its caller's transaction. A settled hint with deposits is re-read twice, since the newest
+ * blocks can still be replaced.
  */
 
 /** More transfers than a transaction can hold. */

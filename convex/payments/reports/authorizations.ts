@@ -40,7 +40,7 @@ export function refusalOfTerms(
   if (to.toLowerCase() !== payTo.toLowerCase()) {
     return refusal(
       "invalid_exact_evm_payload_recipient_mismatch",
-      "The authorization pays another address than this service's",
+      "The authorization does not pay this service's address",
     );
   }
   if (BigInt(value) < PRICE) {

@@ -50,8 +50,7 @@ export async function candidatesOf(
       "The chain has no such transaction yet: send the same proof again shortly",
     );
   }
-  if (!payment.succeeded)
-    return refusal("transaction_failed", "This transaction has failed: nothing was paid");
+  if (!payment.succeeded) return refusal("transaction_failed", "This transaction failed: nothing was paid");
   const transfers = payment.transfers.filter(
     ({ from, to, value }) => to === payTo && from !== payTo && value >= PRICE,
   );
@@ -59,16 +58,13 @@ export async function candidatesOf(
   if (first === undefined) {
     return refusal(
       "no_matching_transfer",
-      `This transaction has not moved ${PRICE_SHOWN} USDC or more to this service's address`,
+      `This transaction did not move ${PRICE_SHOWN} USDC or more to this service's address`,
     );
   }
   if (!isConfirmed(payment)) return UNCONFIRMED;
   const signer = await signerOf(proof, order, payTo, transfers);
   if (signer === "stranger") {
-    return refusal(
-      "invalid_payer_signature",
-      "The signature is not the payer's over this transaction, user and token",
-    );
+    return refusal("invalid_payer_signature", "The payer did not sign this transaction, user and token");
   }
   const candidates = transfers.map(({ position, from, value }) => ({
     transfer: { txHash: proof.txHash, position, from, amount: value.toString() },

@@ -23,7 +23,7 @@ const report: MountedEndpoint = endpoint({
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
   description:
-    "Without a payment it is 402, whatever the body is, and tells what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words; every figure is held against the fact it cites, and `sources` lists them. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
+    "Without a payment it is 402, whatever the body is, and says what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words; every figure is held against the fact it cites, and `sources` lists them. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   limit: "payment",
   headers: {

@@ -220,7 +220,7 @@ async function strengthOf(
   if (/^off$/i.test(setting("BARE_HASH_PROOFS"))) {
     return refusal(
       "invalid_payer_signature",
-      "A transaction hash alone is no proof here: sign it with the paying wallet",
+      "A transaction hash alone is not accepted here: sign it with the paying wallet",
     );
   }
   if (BigInt(transfer.amount) !== PRICE) {

@@ -69,7 +69,7 @@ async function claimAuthorization(
   if (!settlesAuthorizations()) {
     return refusal(
       "unsupported_scheme",
-      "This service carries out no signed payments: pay first and send the transaction's hash",
+      "This service does not carry out signed payments: pay first and send the transaction's hash",
     );
   }
   const now = BigInt(Math.floor(Date.now() / SECOND));

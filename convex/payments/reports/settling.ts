@@ -199,7 +199,7 @@ function whyUnpaid(feasible: Feasible): Refusal {
       return UNPAID_USE;
     case "feasible":
       // Trying again at once would let a payer's contract burn the relayer's gas in a loop.
-      return refusal("transaction_failed", "The payment was mined and has failed: nothing was moved");
+      return refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
   }
 }
 

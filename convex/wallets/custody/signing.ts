@@ -74,7 +74,7 @@ export async function signTypedData(ctx: ActionCtx, walletId: string, data: Type
 function ownAccount(walletId: string): PrivateKeyAccount | null {
   const account = serviceAccountOf(walletId);
   if (account === null) return null;
-  if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key is another one by now`);
+  if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   return serviceAccount(account.role);
 }
 

@@ -46,7 +46,7 @@ export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<
   const { walletId, driver, transaction } = job;
   const { preparation, gas, transaction: call } = plan;
   const address = asAddress(transaction.address);
-  const unlikely = `${UPSTREAM} tells of transactions that this wallet has not made: nothing was signed`;
+  const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
   const account = { walletId, next: plan.nextNonce ?? 0, unlikely };
   return { walletId, driver, ...(await signNext(ctx, { address, preparation, gas, call }, account)) };
 }
@@ -55,7 +55,7 @@ export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<
 export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned: Unsigned): Promise<Signed> {
   const walletId = serviceWalletId(role, unsigned.address);
   const next = await ctx.runQuery(internal.wallets.transactions.replacement.next, { walletId });
-  const unlikely = `${UPSTREAM} tells of transactions that the ${role} has not made: nothing was signed`;
+  const unlikely = `${UPSTREAM} reports transactions that the ${role} has not made: nothing was signed`;
   return signNext(ctx, unsigned, { walletId, next, unlikely });
 }
 
@@ -79,7 +79,7 @@ export async function handOut(ctx: ActionCtx, outgoing: Outgoing): Promise<void>
       await advance({ to: "unknown", error: sent.reason });
       return;
     case "nonce taken":
-      await advance({ to: "unknown", error: "The nonce is taken: the chain is asked by whom" });
+      await advance({ to: "unknown", error: "The nonce is taken: the chain is asked by which transaction" });
       return;
     case "refused": {
       // Bytes that were handed out before may be mined yet, so they never fail by a node's word; and only what the

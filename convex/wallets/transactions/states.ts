@@ -2,12 +2,7 @@ import { MINUTE, SECOND } from "../../lib/time";
 import type { TransactionState } from "./tables";
 
 /**
- * The states of a transaction. Pure.
- *
- *     prepared ──► signed ──► broadcast ──► confirmed
- *        │           │  │        │  ▲  └──► failed
- *        ▼           │  └──► unknown┘
- *      failed ◄──────┘          └─────────► confirmed, failed
+ * The states of a transaction, as `states.md` draws them. Pure.
  *
  * A nonce is taken in the transaction that stores the signed bytes, so a crash before it takes none and a crash behind
  * it leaves bytes that can be handed out again with the same effect. `confirmed` and `failed` are ends as far as anybody
@@ -45,7 +40,7 @@ export const WITHDRAWN_AFTER_MS = 5 * MINUTE;
 export const NOT_SENT = "The transaction could not be sent in time: nothing was moved";
 
 export const WITHDRAWN =
-  "The transaction could not be mined any more and was withdrawn: nothing but a network fee was spent";
+  "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
 
 /** More than this many transactions that this service has not signed are nobody's: the node is wrong. */
 const FURTHEST_AHEAD = 16;

@@ -25,7 +25,7 @@ import { vRequest, type TransactionRequest } from "./tables";
 
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 
-const UNPRICED = "There is no live price to hold the quote against: nothing was swapped";
+const UNPRICED = "There is no live price to check the quote against: nothing was swapped";
 const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
 const PAUSED = "The swap provider has paused its contract: nothing was signed";
 

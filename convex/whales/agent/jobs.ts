@@ -119,7 +119,7 @@ export const poll = providerAction({
 const FAILURES = {
   failed: "The agent's job failed",
   cancelled: "The agent's job was cancelled",
-  unknown: "The agent API does not know the job any more",
+  unknown: "The agent API no longer knows the job",
 };
 
 /** Takes the poll with this number; `null` when another was faster or the watch has ended. */

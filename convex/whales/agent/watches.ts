@@ -85,7 +85,7 @@ async function takeUp(
 ) {
   if (state === "polling") await schedulePoll(ctx, watchId, polls, 0);
   else if (state === "prompting") {
-    const note = "Whether the agent API took the prompt is unknown: it is not sent again";
+    const note = "It is not known whether the agent API took the prompt: it is not sent again";
     await end(ctx, watchId, { state: "failed", note });
   } else if (now >= hour + HOUR) {
     await end(ctx, watchId, { state: "failed", note: "The prompt was not sent within its hour" });

@@ -109,7 +109,7 @@ async function goBack(ctx: ActionCtx, from: Place, trail: readonly Place[]): Pro
   if (kept === undefined) return;
   if (first === 0) log.error("whales.trail lost", { block: kept.number });
   const to = await readPlace(kept.number);
-  if (to === null) throw new AppError("upstream", `${UPSTREAM} is behind what it has answered before`);
+  if (to === null) throw new AppError("upstream", `${UPSTREAM} is behind its own earlier answers`);
   while (!(await ctx.runMutation(internal.whales.chain.cursor.rewind, { from: placeOf(from), to }))) {
     // Each call has withdrawn as many alerts as a transaction may.
   }

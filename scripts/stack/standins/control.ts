@@ -1,6 +1,7 @@
 /** Part of the stand-ins for local use: the faults a stand-in can be told to show, and which request gets which. */
 
 import * as z from "zod";
+import { EVIDENCE_SOURCES } from "./evidence";
 import { STYLES } from "./styles";
 
 export const PROVIDERS = [
@@ -10,12 +11,7 @@ export const PROVIDERS = [
   "messenger",
   "swap",
   "tickers",
-  "coinbase",
-  "binance",
-  "coingecko",
-  "hyperliquid",
-  "defillama",
-  "gdelt",
+  ...EVIDENCE_SOURCES,
 ] as const;
 export type Provider = (typeof PROVIDERS)[number];
 

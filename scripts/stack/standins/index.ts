@@ -102,12 +102,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
         return swap.handle(call);
       case "tickers":
         return tickers.handle(call);
-      case "coinbase":
-      case "binance":
-      case "coingecko":
-      case "hyperliquid":
-      case "defillama":
-      case "gdelt":
+      default:
         return evidence.handle(provider, call);
     }
   };

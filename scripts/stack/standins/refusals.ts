@@ -49,12 +49,7 @@ function usualBody(
       return swapError(status, reason);
     case "tickers":
       return tickerError(tickerOf(path) ?? "coinbase", status, reason);
-    case "coinbase":
-    case "binance":
-    case "coingecko":
-    case "hyperliquid":
-    case "defillama":
-    case "gdelt":
+    default:
       return evidenceError(provider, status, reason);
   }
 }

@@ -1,0 +1,46 @@
+import { MINUTE, SECOND } from "./time";
+
+/** The public sources of data, which are asked without a key: all that is to be known of one besides what it is asked. */
+
+/**
+ * How often this service asks each, all callers together: below what it allows one address, which a deployment may share
+ * with others. What comes too often waits in a queue of `maxReserved` requests.
+ * Allowed: Coinbase 10 a second (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), Binance a weight of 6,000 a minute,
+ * of which a request here takes 250 at most, CoinGecko 5 to 15 a minute without a key (support.coingecko.com), Hyperliquid a
+ * weight of 1,200 a minute at 20 a request, GDELT one every 5 seconds; DefiLlama states none.
+ */
+export const SOURCE_LIMITS = {
+  coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 40 },
+  binance: { kind: "token bucket", rate: 15, period: MINUTE, capacity: 8, maxReserved: 5 },
+  coingecko: { kind: "token bucket", rate: 5, period: MINUTE, capacity: 4, maxReserved: 2 },
+  hyperliquid: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
+  defillama: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
+  gdelt: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 1, maxReserved: 8 },
+} as const;
+
+export type PublicSource = keyof typeof SOURCE_LIMITS;
+
+/** Where they really are. With EVIDENCE_API_URL, that one address serves the paths of all. */
+export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
+  coinbase: "https://api.exchange.coinbase.com",
+  binance: "https://data-api.binance.vision",
+  coingecko: "https://api.coingecko.com",
+  hyperliquid: "https://api.hyperliquid.xyz",
+  defillama: "https://stablecoins.llama.fi",
+  gdelt: "https://api.gdeltproject.org",
+};
+
+export const SOURCE_NAMES: Record<PublicSource, string> = {
+  coinbase: "Coinbase Exchange",
+  binance: "Binance",
+  coingecko: "CoinGecko",
+  hyperliquid: "Hyperliquid",
+  defillama: "DefiLlama",
+  gdelt: "GDELT",
+};
+
+export const PUBLIC_SOURCES: readonly PublicSource[] = Object.keys(SOURCE_LIMITS).filter(isPublicSource);
+
+function isPublicSource(name: string): name is PublicSource {
+  return Object.hasOwn(SOURCE_LIMITS, name);
+}
