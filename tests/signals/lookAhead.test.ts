@@ -46,7 +46,6 @@ describe("what was told", () => {
   test.each([
     ["a rise", 103],
     ["a fall", 97],
-    ["nothing", 100],
   ])(
     "is not changed by %s the days after, nor by candles that the exchange tells otherwise",
     async (_name, to) => {

@@ -9,7 +9,7 @@ import { run } from "./processes";
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack({ envFile: "/dev/null", ephemeral: true });
+  stack = await startStack({ envFile: "/dev/null", ephemeral: true, speed: 60 });
 });
 afterAll(() => stack.stop());
 
@@ -51,4 +51,4 @@ test("the record of a fresh stack is anchored, and verify-signals tells since wh
   expect(told.output).toMatch(/Events 1 to 1 cannot have been rewritten since \d{4}-\d\d-\d\dT/);
   expect(told.output).toContain("The shadow signals hold: 0 events of 0 arms");
   expect(told.code).toBe(0);
-}, 120_000);
+});

@@ -2,11 +2,11 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { scripts, startScript } from "./processes";
 
-/** What commands say to a flag that they do not have, and to who asks how they are used. */
+/** What commands that are quick to start say to a flag that they do not have, and to who asks how they are used. */
 
 const COMMANDS = [
-  ...["bench/main", "bot", "botWebhook", "doctor/main", "doctor/replay", "load/main", "pictures/embed"],
-  ...["screenshots", "stack/fund", "stack/main", "verifySignals", "verifyWhales"],
+  ...["bot", "botWebhook", "doctor/main", "doctor/replay", "pictures/embed", "screenshots", "stack/fund"],
+  ...["stack/main", "verifySignals", "verifyWhales"],
 ];
 
 test.each(COMMANDS)(
