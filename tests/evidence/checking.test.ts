@@ -76,6 +76,40 @@ describe("a figure passes", () => {
   ])("%s", (sentence) => expect(problems(sentence)).toEqual([]));
 });
 
+describe("a fact's own words pass", () => {
+  test.each([
+    ["BTC", "rank", 1, "count"],
+    ["BTC", "price", 97_250.5, "USD"],
+    ["BTC", "change24h", -1.42, "percent"],
+    ["BTC", "marketCap", 1.9263e12, "USD"],
+    ["BTC", "volume24h", 4.1e10, "USD"],
+    ["market", "rising", 31, "count"],
+    ["PEPE", "trendingPlace", 3, "count"],
+    ["PEPE", "trendingChange", -8.91, "percent"],
+    ["BTC", "lastTrade", 97_251, "USD"],
+    ["BTC", "dayChange", 1.3, "percent"],
+    ["BTC", "dayHigh", 98_000, "USD"],
+    ["BTC", "dayLow", 95_800.25, "USD"],
+    ["BTC", "dayVolume", 12_345.6, "coins"],
+    ["BTC", "bidDepth", 5_543_490, "USD"],
+    ["BTC", "askDepth", 6_704_735, "USD"],
+    ["BTC", "spread", 0.12, "bps"],
+    ["BTC", "high48h", 98_400, "USD"],
+    ["BTC", "low48h", 94_000, "USD"],
+    ["BTC", "funding", 0.00125, "percent"],
+    ["BTC", "openInterest", 2.1e9, "USD"],
+    ["market", "stablecoinSupply", 3.1e11, "USD"],
+    ["market", "stablecoinWeek", -0.4, "percent"],
+    ["Base", "blockTransactions", 187, "count"],
+    ["Base", "baseFee", 0.0042, "gwei"],
+    ["Base", "usdcSupply", 4.2e9, "USD"],
+  ] as const)("of %s, %s", (subject, kind, value, unit) => {
+    const ledger = ledgerOf([fact(1, { subject, kind, value, unit })], NOW);
+    const told = `${sayingOf({ subject, kind, value, unit })} [f1].`;
+    expect(checkSentence(told, ledger).problems).toEqual([]);
+  });
+});
+
 describe("a figure fails", () => {
   test.each([
     ["is another", "Bitcoin trades at $98,250 [f1]."],
