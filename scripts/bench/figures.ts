@@ -14,9 +14,10 @@ import { figure, type Table } from "./table";
 export const question =
   "Does the checker of figures let an altered figure pass, and does it take true ones away?";
 
-const REPORTS = 500;
+const REPORTS = { "as written": 500, "in other hands": 150 } as const;
+const HANDS = ["as written", "in other hands"] as const;
 /** Markets that each shape tells of. */
-const SCENES = 60;
+const SCENES = 12;
 const ALTERED_SHARE = 0.2;
 const TARGETS = { altered: 0, trueShare: 0.99, lostShare: 0.02 };
 
@@ -33,9 +34,9 @@ export type Counts = {
 };
 
 export function run(progress: Progress): Promise<Table> {
-  const rows = (["as written", "in other hands"] as const).map((hand) => {
-    progress(`${figure(REPORTS)} reports ${hand}`);
-    return { hand, counts: count(REPORTS, hand) };
+  const rows = HANDS.map((hand) => {
+    progress(`${figure(REPORTS[hand])} reports ${hand}`);
+    return { hand, counts: count(REPORTS[hand], hand) };
   });
   const bad = rows.flatMap(({ hand, counts }) => [
     ...(counts.alteredPassed > TARGETS.altered
@@ -48,7 +49,7 @@ export function run(progress: Progress): Promise<Table> {
   ]);
   const shaped = [
     { which: "shapes the checker was built with", shapes: SHAPES },
-    { which: "shapes kept apart", shapes: SHAPES_APART },
+    { which: "shapes it met last", shapes: SHAPES_APART },
   ].map(({ which, shapes }) => {
     progress(`${figure(shapes.length)} ${which}`);
     return { which, shapes, counts: countShapes(shapes, SCENES) };
@@ -56,7 +57,7 @@ export function run(progress: Progress): Promise<Table> {
   return Promise.resolve({
     next: ofShapes(shaped),
     inputs: [
-      `${figure(REPORTS)} reports of the gateway's stand-in, each on a market, moment and focus of its own; seeds are fixed.`,
+      "Reports of the gateway's stand-in, each on a market, moment and focus of its own; seeds are fixed.",
       "A fifth of their figures are altered by 3 % to ten times in either direction, in the form they had.",
       "In other hands: amounts in USD, bn or M, decimal commas, percent in words.",
       "Targets: no altered figure passes, 99 % of true ones do, at most 2 % of sentences without an altered figure are lost.",
@@ -71,7 +72,7 @@ export function run(progress: Progress): Promise<Table> {
       "of them passed",
     ],
     rows: rows.map(({ hand, counts }) => [
-      `${figure(REPORTS)} ${hand}`,
+      `${figure(REPORTS[hand])} ${hand}`,
       figure(counts.sentences),
       figure(counts.figures),
       `${((100 * counts.truePassed) / counts.figures).toFixed(2)} % (≥ 99 %)`,

@@ -14,7 +14,6 @@ import * as proxy from "./proxy";
 import * as signals from "./signals";
 import { rendered, type Bench, type Table } from "./table";
 import * as throughput from "./throughput";
-import * as trackRecord from "./trackRecord";
 import * as upstreamCalls from "./upstreamCalls";
 import * as wallets from "./wallets";
 import * as whales from "./whales";
@@ -28,7 +27,6 @@ const QUESTIONS: Record<string, Bench> = {
   documents,
   figures,
   signals,
-  trackRecord,
   pages,
   throughput,
   wallets,
