@@ -40,6 +40,8 @@ const SHARED_CALLS = 14;
 const CALLS_OF_A_FOCUS = 7;
 /** What the day's signals and their outcomes ask of the same sources in the busiest 30 minutes, however many shifts there are. */
 const CALLS_OF_SIGNALS = 13;
+/** Collections of more foci take longer than what they share stays fresh: it is asked for again, six times in 30 minutes at most. */
+const FOCI_AT_ONCE = 3;
 
 const CRON_EVERY = 5 * MINUTE;
 /** The crons' phase has nothing to do with the first start's. */
@@ -85,7 +87,7 @@ export async function run(progress: Progress): Promise<Table> {
       "Calls: the most in 30 minutes, all of them (gateway + sentiment) and those of one focus, each beside its target.",
       "For shifts started together, 30 minutes are counted from the start; otherwise any 30 minutes count.",
       "Targets: 3 per focus for shifts started together, 18 per focus for any starts. Unshared: 3 per shift, computed.",
-      "Public sources: their calls in the busiest 30 minutes. Targets: 14 for all and 7 per focus that no exchange lists, six times that for any starts, and 13 of the day's signals. Rows of facts: stored per 30 minutes.",
+      "Public sources: their calls in the busiest 30 minutes. Targets: 14 for all (six times with more than 3 foci) and 7 per focus that no exchange lists, six times that for any starts, and 13 of the day's signals. Rows of facts: stored per 30 minutes.",
       "Reports: all written in the time watched (the first is due after 2.5 h), and the gateway calls that took.",
     ],
     columns: [
@@ -177,7 +179,8 @@ async function count(one: Case): Promise<Counted> {
       bySource: bySources((source) => most(world.standins.sent(source)).length),
       factsTarget:
         CALLS_OF_SIGNALS +
-        (SHARED_CALLS + CALLS_OF_A_FOCUS * foci) * (overMinutes === 0 ? 1 : MOST_OBSERVATIONS),
+        SHARED_CALLS * (overMinutes === 0 && foci <= FOCI_AT_ONCE ? 1 : MOST_OBSERVATIONS) +
+        CALLS_OF_A_FOCUS * foci * (overMinutes === 0 ? 1 : MOST_OBSERVATIONS),
       factRows: Math.round(
         (await world.t.run(({ db }) => db.query("facts").collect())).length / (watched / 30),
       ),
