@@ -1,7 +1,7 @@
 import type { ShadowArm, ShadowLab } from "../signals/lab/shapes";
 import { html, type Html } from "./markup";
 import { wideTable } from "./parts";
-import { moment, points } from "./words";
+import { many, moment, points } from "./words";
 
 /** The shadow arms, in a section of their own on the record's page; nothing where there never was one. */
 export function labSection({ writer, arms, promotions, head }: ShadowLab): Html {
@@ -11,8 +11,8 @@ export function labSection({ writer, arms, promotions, head }: ShadowLab): Html 
       html`<li>
         ${moment(at)}: <code>${arm}</code> in place of
         <code>${`${previousModel}@${previousPromptVersion}`}</code>, with an e-value of ${eValue.toFixed(2)}
-        over ${days} days (${needed} needed)${forced === null ? "" : `; the operator: “${forced}”`}. Event
-        ${sequence}.
+        over ${many(days, "day")} (${needed} needed)${forced === null ? "" : `; the operator: “${forced}”`}.
+        Event ${sequence}.
       </li>`,
   );
   const table =

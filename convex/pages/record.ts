@@ -10,7 +10,7 @@ import { pageReply } from "./layout";
 import { html, type Html } from "./markup";
 import { signalRow, wideTable } from "./parts";
 import type { RecordData } from "./shapes";
-import { ARM_WORDS, moment, points, signed, sourceNames } from "./words";
+import { ARM_WORDS, moment, points, signed, sourceNames, many } from "./words";
 
 /** How the signals have done. */
 
@@ -80,13 +80,15 @@ function headline({
     edge.excessPoints === null
       ? html`none yet`
       : html`${points(edge.excessPoints)}<small
-            >points a day, from ${points(edge.lowPoints)} to ${points(edge.highPoints)} over ${edge.days}
-            days</small
+            >points a day, from ${points(edge.lowPoints)} to ${points(edge.highPoints)} over
+            ${many(edge.days, "day")}</small
           >`;
   const average =
     afterCosts.expectancyPercent === null
       ? html`none yet`
-      : html`${signed(afterCosts.expectancyPercent)}<small>over ${trades} trades, after costs</small>`;
+      : html`${signed(afterCosts.expectancyPercent)}<small
+            >over ${many(trades, "trade")}, after costs</small
+          >`;
   const fall =
     risk.maxDrawdown === null
       ? html`none told<small>below 30 trades it would say nothing</small>`
@@ -105,7 +107,7 @@ function headline({
         <dd>
           ${wins} won<small
             >${losses} lost, ${expired} expired, ${holds} of them without a position; no signal on
-            ${refusedDays} days</small
+            ${many(refusedDays, "day")}</small
           >
         </dd>
       </div>

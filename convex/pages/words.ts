@@ -65,12 +65,16 @@ export function change(value: number | null): Html {
   return html`<span class="change ${kind}"><span aria-hidden="true">${mark}</span> ${signed(value)}</span>`;
 }
 
+/** `1 day`, `5 days`. */
+export function many(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
 /** `3 minutes`, `2 hours`, `5 days`: how long ago that was. */
 export function span(ms: number): string {
   const [size, word]: [number, string] =
     ms < 2 * HOUR ? [MINUTE, "minute"] : ms < 2 * DAY ? [HOUR, "hour"] : [DAY, "day"];
-  const count = Math.max(0, Math.round(ms / size));
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+  return many(Math.max(0, Math.round(ms / size)), word);
 }
 
 /** `just now`, `3 minutes ago`; a moment to come: `in 3 minutes`. */
