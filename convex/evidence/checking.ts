@@ -52,6 +52,19 @@ export type Checked = {
   subjects: string[];
 };
 
+/**
+ * What a sentence may hold at most to be read: whose each figure is takes time that grows with the third power of the names
+ * and figures, and nobody writes so many. A longer one is not proven, whatever it says.
+ */
+const MOST_CHARS = 1_500;
+const MOST_NAMED = 60;
+const TOO_MUCH = {
+  figures: 0,
+  problems: ["a sentence is too long to be held against facts"],
+  cites: [],
+  subjects: [],
+};
+
 type Group = { start: number; end: number; ids: number[] };
 
 /** Checks sentences that stand together: one that names nobody goes on about whom the last one named. */
@@ -68,12 +81,14 @@ export function checkTogether(sentences: readonly string[], ledger: Ledger): Che
 export function checkSentence(sentence: string, ledger: Ledger, named: readonly string[] = []): Checked {
   const { facts, names, now } = ledger;
   const text = plain(sentence);
+  if (text.length > MOST_CHARS) return TOO_MUCH;
   const figures = readFigures(text, [...names.subjects.keys()]);
   const groups = groupsOf(text);
   const cites = groups.flatMap(({ ids }) => ids);
   const problems = cites.filter((id) => !facts.has(id)).map((id) => `[f${id}] is no fact`);
   const bare = withoutCitations(text);
   const mentions = mentionsIn(bare, names);
+  if (figures.length > MOST_NAMED || mentions.length > MOST_NAMED) return TOO_MUCH;
   const claims = claimsOf({ text, bare, figures, mentions });
   const told: Told = { bare, mentions, named: named.length > 0 ? named : focusOf(ledger), ledger };
   const byGroup = new Map<Group | null, Figure[]>();

@@ -33,6 +33,10 @@ const TOPICS = {
   ),
   transactions: words("transactions?|transfers?|txs?"),
   fee: words("fees?|gas"),
+  // What no fact measures: a figure of it is nobody's, though a price or a change has the same number.
+  unmeasured: words(
+    "volatility|dominance|hash ?rate|targets?|forecasts?|holders|revenues?|yields?|staking|TVL",
+  ),
 } as const satisfies Record<string, RegExp>;
 
 export type Topic = keyof typeof TOPICS;

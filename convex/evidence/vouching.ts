@@ -27,13 +27,17 @@ export type Told = {
   ledger: Ledger;
 };
 
+/** What was read of a fact's words: every sentence is held against the same facts. */
+const read = new WeakMap<CitableFact, readonly Figure[]>();
+
+function figuresOf(fact: CitableFact): readonly Figure[] {
+  const figures = read.get(fact) ?? readFigures(plain(fact.says));
+  read.set(fact, figures);
+  return figures;
+}
+
 export function statementsOf(fact: CitableFact): Statement[] {
-  const words = readFigures(plain(fact.says)).map((figure): Statement => ({
-    fact,
-    role: "words",
-    number: null,
-    figure,
-  }));
+  const words = figuresOf(fact).map((figure): Statement => ({ fact, role: "words", number: null, figure }));
   if (fact.value === null) return words;
   // The value's own words say it once, not twice; who rounds from them may come out one off in the last place.
   const isValue = ({ figure }: Statement) =>
@@ -71,12 +75,12 @@ export function isStated(
     );
   }
   const meaning = meaningOf(fact.about);
-  if (!isClaimed(statement, fact.about, meaning, figure, claim, subjects, told)) return false;
   const isChange = meaning.isChange && statement.role === "value";
   const side = isChange ? claim.direction : claim.sign;
-  if (number !== null && isSameNumber(figure, number, side, isChange)) return true;
-  if (said?.kind !== "number") return false;
-  return isSameNumber(figure, { value: said.value, unit: said.unit }, side, isChange);
+  const ways = [number, said?.kind === "number" ? said : null];
+  // Numbers first: of hundreds of facts few have the same, and only for those the words are worth reading.
+  const isSame = ways.some((way) => way !== null && isSameNumber(figure, way, side, isChange));
+  return isSame && isClaimed(statement, fact.about, meaning, figure, claim, subjects, told);
 }
 
 /** Whether a fact is of that subject, and of what the words around the figure say. */
@@ -125,11 +129,18 @@ function isWhose(
 /** What a source is called: the first word of its name. */
 const callOf = (source: string): string => /^[A-Z]\w+/.exec(source)?.[0] ?? source;
 
+/** What the sources of a ledger are called. */
+const known = new WeakMap<Ledger, ReadonlySet<string>>();
+
+function placesOf(ledger: Ledger): ReadonlySet<string> {
+  const sources = () => [...ledger.facts.values()].flatMap(({ about }) => about?.source ?? []);
+  const places = known.get(ledger) ?? new Set(sources().map(callOf));
+  known.set(ledger, places);
+  return places;
+}
+
 function isAtSource({ source }: About, { near }: Claim, { ledger }: Told): boolean {
-  const places = new Set(
-    [...ledger.facts.values()].flatMap(({ about }) => (about === null ? [] : [callOf(about.source)])),
-  );
-  const told = [...places].filter((place) => place !== "Base" && isNamedAt(place, near));
+  const told = [...placesOf(ledger)].filter((place) => place !== "Base" && isNamedAt(place, near));
   return told.length === 0 || told.includes(callOf(source));
 }
 

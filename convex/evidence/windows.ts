@@ -4,6 +4,7 @@ export type Window = "hour" | "day" | "twoDays" | "week" | "start" | "report" | 
 
 const NUMBER_WORDS =
   "(?:two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|thirty|sixty|ninety|few|several)";
+const MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December";
 const SPAN = "(?:h|hrs?|hours?|d|days?|mins?|minutes?|weeks?|months?|years?|quarters?)";
 
 /** The first that fits at a place counts. */
@@ -24,6 +25,7 @@ const WINDOWS: readonly { window: Window; pattern: string }[] = [
   { window: "hour", pattern: "(?:1|one|60)[ -]?(?:h|hour|minutes?)|hour(?:ly)?" },
   { window: "other", pattern: `(?:\\d+|${NUMBER_WORDS})[ -]?${SPAN}` },
   { window: "other", pattern: "month(?:ly)?|year(?:ly)?|annual(?:ly)?|annuali[sz]ed|quarter(?:ly)?(?! of)" },
+  { window: "other", pattern: `since (?:${MONTHS})` },
   { window: "other", pattern: "all[- ]time|record|decades?|minutes?|hours|days|weeks" },
   { window: "day", pattern: "(?:1|one)[ -]?d(?:ay)?|day|yesterday|today|daily|intraday|overnight" },
 ];

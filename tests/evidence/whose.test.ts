@@ -176,3 +176,20 @@ test.each([
   },
   120_000,
 );
+
+test.each([
+  "Bitcoin's volatility rose 2.13 % [f2].",
+  "Bitcoin's dominance is up 2.13 % [f2] today.",
+  "The hash rate of Bitcoin rose 2.13 % [f2].",
+  "Bitcoin's price target is $97,250 [f1].",
+  "Bitcoin rose 2.13 % [f2] since January.",
+])("what no fact measures is not proven by another figure: %s", (sentence) => {
+  expect(problems(sentence)).not.toEqual([]);
+});
+
+test.each([
+  ["names", `Bitcoin trades at $97,250 [f1], higher than ${"Ether, than ".repeat(70)}Solana.`],
+  ["words", `Bitcoin trades at $97,250 [f1], ${"which is what it is, ".repeat(80)}they say.`],
+])("a sentence of too many %s is not read, and not proven", (_what, sentence) => {
+  expect(problems(sentence)).toEqual([expect.stringContaining("too long")]);
+});
