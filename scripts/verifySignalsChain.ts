@@ -1,5 +1,6 @@
 import { linksAfter } from "../convex/signals/eventChain";
 import type { ChainHead, ClosedContent, PromotedContent } from "../convex/signals/eventShapes";
+import { DECISIVE } from "../convex/signals/inference";
 import type { Levels } from "../convex/signals/rules";
 
 /** What the checks of the signals' record and of the shadow signals' share. Pure. */
@@ -68,6 +69,7 @@ export function promotionProblems(promoted: PromotedContent, writer: PromotedCon
   const { arm, model, promptVersion, previousModel, previousPromptVersion, eValue, needed, forced } =
     promoted;
   const problems: string[] = [];
+  if (needed < DECISIVE) problems.push(`it needed an e-value of ${needed}, below ${DECISIVE}`);
   if (eValue < needed && forced === null)
     problems.push(`its e-value of ${eValue} is below the ${needed} needed, and no reason is given`);
   if (arm !== `${model}@${promptVersion}`) problems.push("its model and prompt are not those of its name");

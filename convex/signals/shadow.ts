@@ -32,7 +32,8 @@ const vPromotion = v.object({
  *
  * The arm's e-value against the one that writes now (both asked in the same hours, see `signals/lab/totals`) has to be at
  * least 20 for each arm that has been held against that one: of several that are no better, one seems so sooner than one
- * alone would, and together they are promoted with a probability of 5 % at most, whenever anybody looks.
+ * alone would, and together they are promoted with a probability of 5 % at most, whenever anybody looks. Arms that are
+ * added one after another raise that bound, to 5 % × (1 + 1/2 + … + 1/k) for k of them.
  *
  * @param args.force The operator's reason for promoting an arm whose e-value does not say so; it stands in the record.
  * @throws AppError `invalid_request` for no arm, or a reason that is none; `conflict` for the arm that writes already;
