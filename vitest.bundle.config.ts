@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { ELSEWHERE, everywhere, replacing, REPLACING } from "./vitest.config.ts";
 
 /**
@@ -35,8 +36,28 @@ const UNITS = [
   "tests/ops/agreement.test.ts",
 ];
 
+/** They take longest, and begin first: whichever began last would end alone. */
+const LONGEST = [
+  "payments/paidCrashes.node.test.ts",
+  "stack/killed.node.test.ts",
+  "faults/rounds.node.test.ts",
+  "doctor/doctor.node.test.ts",
+  "whales/measured.node.test.ts",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const found = LONGEST.findIndex((name) => moduleId.endsWith(name));
+      return found === -1 ? LONGEST.length : found;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
     projects: [
