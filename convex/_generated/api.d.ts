@@ -333,6 +333,7 @@ import type * as signals_curve from "../signals/curve.js";
 import type * as signals_days from "../signals/days.js";
 import type * as signals_drawn from "../signals/drawn.js";
 import type * as signals_edge from "../signals/edge.js";
+import type * as signals_edgeShown from "../signals/edgeShown.js";
 import type * as signals_equity from "../signals/equity.js";
 import type * as signals_eventChain from "../signals/eventChain.js";
 import type * as signals_eventShapes from "../signals/eventShapes.js";
@@ -781,6 +782,7 @@ declare const fullApi: ApiFromModules<{
   "signals/days": typeof signals_days;
   "signals/drawn": typeof signals_drawn;
   "signals/edge": typeof signals_edge;
+  "signals/edgeShown": typeof signals_edgeShown;
   "signals/equity": typeof signals_equity;
   "signals/eventChain": typeof signals_eventChain;
   "signals/eventShapes": typeof signals_eventShapes;

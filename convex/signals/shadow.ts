@@ -7,9 +7,10 @@ import { log } from "../lib/log";
 import { iso } from "../lib/time";
 import { noOutcomes } from "./calibration";
 import { champion, promptOf } from "./champions";
+import { eValueShown } from "./edgeShown";
 import { NO_BLOCKS } from "./inference";
 import { armNamed, findArm, findPair, nameOfArm, rivalsOf } from "./lab/arms";
-import { eValueShown, neededOf } from "./lab/statistics";
+import { neededOf } from "./lab/statistics";
 import { appendEvent } from "./model";
 
 /** What the operator decides of the shadow lab. */

@@ -2,7 +2,8 @@ import * as z from "zod";
 import { iso } from "../lib/time";
 import type { Arms } from "./arms";
 import type { Curve } from "./curve";
-import { boundsOf, DECISIVE, eValueOf, type Blocks } from "./inference";
+import { edgeShown } from "./edgeShown";
+import type { Blocks } from "./inference";
 import { ratio, rounded, winrateOf } from "./ratios";
 import { BINS, calibration, result, risk, type Edge, type SignalStats } from "./statisticsShapes";
 import type { Totals } from "./totals";
@@ -39,21 +40,8 @@ export function statisticsOf(totals: Totals): SignalStats {
 }
 
 function edgeOf({ trades, blocks }: { trades: number; blocks: Blocks }): Edge {
-  const { low, high } = boundsOf(blocks);
-  const eValue = eValueOf(blocks);
-  return {
-    ...{ trades, days: blocks.days },
-    excessPoints: ratio(100 * blocks.sum, blocks.days),
-    lowPoints: rounded(100 * low),
-    highPoints: rounded(100 * high),
-    eValue: rounded(Math.min(eValue, GREATEST_E)),
-    verdict:
-      eValue >= DECISIVE ? "better than chance" : high < 0 ? "worse than chance" : "not told from chance",
-  };
+  return { trades, ...edgeShown(blocks) };
 }
-
-/** Beyond this an e-value says no more, and JSON cannot hold them all. */
-const GREATEST_E = 1e12;
 
 function controlsOf({ model, coin, momentum, alwaysLong, buyAndHold }: Arms): SignalStats["controls"] {
   return {

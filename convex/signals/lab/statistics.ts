@@ -1,5 +1,6 @@
-import { boundsOf, DECISIVE, eValueOf, type Blocks } from "../inference";
-import { ratio, rounded } from "../ratios";
+import { boundsShown, edgeShown } from "../edgeShown";
+import { DECISIVE, type Blocks } from "../inference";
+import { ratio } from "../ratios";
 import type { ShadowArm } from "./shapes";
 import { PAIR_UNIT, type ShadowTotals } from "./totals";
 
@@ -19,7 +20,6 @@ export function figuresOfArm(totals: readonly ShadowTotals[], blocks: Blocks): A
   const holds = sum((one) => one.holds);
   const priced = sum((one) => one.priced);
   const decided = wins + losses;
-  const edge = boundsShown(blocks, 1);
   return {
     n: decided + expired + holds,
     ...{ holds, wins, losses, expired, missed: sum((one) => one.missed) },
@@ -32,15 +32,7 @@ export function figuresOfArm(totals: readonly ShadowTotals[], blocks: Blocks): A
       sum((one) => one.pnlSum - one.costSum),
       priced,
     ),
-    edge: {
-      ...edge,
-      verdict:
-        edge.eValue >= DECISIVE
-          ? "better than chance"
-          : edge.highPoints < 0
-            ? "worse than chance"
-            : "not told from chance",
-    },
+    edge: edgeShown(blocks),
     calibration: {
       n: decided,
       brier: ratio(
@@ -58,24 +50,6 @@ export function figuresOfArm(totals: readonly ShadowTotals[], blocks: Blocks): A
 /** What a pair's days say, in points of the difference. */
 export function figuresOfPair(blocks: Blocks) {
   return boundsShown(blocks, PAIR_UNIT);
-}
-
-function boundsShown(blocks: Blocks, unit: number) {
-  const { low, high } = boundsOf(blocks);
-  return {
-    days: blocks.days,
-    excessPoints: ratio(100 * unit * blocks.sum, blocks.days),
-    lowPoints: rounded(100 * unit * low),
-    highPoints: rounded(100 * unit * high),
-    eValue: eValueShown(blocks),
-  };
-}
-
-/** Beyond this an e-value says no more, and JSON cannot hold them all. */
-const GREATEST_E = 1e12;
-
-export function eValueShown(blocks: Blocks): number {
-  return Number(Math.min(eValueOf(blocks), GREATEST_E).toFixed(10)) + 0;
 }
 
 /** @param rivals How many arms have been held against the one that writes. */
