@@ -33,7 +33,7 @@ type Place = Pick<Transfer, "txHash" | "position">;
 export const transferTables = {
   /**
    * Every USDC transfer to the platform wallet that bought something: the one place where a transfer is spent, so that
-   * one transfer never buys both a report and credits. Written by `payments/transfers` alone. Kept for ever: a row that
+   * what a report has taken of a transfer never becomes credits. Written by `payments/transfers` alone. Kept for ever: a row that
    * died would open the transfer to replay.
    */
   spentTransfers: defineTable({
