@@ -33,8 +33,8 @@ type Place = Pick<Transfer, "txHash" | "position">;
 export const transferTables = {
   /**
    * Every USDC transfer to the platform wallet that bought something: the one place where a transfer is spent, so that
-   * what a report has taken of a transfer never becomes credits. Written by `payments/transfers` alone. Kept for ever: a row that
-   * died would open the transfer to replay.
+   * what a report has taken of a transfer never becomes credits. Written by `payments/transfers` alone. Kept for ever: a
+   * row that died would open the transfer to replay.
    */
   spentTransfers: defineTable({
     ...vTransfer.fields,
