@@ -2,7 +2,6 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
@@ -151,11 +150,10 @@ export const look = internalMutation({
 });
 
 /** Puts jobs whose try was lost back on the way. For the cron: everything due half a minute ago and not under way. */
-export const sweep = internalMutation({
+export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted bot answers");
     const lost = await ctx.db
       .query("botJobs")
       .withIndex("by_dueAt", (q) => q.lt("dueAt", Date.now() - 30 * SECOND))

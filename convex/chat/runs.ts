@@ -1,18 +1,16 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, mutation } from "../_generated/server";
+import { internalAction, internalMutation, mutation, type MutationCtx } from "../_generated/server";
 import { creditsForTokens } from "../credits/rates";
 import { release, reserve, settle } from "../credits/reservations";
-import { recordCronRun } from "../lib/cronRuns";
 import { required } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { charge } from "../lib/limits";
-import { enter } from "../lib/lanes";
+import { enter, telling, vFailure } from "../lib/lanes";
 import { log } from "../lib/log";
-import { MINUTE } from "../lib/time";
-import { endRun, lostRuns, recordRun, startedWith } from "../runs/model";
+import { endRun, recordRun, startedWith } from "../runs/model";
 import { requireUser } from "../users/model";
 import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
 import { rememberedTurns, titleOf } from "./memory";
@@ -26,9 +24,6 @@ const MAX_KEY = 200;
 const CONTEXT_TOKENS = 2_500;
 /** Few languages need more than one token for two characters; what a question needs beyond that is settled after. */
 const CHARS_PER_TOKEN = 2;
-/** An action that has not answered by then was lost with its server. */
-const LOST_AFTER_MS = 10 * MINUTE;
-const BATCH = 50;
 
 /**
  * Starts a run: its credits are reserved, the run is recorded and the work is scheduled in one transaction. Watch it with
@@ -79,12 +74,15 @@ export const start = mutation({
     const tokens = Math.ceil(said / CHARS_PER_TOKEN) + CONTEXT_TOKENS + ANSWER_TOKENS;
     await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
     const place = { lane: "signedIn" as const, owner: userId, request: true };
-    await enter(ctx, place, internal.chat.runs.work, { runId, userId, agentId, question, messages });
+    const asked = { runId, userId, agentId, question, messages };
+    await enter(ctx, place, internal.chat.runs.work, asked, {
+      told: telling(internal.chat.runs.lost, { runId }),
+    });
     return runId;
   },
 });
 
-/** Asks the agent and reports to `finish`. At most once: a run whose server was lost is given up by `sweep`. */
+/** Asks the agent and reports to `finish`. At most once: a run whose server was lost is given up by `lost`. */
 export const work = internalAction({
   args: {
     runId: v.id("agentRuns"),
@@ -132,31 +130,25 @@ export const finish = internalMutation({
     error: v.optional(v.string()),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, reply, error }) => {
-    if (reply === undefined) {
-      await release(ctx, runId);
-      await endRun(ctx, runId, { status: "failed", error: error ?? "The run failed", credits: 0 });
-    } else {
-      const { model, tokensUsed } = reply;
-      const credits = await settle(ctx, runId, { model, tokensUsed });
-      await endRun(ctx, runId, { status: "completed", ...reply, credits });
-    }
+  handler: async (ctx, { runId, reply, error = "The run failed" }) => {
+    if (reply === undefined) return giveUp(ctx, runId, error);
+    const { model, tokensUsed } = reply;
+    const credits = await settle(ctx, runId, { model, tokensUsed });
+    await endRun(ctx, runId, { status: "completed", ...reply, credits });
     return null;
   },
 });
 
-/** Gives up runs whose server was lost, and gives their credits back. */
-export const sweep = internalMutation({
-  args: {},
+/** For the lane: the run ended with its server. */
+export const lost = internalMutation({
+  args: { runId: v.id("agentRuns"), ...vFailure },
   returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "give up lost agent runs");
-    const lost = await lostRuns(ctx, Date.now() - LOST_AFTER_MS, BATCH);
-    for (const { _id } of lost) {
-      await release(ctx, _id);
-      await endRun(ctx, _id, { status: "failed", error: "The run was interrupted", credits: 0 });
-    }
-    if (lost.length === BATCH) await ctx.scheduler.runAfter(0, internal.chat.runs.sweep, {});
-    return null;
-  },
+  handler: (ctx, { runId }) => giveUp(ctx, runId, "The run was interrupted"),
 });
+
+/** Ends a run without an answer, and gives its credits back. */
+async function giveUp(ctx: MutationCtx, runId: Id<"agentRuns">, error: string): Promise<null> {
+  await release(ctx, runId);
+  await endRun(ctx, runId, { status: "failed", error, credits: 0 });
+  return null;
+}

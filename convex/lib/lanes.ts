@@ -1,15 +1,12 @@
-import { getFunctionName, makeFunctionReference, type FunctionReference } from "convex/server";
-import { v, type Infer, type Value } from "convex/values";
-import * as z from "zod";
+import { getFunctionName, type FunctionReference } from "convex/server";
+import { v, type Infer, type ObjectType, type Value } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { payerOf } from "./budget";
-import { recordCronRun } from "./cronRuns";
 import { sha256Hex } from "./crypto";
-import { AppError, messageOf } from "./errors";
+import { AppError } from "./errors";
 import type { Caller } from "./limits";
-import { log } from "./log";
 import { quotaHeaders } from "./quotas";
 import { vLane } from "./tables";
 import { MINUTE, SECOND } from "./time";
@@ -47,8 +44,6 @@ export type Place = {
   request: boolean;
 };
 
-const vValues = z.record(z.string(), z.json());
-
 /** Where a caller's request waits: strangers by their address, since names cost them nothing. */
 export function placeOf(caller: Caller): Place {
   const lane = payerOf(caller);
@@ -57,30 +52,60 @@ export function placeOf(caller: Caller): Place {
   return { lane, owner: owner ?? "nobody", request: true };
 }
 
+/** What a mutation is told of an attempt that failed, beside arguments of its own. */
+export const vFailure = {
+  error: v.string(),
+  /** No other attempt follows. */
+  isLast: v.boolean(),
+};
+export type Failure = ObjectType<typeof vFailure>;
+
+/** What happens when a job's action throws, or is lost with its server. */
+export type Care = {
+  /** How often it is tried in all: after 1, 4, 9 … minutes, or at once where it was lost. One, unless said. */
+  attempts?: number;
+  /** Epoch ms: no other attempt begins from then on. */
+  until?: number;
+  /** Told of every failed attempt, in the transaction that decides whether another follows. */
+  told: { work: string; args: string };
+};
+
+/** Names the mutation to tell, and its arguments, which have to be JSON. */
+export function telling<Args extends Record<string, Value>>(
+  mutation: FunctionReference<"mutation", "internal", Args & Failure>,
+  args: Args,
+): Care["told"] {
+  return { work: getFunctionName(mutation), args: JSON.stringify(args) };
+}
+
 /**
  * Has an action run as soon as it is its turn. Its arguments have to be JSON.
+ * @param care Left out where whoever owns the work looks after it.
  * @throws AppError `rate_limited` when too many requests wait already.
  */
 export async function enter<Args extends Record<string, Value>>(
   ctx: MutationCtx,
-  place: Place,
+  { owner, ...place }: Place,
   action: FunctionReference<"action", "internal", Args>,
   args: Args,
+  care?: Care,
 ): Promise<void> {
-  await admit(ctx, place, { work: getFunctionName(action), args: JSON.stringify(args) });
+  const named = { work: getFunctionName(action), args: JSON.stringify(args) };
+  const tried = care === undefined ? {} : { care: { attempts: 1, ...care, attempt: 1 } };
+  await admit(ctx, { ...place, owner: sha256Hex(owner) }, { ...named, ...tried });
 }
 
-async function admit(
-  ctx: MutationCtx,
-  { lane, owner, request }: Place,
-  named: { work: string; args: string },
-): Promise<void> {
-  const job = { lane, owner: sha256Hex(owner), ...named };
+/** A job without its place: what runs, and what happens when that fails. */
+export type Job = Pick<Doc<"laneJobs">, "work" | "args" | "care">;
+
+/** Gives a job a place, or has it wait for one. @param place Its owner hashed. */
+export async function admit(ctx: MutationCtx, { request, ...place }: Place, job: Job): Promise<void> {
+  const { lane, owner } = place;
   const running = await runningJobs(ctx);
   const first = await firstOf(ctx, lane);
   if (first === null && mayStart(lane, running)) {
     const jobId = await ctx.db.insert("laneJobs", {
-      ...job,
+      ...{ ...place, ...job },
       state: "running",
       turn: 0,
       leaseUntil: Date.now() + LEASE_MS,
@@ -90,84 +115,17 @@ async function admit(
   }
   const own = await ctx.db
     .query("laneJobs")
-    .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", job.owner))
+    .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", owner))
     .order("desc")
     .take(DEPTH_OF_OWNER);
   if (request) await refuseFull(ctx, lane, own.length);
   // Whoever has nothing waiting comes behind those who have as little, and before everybody's second.
   const turn = Math.max(first?.turn ?? 0, (own[0]?.turn ?? -1) + 1);
-  await ctx.db.insert("laneJobs", { ...job, state: "waiting", turn, leaseUntil: 0 });
+  await ctx.db.insert("laneJobs", { ...place, ...job, state: "waiting", turn, leaseUntil: 0 });
 }
-
-/** The same, not before `delayMs` from now. */
-export async function enterLater<Args extends Record<string, Value>>(
-  ctx: MutationCtx,
-  place: Omit<Place, "request">,
-  action: FunctionReference<"action", "internal", Args>,
-  args: Args,
-  delayMs: number,
-): Promise<void> {
-  const later = { ...place, work: getFunctionName(action), args: JSON.stringify(args) };
-  await ctx.scheduler.runAfter(delayMs, internal.lib.lanes.enterNow, later);
-}
-
-export const enterNow = internalMutation({
-  args: { lane: vLane, owner: v.string(), work: v.string(), args: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { lane, owner, ...named }) => {
-    await admit(ctx, { lane, owner, request: false }, named);
-    return null;
-  },
-});
-
-/** Runs one job, and gives its place to the next. */
-export const run = internalAction({
-  args: { jobId: v.id("laneJobs"), work: v.string(), args: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { jobId, work, args }) => {
-    try {
-      const action = makeFunctionReference<"action", Record<string, Value>>(work);
-      await ctx.runAction(action, vValues.parse(JSON.parse(args)));
-    } catch (error) {
-      // Its row says how far it came: whoever owns that takes it up again.
-      log.error("lanes.failed", { work, message: messageOf(error) });
-    }
-    await ctx.runMutation(internal.lib.lanes.leave, { jobId });
-    return null;
-  },
-});
-
-export const leave = internalMutation({
-  args: { jobId: v.id("laneJobs") },
-  returns: v.null(),
-  handler: async (ctx, { jobId }) => {
-    if ((await ctx.db.get("laneJobs", jobId)) !== null) await ctx.db.delete("laneJobs", jobId);
-    await fill(ctx);
-    return null;
-  },
-});
-
-/** Takes back the places of what was lost. For the cron. */
-export const sweep = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "free lost places");
-    const now = Date.now();
-    for (const { _id, work, leaseUntil, scheduled } of await runningJobs(ctx)) {
-      const run = scheduled === undefined ? null : await ctx.db.system.get("_scheduled_functions", scheduled);
-      const goesOn = run?.state.kind === "pending" || run?.state.kind === "inProgress";
-      if (goesOn && leaseUntil > now) continue;
-      log.warn("lanes.lost", { work });
-      await ctx.db.delete("laneJobs", _id);
-    }
-    await fill(ctx);
-    return null;
-  },
-});
 
 /** Gives free places to whose turn it is. */
-async function fill(ctx: MutationCtx): Promise<void> {
+export async function fill(ctx: MutationCtx): Promise<void> {
   const running = await runningJobs(ctx);
   for (let started = true; started;) {
     started = false;
@@ -230,7 +188,7 @@ export async function laneCounts(ctx: QueryCtx): Promise<Record<Lane, { running:
   };
 }
 
-async function runningJobs(ctx: QueryCtx): Promise<Doc<"laneJobs">[]> {
+export async function runningJobs(ctx: QueryCtx): Promise<Doc<"laneJobs">[]> {
   return ctx.db
     .query("laneJobs")
     .withIndex("by_leaseUntil", (q) => q.eq("state", "running"))
@@ -249,6 +207,6 @@ async function start(
   jobId: Id<"laneJobs">,
   { work, args }: { work: string; args: string },
 ): Promise<void> {
-  const scheduled = await ctx.scheduler.runAfter(0, internal.lib.lanes.run, { jobId, work, args });
+  const scheduled = await ctx.scheduler.runAfter(0, internal.lib.jobs.run, { jobId, work, args });
   await ctx.db.patch("laneJobs", jobId, { scheduled });
 }

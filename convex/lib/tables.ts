@@ -41,6 +41,18 @@ export const vLane = v.union(
   v.literal("anonymous"),
 );
 
+/** What happens when a job of a lane fails. */
+export const vCare = v.object({
+  /** From 1. */
+  attempt: v.number(),
+  /** How many there may be. */
+  attempts: v.number(),
+  /** Epoch ms: no other attempt begins from then on. */
+  until: v.optional(v.number()),
+  /** The mutation that is told, as in `signals/weeks:failed`, and its arguments as JSON. */
+  told: v.object({ work: v.string(), args: v.string() }),
+});
+
 export const libTables = {
   /**
    * Who is making a cached thing anew. Written by `lib/refreshes.ts` on behalf of the domain that owns the thing;
@@ -105,8 +117,8 @@ export const libTables = {
   }).index("by_day", ["day", "payer", "provider", "shard"]),
 
   /**
-   * Model calls of scheduled work that wait for a place, or have one. Written by `lib/lanes`; a row dies with its work's
-   * end, or when it was lost.
+   * Model calls of scheduled work that wait for a place, or have one. Written by `lib/lanes` and `lib/jobs`; a row dies
+   * with the end of its attempt, or when it was lost.
    */
   laneJobs: defineTable({
     lane: vLane,
@@ -118,6 +130,8 @@ export const libTables = {
     /** The action, as in `market/snapshots:refresh`, and its arguments as JSON. */
     work: v.string(),
     args: v.string(),
+    /** Absent: whoever owns the work looks after it. */
+    care: v.optional(vCare),
     /** Epoch ms from which a running job counts as lost; 0 while it waits. */
     leaseUntil: v.number(),
     /** What runs it. */

@@ -3,7 +3,6 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
 import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
@@ -203,11 +202,10 @@ export const close = internalMutation({
 });
 
 /** Puts cards whose try was lost back on the way. For the cron: everything due a minute ago and not under way. */
-export const sweep = internalMutation({
+export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted deliveries");
     for (const state of ["queued", "sending"] as const) {
       const lost = await ctx.db
         .query("messages")

@@ -12,7 +12,6 @@ import { startCard } from "./cards";
 import { FIRST_CHECKPOINT, SHIFT_MS } from "./checkpoints";
 import { addDataPoint } from "./dataPoints";
 import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftCosts, shiftTopic } from "./model";
-import { resumeLostCollections } from "./observations";
 import { vOutlook } from "./shapes";
 
 /** Due shifts per transaction; a full batch is followed by another. */
@@ -116,7 +115,6 @@ export const collectDue = internalMutation({
   handler: async (ctx) => {
     await recordCronRun(ctx, "collect data for research shifts");
     const now = Date.now();
-    await resumeLostCollections(ctx);
     const shifts = await ctx.db
       .query("shifts")
       .withIndex("by_status_and_nextCollectionAt", (q) =>

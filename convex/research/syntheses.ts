@@ -1,12 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
-import { AppError, messageOf } from "../lib/errors";
-import { enterLater } from "../lib/lanes";
-import { log } from "../lib/log";
+import { AppError } from "../lib/errors";
+import { enter, telling, vFailure } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
 import { iso, MINUTE, SECOND } from "../lib/time";
 import { dueReport } from "./checkpoints";
@@ -18,14 +17,11 @@ import { writeOwedResult } from "./writing";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
-/** How long an attempt may take once it has begun: longer than two calls of a minute with their retries. */
-const LEASE_MS = 3 * MINUTE;
-/** How long it may wait for a place before that: waiting is not being lost. */
-const QUEUE_MS = 60 * MINUTE;
+/** After 1, 4 and 9 minutes; then the shifts go on without this report. */
 const ATTEMPTS = 4;
 /** A shift whose latest collection is still under way is looked at again after this long. */
 const LOOK_MS = 20 * SECOND;
-/** A shift whose report is being written is looked at again after this long, in case the writing was lost. */
+/** A shift whose report is being written is looked at again after this long. */
 const RECHECK_MS = 5 * MINUTE;
 /** More than the 17 data points of a shift and those of its late reports. */
 const MAX_DATA_POINTS = 20;
@@ -104,71 +100,39 @@ async function ensureSynthesis(
       state: "writing",
       attempt: 1,
       startedAt: now,
-      leaseUntil: now + QUEUE_MS,
     });
-    await enqueue(ctx, synthesisId, shift, 1);
+    const told = telling(internal.research.syntheses.failed, { synthesisId });
+    const place = { ...placeOfShift(shift), request: false };
+    const care = { attempts: ATTEMPTS, told };
+    await enter(ctx, place, internal.research.syntheses.write, { synthesisId }, care);
     return synthesisId;
   }
   if (row.state !== "writing") {
     await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId: row._id });
-  } else if (row.leaseUntil <= now) {
-    await nextAttempt(ctx, row, "The writing was interrupted", 0);
   }
   return row._id;
 }
 
-/** Another attempt after `delayMs`, or the end of trying. */
-async function nextAttempt(ctx: MutationCtx, row: Doc<"syntheses">, error: string, delayMs: number) {
-  if (row.attempt >= ATTEMPTS) {
-    await ctx.db.patch("syntheses", row._id, { state: "failed", error });
-    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId: row._id });
-    return;
-  }
-  const attempt = row.attempt + 1;
-  await ctx.db.patch("syntheses", row._id, { attempt, error, leaseUntil: Date.now() + delayMs + QUEUE_MS });
-  await enqueue(ctx, row._id, await ctx.db.get("shifts", row.shiftId), attempt, delayMs);
-}
-
-async function enqueue(
-  ctx: MutationCtx,
-  synthesisId: Id<"syntheses">,
-  shift: Doc<"shifts"> | null,
-  attempt: number,
-  delayMs = 0,
-) {
-  const place = placeOfShift(shift);
-  await enterLater(ctx, place, internal.research.syntheses.write, { synthesisId, attempt }, delayMs);
-}
-
 /** Writes the report from its evidence. */
 export const write = providerAction({
-  args: { synthesisId: v.id("syntheses"), attempt: v.number() },
+  args: { synthesisId: v.id("syntheses") },
   returns: v.null(),
-  handler: async (ctx, { synthesisId, attempt }) => {
-    const task = await ctx.runMutation(internal.research.syntheses.beginAttempt, { synthesisId, attempt });
+  handler: async (ctx, { synthesisId }) => {
+    const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId });
     if (task === null) return null;
-    try {
-      const { kind, focus, observations, startedAt } = task;
-      const brief = await gatherBrief(ctx, { focus, observations, startedAt });
-      if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
-      const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
-      const written = await writeOwedResult(ctx, report, {
-        turnMs: deadlines.llmScheduled,
-        payer: "shift",
-      });
-      await ctx.runMutation(internal.research.syntheses.store, { synthesisId, attempt, ...written });
-    } catch (error) {
-      const reason = messageOf(error);
-      log.warn("research.report failed", { synthesisId, attempt, error: reason });
-      await ctx.runMutation(internal.research.syntheses.fail, { synthesisId, attempt, reason });
-    }
+    const { kind, focus, observations, startedAt } = task;
+    const brief = await gatherBrief(ctx, { focus, observations, startedAt });
+    if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
+    const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
+    const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });
+    await ctx.runMutation(internal.research.syntheses.store, { synthesisId, ...written });
     return null;
   },
 });
 
-/** Begins an attempt's lease; returns what it writes from, `null` when it was overtaken. */
-export const beginAttempt = internalMutation({
-  args: { synthesisId: v.id("syntheses"), attempt: v.number() },
+/** What the report is written from; `null` when it is written. */
+export const task = internalQuery({
+  args: { synthesisId: v.id("syntheses") },
   returns: v.union(
     v.object({
       kind: vReportKind,
@@ -178,10 +142,9 @@ export const beginAttempt = internalMutation({
     }),
     v.null(),
   ),
-  handler: async (ctx, { synthesisId, attempt }) => {
-    const row = await ctx.db.get("syntheses", synthesisId);
-    if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
-    await ctx.db.patch("syntheses", synthesisId, { leaseUntil: Date.now() + LEASE_MS });
+  handler: async (ctx, { synthesisId }) => {
+    const row = await writing(ctx, synthesisId);
+    if (row === null) return null;
     const points = await ctx.db
       .query("dataPoints")
       .withIndex("by_shiftId", (q) => q.eq("shiftId", row.shiftId))
@@ -201,36 +164,31 @@ export const beginAttempt = internalMutation({
 });
 
 export const store = internalMutation({
-  args: {
-    synthesisId: v.id("syntheses"),
-    attempt: v.number(),
-    result: vResult,
-    model: v.string(),
-    tokensUsed: v.number(),
-  },
+  args: { synthesisId: v.id("syntheses"), result: vResult, model: v.string(), tokensUsed: v.number() },
   returns: v.null(),
-  handler: async (ctx, { synthesisId, attempt, result, model, tokensUsed }) => {
-    const row = await ctx.db.get("syntheses", synthesisId);
-    if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
-    await ctx.db.patch("syntheses", synthesisId, {
-      state: "done",
-      result,
-      model,
-      tokensUsed,
-      error: undefined,
-    });
+  handler: async (ctx, { synthesisId, ...written }) => {
+    if ((await writing(ctx, synthesisId)) === null) return null;
+    await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
     await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
     return null;
   },
 });
 
-export const fail = internalMutation({
-  args: { synthesisId: v.id("syntheses"), attempt: v.number(), reason: v.string() },
+/** Notes a failed attempt; the last one ends the synthesis. */
+export const failed = internalMutation({
+  args: { synthesisId: v.id("syntheses"), ...vFailure },
   returns: v.null(),
-  handler: async (ctx, { synthesisId, attempt, reason }) => {
-    const row = await ctx.db.get("syntheses", synthesisId);
-    if (row === null || row.state !== "writing" || row.attempt !== attempt) return null;
-    await nextAttempt(ctx, row, reason, attempt * attempt * MINUTE);
+  handler: async (ctx, { synthesisId, error, isLast }) => {
+    const row = await writing(ctx, synthesisId);
+    if (row === null) return null;
+    const next = isLast ? { state: "failed" as const } : { attempt: row.attempt + 1 };
+    await ctx.db.patch("syntheses", synthesisId, { ...next, error });
+    if (isLast) await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
     return null;
   },
 });
+
+async function writing(ctx: QueryCtx, synthesisId: Id<"syntheses">): Promise<Doc<"syntheses"> | null> {
+  const row = await ctx.db.get("syntheses", synthesisId);
+  return row?.state === "writing" ? row : null;
+}

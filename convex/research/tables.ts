@@ -94,10 +94,11 @@ export const researchTables = {
     /** A shift whose data points are the evidence. */
     shiftId: v.id("shifts"),
     state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
-    attempt: v.number(),
     startedAt: v.number(),
-    /** While writing: after this moment the attempt, or its wait for a place, counts as lost. */
-    leaseUntil: v.number(),
+    /** Which one is under way, or was the last. */
+    attempt: v.number(),
+    /** On rows of earlier versions. */
+    leaseUntil: v.optional(v.number()),
     result: v.optional(vResult),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),

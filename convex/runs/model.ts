@@ -56,11 +56,3 @@ export async function exchangesOf(
     .slice(0, limit)
     .reverse();
 }
-
-/** Runs that began before `before` (epoch ms) and have not ended, oldest first. */
-export async function lostRuns(ctx: QueryCtx, before: number, limit: number): Promise<Doc<"agentRuns">[]> {
-  return ctx.db
-    .query("agentRuns")
-    .withIndex("by_status", (q) => q.eq("status", "running").lt("startedAt", before))
-    .take(limit);
-}

@@ -12,6 +12,11 @@ export function dayOf(epochMs: number): string {
   return iso(epochMs).slice(0, 10);
 }
 
+/** The first moment of the day after. */
+export function dayEnd(day: string): number {
+  return startOf(day) + DAY;
+}
+
 export function dayBefore(day: string): string {
   return dayOf(startOf(day) - DAY);
 }

@@ -1,22 +1,28 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import {
+  internalMutation,
+  internalQuery,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
-import { messageOf } from "../lib/errors";
+import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
-import { enterLater } from "../lib/lanes";
+import { enter, telling, vFailure } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
-import { MINUTE, SECOND } from "../lib/time";
+import { SECOND } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { recentHourlyCloses } from "../prices/model";
 import { vPriceSource, type Price } from "../prices/tables";
 import { UnusableAnswer } from "../providers/llm";
 import { completeStructured } from "../providers/structured";
 import { recordOfToken } from "./calibration";
-import { dayBefore, dayOf, isIssueTime } from "./calendar";
+import { dayBefore, dayEnd, dayOf, isIssueTime } from "./calendar";
 import { issuedCard } from "./cards";
 import { dayAgo, marketContext } from "./context";
 import { champion, promptOf } from "./champions";
@@ -28,12 +34,8 @@ import { HOURS, signalQuestion } from "./prompts";
 import { entered, problemsOf, TOKENS, type Token } from "./rules";
 import { proposalFields, vPriceAtIssue, vSide, vSignal, vToken } from "./tables";
 
-/** How long an attempt may take once it has begun: prices and the market's context, two calls of a minute in all, a margin. */
-const LEASE_MS = 4 * MINUTE;
 /** A price seen longer ago is none to enter a trade at. */
 const PRICE_AGE_MS = 15 * SECOND;
-/** How long it may wait in the pool before that: waiting is not being lost. */
-const QUEUE_MS = 60 * MINUTE;
 /** After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use. */
 const ATTEMPTS = 6;
 
@@ -57,75 +59,54 @@ export const issueDue = internalMutation({
         day,
         state: "writing",
         attempt: 1,
-        leaseUntil: now + QUEUE_MS,
         announced: false,
       });
-      await enqueue(ctx, runId, 1);
+      const told = telling(internal.signals.issuing.failed, { runId });
+      const care = { attempts: ATTEMPTS, until: dayEnd(day), told };
+      const place = { lane: "service" as const, owner: "signals", request: false };
+      await enter(ctx, place, internal.signals.issuing.write, { runId }, care);
     }
-    return null;
-  },
-});
-
-/** Resumes runs whose attempt was cut off. For the cron. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted signals");
-    const lost = await ctx.db
-      .query("signalRuns")
-      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing").lt("leaseUntil", Date.now()))
-      .take(20);
-    for (const run of lost) await retryOrFail(ctx, run, "The attempt was interrupted", 0);
     return null;
   },
 });
 
 /** Asks for the signal, and stores it or why there is none. */
 export const write = providerAction({
-  args: { runId: v.id("signalRuns"), attempt: v.number() },
+  args: { runId: v.id("signalRuns") },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt }) => {
-    const task = await ctx.runMutation(internal.signals.issuing.beginAttempt, { runId, attempt });
+  handler: async (ctx, { runId }) => {
+    const task = await ctx.runQuery(internal.signals.issuing.task, { runId });
     if (task === null) return null;
-    const { token, closes, promptVersion, model: asked } = task;
-    try {
-      const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
-      // The levels are checked against this price; checking the model against itself would check nothing.
-      const price = await priceNow(ctx, token);
-      const market = await marketContext(ctx, token, closes);
-      const context = { ...task, ...market, nowMs: Date.now(), price, costBps };
-      const question = signalQuestion(promptVersion, context, (proposal) =>
-        problemsOf(proposal, { priceUsd: price.priceUsd, costBps }),
-      );
-      const patience = {
-        turnMs: deadlines.llmScheduled,
-        attempts: 2,
-        payer: "service" as const,
-        model: asked,
-      };
-      const { value: proposal, model } = await completeStructured(ctx, question, patience);
-      const { priceUsd, source, observedAt } = await priceNow(ctx, token);
-      const problem = problemsOf(proposal, { priceUsd, costBps });
-      if (problem !== null) {
-        const reason = `The price moved while the model answered: ${problem}`;
-        await ctx.runMutation(internal.signals.issuing.fail, { runId, attempt, reason });
-        return null;
-      }
-      await ctx.runMutation(internal.signals.issuing.store, {
-        ...{ runId, attempt, proposal, model, promptVersion, costBps },
-        championId: task.championId,
-        price: { usd: priceUsd, source, observedAt },
-        momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
-        missingHours: Math.max(0, HOURS - market.hours.length),
-      });
-    } catch (error) {
-      if (error instanceof UnusableAnswer) {
-        await ctx.runMutation(internal.signals.issuing.refuse, { runId, attempt, problem: error.problem });
-      } else {
-        await ctx.runMutation(internal.signals.issuing.fail, { runId, attempt, reason: messageOf(error) });
-      }
+    const { token, closes, promptVersion, model: asked, championId } = task;
+    const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
+    // The levels are checked against this price; checking the model against itself would check nothing.
+    const price = await priceNow(ctx, token);
+    const market = await marketContext(ctx, token, closes);
+    const context = { ...task, ...market, nowMs: Date.now(), price, costBps };
+    const question = signalQuestion(promptVersion, context, (proposal) =>
+      problemsOf(proposal, { priceUsd: price.priceUsd, costBps }),
+    );
+    const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const, model: asked };
+    const answer = await completeStructured(ctx, question, patience).catch((error: unknown) => {
+      if (error instanceof UnusableAnswer) return error;
+      throw error;
+    });
+    if (answer instanceof UnusableAnswer) {
+      await ctx.runMutation(internal.signals.issuing.refuse, { runId, problem: answer.problem });
+      return null;
     }
+    const { value: proposal, model } = answer;
+    const { priceUsd, source, observedAt } = await priceNow(ctx, token);
+    const problem = problemsOf(proposal, { priceUsd, costBps });
+    if (problem !== null) {
+      throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
+    }
+    await ctx.runMutation(internal.signals.issuing.store, {
+      ...{ runId, proposal, model, promptVersion, costBps, championId },
+      price: { usd: priceUsd, source, observedAt },
+      momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
+      missingHours: Math.max(0, HOURS - market.hours.length),
+    });
     return null;
   },
 });
@@ -138,9 +119,9 @@ async function priceNow(ctx: ActionCtx, token: Token): Promise<Price> {
 const vPromptVersion = v.union(v.literal("signal-2"), v.literal("signal-3"));
 const vChampionId = v.union(v.id("signalChampions"), v.null());
 
-/** Begins an attempt's lease; returns what the prompt needs, `null` when it was overtaken. */
-export const beginAttempt = internalMutation({
-  args: { runId: v.id("signalRuns"), attempt: v.number() },
+/** What the prompt needs; `null` when the run has ended. */
+export const task = internalQuery({
+  args: { runId: v.id("signalRuns") },
   returns: v.union(
     v.object({
       token: vToken,
@@ -158,16 +139,14 @@ export const beginAttempt = internalMutation({
     }),
     v.null(),
   ),
-  handler: async (ctx, { runId, attempt }) => {
-    const run = await running(ctx, runId, attempt);
+  handler: async (ctx, { runId }) => {
+    const run = await running(ctx, runId);
     if (run === null) return null;
-    const now = Date.now();
-    await ctx.db.patch("signalRuns", runId, { leaseUntil: now + LEASE_MS });
     const before = await Promise.all(TOKENS.map((token) => findSignal(ctx, token, dayBefore(run.day))));
     const writer = await champion(ctx);
     return {
       token: run.token,
-      closes: await recentHourlyCloses(ctx, run.token, { before: now, count: HOURS }),
+      closes: await recentHourlyCloses(ctx, run.token, { before: Date.now(), count: HOURS }),
       // Another one's record is none of its own.
       calibration: recordOfToken(writer?.outcomes[run.token] ?? (await totalsOf(ctx, run.token))),
       yesterday: before.flatMap((row) => (row === null ? [] : [bare(row)])),
@@ -182,7 +161,6 @@ export const beginAttempt = internalMutation({
 export const store = internalMutation({
   args: {
     runId: v.id("signalRuns"),
-    attempt: v.number(),
     proposal: v.object(proposalFields),
     model: v.string(),
     promptVersion: vPromptVersion,
@@ -193,12 +171,11 @@ export const store = internalMutation({
     missingHours: v.number(),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt, proposal, price, championId, ...known }) => {
-    const run = await running(ctx, runId, attempt);
+  handler: async (ctx, { runId, proposal, price, championId, ...known }) => {
+    const run = await running(ctx, runId);
     if (run === null) return null;
     if (((await champion(ctx))?._id ?? null) !== championId) {
-      await retryOrFail(ctx, run, "Another model was promoted meanwhile", 0);
-      return null;
+      throw new AppError("conflict", "Another model was promoted meanwhile");
     }
     const generatedAt = await nextIssueTime(ctx, Date.now());
     if (dayOf(generatedAt) !== run.day) {
@@ -221,37 +198,31 @@ export const store = internalMutation({
 
 /** Ends a run whose model proposed nothing usable, twice. */
 export const refuse = internalMutation({
-  args: { runId: v.id("signalRuns"), attempt: v.number(), problem: v.string() },
+  args: { runId: v.id("signalRuns"), problem: v.string() },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt, problem }) => {
-    const run = await running(ctx, runId, attempt);
+  handler: async (ctx, { runId, problem }) => {
+    const run = await running(ctx, runId);
     if (run !== null) await close(ctx, run, "refused", `The model's signal was refused: ${problem}`);
     return null;
   },
 });
 
-export const fail = internalMutation({
-  args: { runId: v.id("signalRuns"), attempt: v.number(), reason: v.string() },
+/** Notes a failed attempt; the last one of the day ends the run. */
+export const failed = internalMutation({
+  args: { runId: v.id("signalRuns"), ...vFailure },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt, reason }) => {
-    const run = await running(ctx, runId, attempt);
-    if (run !== null) await retryOrFail(ctx, run, reason, attempt * attempt * MINUTE);
+  handler: async (ctx, { runId, error, isLast }) => {
+    const run = await running(ctx, runId);
+    if (run === null) return null;
+    if (isLast) {
+      await close(ctx, run, "failed", error);
+      return null;
+    }
+    await ctx.db.patch("signalRuns", runId, { attempt: run.attempt + 1, error });
+    await announce(ctx, run.day);
     return null;
   },
 });
-
-/** Another attempt after `delayMs`, or the end of trying: the last attempt, or the end of the day. */
-async function retryOrFail(ctx: MutationCtx, run: Doc<"signalRuns">, error: string, delayMs: number) {
-  const now = Date.now();
-  if (run.attempt >= ATTEMPTS || dayOf(now + delayMs) !== run.day) {
-    await close(ctx, run, "failed", error);
-    return;
-  }
-  const attempt = run.attempt + 1;
-  await ctx.db.patch("signalRuns", run._id, { attempt, error, leaseUntil: now + delayMs + QUEUE_MS });
-  await enqueue(ctx, run._id, attempt, delayMs);
-  await announce(ctx, run.day);
-}
 
 /** Ends a run without a signal, and tells the operator why. */
 async function close(ctx: MutationCtx, run: Doc<"signalRuns">, state: "refused" | "failed", error: string) {
@@ -283,12 +254,7 @@ async function announce(ctx: MutationCtx, day: string): Promise<void> {
   for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
 }
 
-async function running(ctx: QueryCtx, runId: Id<"signalRuns">, attempt: number) {
+async function running(ctx: QueryCtx, runId: Id<"signalRuns">) {
   const run = await ctx.db.get("signalRuns", runId);
-  return run !== null && run.state === "writing" && run.attempt === attempt ? run : null;
-}
-
-async function enqueue(ctx: MutationCtx, runId: Id<"signalRuns">, attempt: number, delayMs = 0) {
-  const place = { lane: "service" as const, owner: "signals" };
-  await enterLater(ctx, place, internal.signals.issuing.write, { runId, attempt }, delayMs);
+  return run?.state === "writing" ? run : null;
 }

@@ -147,16 +147,17 @@ export const signalTables = {
     day: v.string(),
     /** `refused`: the model proposed nothing usable; `failed`: it, or a measured price, was out of reach for too long. */
     state: v.union(v.literal("writing"), v.literal("issued"), v.literal("refused"), v.literal("failed")),
+    /** Which one is under way, or was the last. */
     attempt: v.number(),
-    /** While writing: after this moment the attempt, or its wait in the pool, counts as lost. */
-    leaseUntil: v.number(),
+    /** On rows of earlier versions. */
+    leaseUntil: v.optional(v.number()),
     /** Its signal stands on a card already. */
     announced: v.boolean(),
     /** Why the last attempt came to nothing. */
     error: v.optional(v.string()),
   })
     .index("by_token_and_day", ["token", "day"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+    .index("by_state", ["state"]),
 
   /** For the operator: a day on which a token got no signal, and why. Written by `signals/issuing`; kept. */
   operatorNotes: defineTable({
@@ -195,8 +196,10 @@ export const signalTables = {
     /** The week's Monday. */
     week: v.string(),
     state: v.union(v.literal("writing"), v.literal("done")),
+    /** Which one is under way, or was the last. */
     attempt: v.number(),
-    leaseUntil: v.number(),
+    /** On rows of earlier versions. */
+    leaseUntil: v.optional(v.number()),
     openedAt: v.number(),
     ...weekFields,
     /** `null`: the model was out of reach; absent while it is being written. */
@@ -205,7 +208,7 @@ export const signalTables = {
     generatedAt: v.optional(v.number()),
   })
     .index("by_week", ["week"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+    .index("by_state", ["state"]),
 };
 
 export const signalRecords: RecordsOf<typeof signalTables> = {
@@ -215,7 +218,7 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
     keep: "two rows a day; they say why a day has no signal",
     openWhen: {
       signals: {
-        rows: [(rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing"))],
+        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
         since: ({ _creationTime }) => _creationTime,
       },
     },
@@ -228,7 +231,7 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
     keep: "a row a week, part of the track record",
     openWhen: {
       weeklyRecaps: {
-        rows: [(rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing"))],
+        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
         since: ({ openedAt }) => openedAt,
       },
     },

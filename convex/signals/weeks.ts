@@ -1,14 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
-import { messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { enterLater } from "../lib/lanes";
+import { enter, telling, vFailure } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
-import { MINUTE } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { completeStructured } from "../providers/structured";
 import { daysOfWeek, weekDueAt } from "./calendar";
@@ -21,9 +18,6 @@ import { resultsOf, standingOf } from "./standing";
 import { statisticsOf } from "./statistics";
 import { vWeek, type Week, type WeekSignal } from "./tables";
 
-/** How long an attempt may take once it has begun: two calls of a minute in all, and a margin. */
-const LEASE_MS = 3 * MINUTE;
-const QUEUE_MS = 60 * MINUTE;
 /** After 1, 4 and 9 minutes; then the recap goes out without a review. */
 const ATTEMPTS = 4;
 
@@ -48,97 +42,66 @@ export const openDue = internalMutation({
       week,
       state: "writing",
       attempt: 1,
-      leaseUntil: now + QUEUE_MS,
       openedAt: now,
       ...figures,
     });
-    if (hasSignals(figures)) await enqueue(ctx, recapId, 1);
-    else await finish(ctx, recapId, null);
-    return null;
-  },
-});
-
-/** Resumes recaps whose attempt was cut off. For the cron. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted weekly recaps");
-    const lost = await ctx.db
-      .query("weeklyRecaps")
-      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing").lt("leaseUntil", Date.now()))
-      .take(20);
-    for (const recap of lost) await retryOrFinish(ctx, recap, 0);
+    if (hasSignals(figures)) {
+      const told = telling(internal.signals.weeks.failed, { recapId });
+      const place = { lane: "service" as const, owner: "weekly recaps", request: false };
+      await enter(ctx, place, internal.signals.weeks.write, { recapId }, { attempts: ATTEMPTS, told });
+    } else await finish(ctx, recapId, null);
     return null;
   },
 });
 
 /** Writes the week's review. */
 export const write = providerAction({
-  args: { recapId: v.id("weeklyRecaps"), attempt: v.number() },
+  args: { recapId: v.id("weeklyRecaps") },
   returns: v.null(),
-  handler: async (ctx, { recapId, attempt }) => {
-    const task = await ctx.runMutation(internal.signals.weeks.beginAttempt, { recapId, attempt });
+  handler: async (ctx, { recapId }) => {
+    const task = await ctx.runQuery(internal.signals.weeks.task, { recapId });
     if (task === null) return null;
-    try {
-      const { value, model } = await completeStructured(ctx, weekReviewQuestion(task.week, task.figures), {
-        turnMs: deadlines.llmScheduled,
-        attempts: 2,
-        payer: "service",
-      });
-      const written = { review: value.review, model };
-      await ctx.runMutation(internal.signals.weeks.store, { recapId, attempt, written });
-    } catch (error) {
-      log.warn("signals.week's review failed", { week: task.week, attempt, error: messageOf(error) });
-      await ctx.runMutation(internal.signals.weeks.fail, { recapId, attempt });
-    }
+    const { value, model } = await completeStructured(ctx, weekReviewQuestion(task.week, task.figures), {
+      turnMs: deadlines.llmScheduled,
+      attempts: 2,
+      payer: "service",
+    });
+    const written = { review: value.review, model };
+    await ctx.runMutation(internal.signals.weeks.store, { recapId, written });
     return null;
   },
 });
 
-/** Begins an attempt's lease; returns what the review is about, `null` when it was overtaken. */
-export const beginAttempt = internalMutation({
-  args: { recapId: v.id("weeklyRecaps"), attempt: v.number() },
+/** What the review is about; `null` when it is written. */
+export const task = internalQuery({
+  args: { recapId: v.id("weeklyRecaps") },
   returns: v.union(v.object({ week: v.string(), figures: vWeek }), v.null()),
-  handler: async (ctx, { recapId, attempt }) => {
-    const recap = await writing(ctx, recapId, attempt);
-    if (recap === null) return null;
-    await ctx.db.patch("weeklyRecaps", recapId, { leaseUntil: Date.now() + LEASE_MS });
-    return { week: recap.week, figures: figuresIn(recap) };
+  handler: async (ctx, { recapId }) => {
+    const recap = await writing(ctx, recapId);
+    return recap === null ? null : { week: recap.week, figures: figuresIn(recap) };
   },
 });
 
 export const store = internalMutation({
-  args: {
-    recapId: v.id("weeklyRecaps"),
-    attempt: v.number(),
-    written: v.object({ review: v.string(), model: v.string() }),
-  },
+  args: { recapId: v.id("weeklyRecaps"), written: v.object({ review: v.string(), model: v.string() }) },
   returns: v.null(),
-  handler: async (ctx, { recapId, attempt, written }) => {
-    if ((await writing(ctx, recapId, attempt)) !== null) await finish(ctx, recapId, written);
+  handler: async (ctx, { recapId, written }) => {
+    if ((await writing(ctx, recapId)) !== null) await finish(ctx, recapId, written);
     return null;
   },
 });
 
-export const fail = internalMutation({
-  args: { recapId: v.id("weeklyRecaps"), attempt: v.number() },
+export const failed = internalMutation({
+  args: { recapId: v.id("weeklyRecaps"), ...vFailure },
   returns: v.null(),
-  handler: async (ctx, { recapId, attempt }) => {
-    const recap = await writing(ctx, recapId, attempt);
-    if (recap !== null) await retryOrFinish(ctx, recap, attempt * attempt * MINUTE);
+  handler: async (ctx, { recapId, isLast }) => {
+    const recap = await writing(ctx, recapId);
+    if (recap === null) return null;
+    if (isLast) await finish(ctx, recapId, null);
+    else await ctx.db.patch("weeklyRecaps", recapId, { attempt: recap.attempt + 1 });
     return null;
   },
 });
-
-/** Another attempt after `delayMs`, or the recap without a review. */
-async function retryOrFinish(ctx: MutationCtx, recap: Doc<"weeklyRecaps">, delayMs: number): Promise<void> {
-  if (recap.attempt >= ATTEMPTS) return finish(ctx, recap._id, null);
-  const attempt = recap.attempt + 1;
-  const leaseUntil = Date.now() + delayMs + QUEUE_MS;
-  await ctx.db.patch("weeklyRecaps", recap._id, { attempt, leaseUntil });
-  await enqueue(ctx, recap._id, attempt, delayMs);
-}
 
 /** Ends the recap and sends its card, in one transaction. */
 async function finish(
@@ -215,12 +178,7 @@ function figuresIn(recap: Doc<"weeklyRecaps">): Week {
   };
 }
 
-async function writing(ctx: QueryCtx, recapId: Id<"weeklyRecaps">, attempt: number) {
+async function writing(ctx: QueryCtx, recapId: Id<"weeklyRecaps">) {
   const recap = await ctx.db.get("weeklyRecaps", recapId);
-  return recap !== null && recap.state === "writing" && recap.attempt === attempt ? recap : null;
-}
-
-async function enqueue(ctx: MutationCtx, recapId: Id<"weeklyRecaps">, attempt: number, delayMs = 0) {
-  const place = { lane: "service" as const, owner: "weekly recaps" };
-  await enterLater(ctx, place, internal.signals.weeks.write, { recapId, attempt }, delayMs);
+  return recap?.state === "writing" ? recap : null;
 }

@@ -2,7 +2,6 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
@@ -161,7 +160,6 @@ export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted mentions");
     const now = Date.now();
     const lost = await ctx.db
       .query("mentions")

@@ -111,7 +111,6 @@ function synthesis(shiftId: Id<"shifts">, now: number): Fields<"syntheses"> {
     state: "done",
     attempt: 1,
     startedAt: now,
-    leaseUntil: now,
     result,
     model: "simulated",
     tokensUsed: 1,

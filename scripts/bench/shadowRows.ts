@@ -31,8 +31,6 @@ export async function insertShadows({ t, clock }: World, count: number): Promise
           ...slot,
           hour: row.hour,
           state: "issued",
-          attempt: 1,
-          leaseUntil: 0,
         });
         const hash = (i + 1).toString(16).padStart(64, "0");
         const content = { ...slot, hour: iso(row.hour), reason: "failed" as const, at: iso(closedAt) };

@@ -29,13 +29,11 @@ const paths = [
 
 /** Their ticks with nothing but the open signals to do. Counting a day of the shadow arms, once a day, reads its 204 at most. */
 const ticks = [
-  "signals/issuing:resumeLost",
   "signals/outcomes:track",
   "signals/lab/issuing:open",
-  "signals/lab/issuing:resumeLost",
   "signals/lab/tracking:track",
   "signals/weeks:openDue",
-  "whales/agent/watches:resume",
+  "whales/agent/watches:resumeLost",
 ];
 
 export async function run(progress: Progress): Promise<Table> {

@@ -50,7 +50,7 @@ describe("a card whose asker cannot be told", () => {
     const app = createApp();
     await app.t.run(async (ctx) => {
       // Takes no arguments, and so fails when it is told.
-      const handle = await createFunctionHandle(internal.messenger.outbox.sweep);
+      const handle = await createFunctionHandle(internal.messenger.outbox.resumeLost);
       const onSettled = { handle, subject: "none" };
       await enqueueCard(ctx, {
         userId: ALICE,

@@ -7,6 +7,7 @@ import { deadlines } from "../../convex/lib/deadlines";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { send, signed, until } from "../chain/support";
 import { chain, usdcOf, useChain } from "../support/chain";
+import { expireLeases } from "../support/leases";
 import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import {
   authorize,
@@ -37,12 +38,7 @@ async function received(work: () => Promise<void>): Promise<bigint> {
 
 /** Lets the lease of the only claim run out and the cron come by, and waits until it is no longer being settled. */
 async function timePasses(app: WalletApp): Promise<void> {
-  await app.t.run(async (ctx) => {
-    for (const row of await ctx.db.query("paymentClaims").collect()) {
-      if (row.state === "settling") await ctx.db.patch("paymentClaims", row._id, { leaseUntil: 1 });
-    }
-  });
-  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
+  await expireLeases(app);
   await until(async () => {
     const [row] = await app.rows("paymentClaims");
     return row?.state === "delivered" || row?.state === "refused";

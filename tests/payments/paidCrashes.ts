@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { erc20Abi } from "viem";
-import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, send } from "../chain/support";
+import { expireLeases, leasesOf, type Leases } from "../support/leases";
 import { startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {
@@ -76,44 +76,18 @@ function dieAt(n: number, moment: Moment): { calls: () => number; revive: () => 
   return { calls: () => calls, revive };
 }
 
-/** Until when the dead had claimed what they worked on, by row. */
-type Leases = ReadonlyMap<string, number>;
-
-async function leasesOf(app: WalletApp): Promise<Leases> {
-  const tables = ["paymentClaims", "observations", "refreshes"] as const;
-  const rows = await Promise.all(tables.map((table) => app.rows(table)));
-  return new Map(rows.flat().map(({ _id, leaseUntil }) => [_id, leaseUntil]));
-}
-
-/** Lets the leases of the dead run out, but not those of who has taken their work over, and the cron come by. */
-async function leasesEnd(app: WalletApp, ofDead: Leases): Promise<void> {
-  await app.t.run(async (ctx) => {
-    for (const { _id, leaseUntil } of await ctx.db.query("paymentClaims").collect()) {
-      if (ofDead.get(_id) === leaseUntil) await ctx.db.patch("paymentClaims", _id, { leaseUntil: 1 });
-    }
-    for (const { _id, leaseUntil } of await ctx.db.query("observations").collect()) {
-      if (ofDead.get(_id) === leaseUntil) await ctx.db.patch("observations", _id, { leaseUntil: 1 });
-    }
-    for (const { _id, leaseUntil } of await ctx.db.query("refreshes").collect()) {
-      if (ofDead.get(_id) === leaseUntil && leaseUntil > 0)
-        await ctx.db.patch("refreshes", _id, { leaseUntil: 1 });
-    }
-  });
-  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
-}
-
 /** The answer to a purchase; the cron comes by while it is waited for. */
 async function bought(app: WalletApp, headers: Record<string, string>, order: object, ofDead: Leases) {
   const answer = buy(app, headers, order);
   const isThere = answer.then(() => true);
-  while (!(await Promise.race([isThere, sleep(LOOK_MS).then(() => false)]))) await leasesEnd(app, ofDead);
+  while (!(await Promise.race([isThere, sleep(LOOK_MS).then(() => false)]))) await expireLeases(app, ofDead);
   return answer;
 }
 
 /** Has the cron come by until nothing is being settled any more. */
 async function timePasses(app: WalletApp, ofDead: Leases): Promise<void> {
   do {
-    await leasesEnd(app, ofDead);
+    await expireLeases(app, ofDead);
     await sleep(LOOK_MS);
   } while ((await app.rows("paymentClaims")).some(({ state }) => state === "settling"));
 }

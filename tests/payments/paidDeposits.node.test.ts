@@ -201,7 +201,8 @@ test("a writing that was cut off is begun again by its payer", async () => {
   if (row === undefined) throw new Error("No claim");
   const { order } = row;
   await app.t.run((ctx) => ctx.db.replace("paymentClaims", row._id, { ...claim, order }));
-  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
+  const lost = { claimId: row._id, attempt: claim.attempt, error: "lost", isLast: true };
+  await app.t.mutation(internal.payments.reports.writing.lost, lost);
   expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid", trouble: { code: "upstream" } }]);
   expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
 });

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { isOfDay } from "../../convex/signals/eventChain";
 import { closeApp, createApp, type App } from "../support/app";
+import { loseScheduled } from "../support/leases";
 import * as given from "./support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
@@ -323,17 +324,15 @@ describe("a day on which something is out of reach", () => {
 
   test("an attempt that is lost is resumed by the cron", async () => {
     const app = createApp({ now: EIGHT });
-    app.standins.fail("llm", { mode: "hang", ms: 1, schema: "trading_signal" });
-    await issue(app);
-    const [run] = await app.rows("signalRuns");
-    if (run === undefined) throw new Error("There is a run");
-    app.standins.clear("llm");
-    // As a crash leaves it: begun, and nobody at work.
-    await app.t.run((ctx) => ctx.db.patch("signalRuns", run._id, { attempt: 3, leaseUntil: Date.now() - 1 }));
-    await app.t.mutation(internal.signals.issuing.resumeLost, {});
+    marketAt(app, { BTC: 100, ETH: 100 });
+    await app.t.mutation(internal.signals.issuing.issueDue, {});
+    await loseScheduled(app);
     await work(app);
-    expect((await app.row("signalRuns", run._id))?.state).toBe("issued");
-    expect((await app.rows("signals")).filter(({ token }) => token === run.token)).toHaveLength(1);
+    expect(await app.rows("signalRuns")).toMatchObject([
+      { token: "BTC", state: "issued", attempt: 2 },
+      { token: "ETH", state: "issued", attempt: 2 },
+    ]);
+    expect(await app.rows("signals")).toHaveLength(2);
   });
 
   test("a day that ends before the signal is ready stays without it", async () => {

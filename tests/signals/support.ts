@@ -97,11 +97,10 @@ export async function work(app: App): Promise<void> {
   }
 }
 
-/** Whether something is under way. An attempt that waits for its time has a longer lease than an hour. */
+/** Whether something is under way. An attempt that waits for its time is not. */
 async function isBusy(app: App): Promise<boolean> {
   const now = Date.now();
-  const attempts = [...(await app.rows("signalRuns")), ...(await app.rows("weeklyRecaps"))];
-  if (attempts.some(({ state, leaseUntil }) => state === "writing" && leaseUntil - now <= HOUR)) return true;
+  if ((await app.rows("laneJobs")).length > 0) return true;
   const cards = await app.rows("messages");
   if (cards.some(({ state, dueAt }) => state === "sending" || (state === "queued" && dueAt <= now)))
     return true;

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { closeApp, createApp, type App } from "../support/app";
+import { loseScheduled } from "../support/leases";
 import * as given from "./support";
 
 const { buy, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait, work } = given;
@@ -128,14 +129,10 @@ describe("the weekly recap", () => {
     const app = createApp({ now: EIGHT });
     await week(app);
     await until(app, EIGHT + TO_SUNDAY);
-    app.standins.fail("llm", { mode: "status", status: 401, schema: "signal_review" });
-    await recapWeek(app);
-    app.standins.clear();
-    const [recap] = await app.rows("weeklyRecaps");
-    if (recap === undefined) throw new Error("There is a recap");
-    await app.t.run((ctx) => ctx.db.patch("weeklyRecaps", recap._id, { leaseUntil: Date.now() - 1 }));
-    await app.t.mutation(internal.signals.weeks.resumeLost, {});
+    await app.t.mutation(internal.signals.weeks.openDue, {});
+    await loseScheduled(app);
+    expect(await app.rows("weeklyRecaps")).toMatchObject([{ state: "writing" }]);
     await work(app);
-    expect((await app.row("weeklyRecaps", recap._id))?.review).toEqual(expect.any(String));
+    expect(await app.rows("weeklyRecaps")).toMatchObject([{ state: "done", review: expect.any(String) }]);
   });
 });

@@ -78,6 +78,13 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
     return promise;
   }
 
+  /** Runs what `convex/crons.ts` names. */
+  async function runCron(name: string): Promise<void> {
+    const found = await host.find({ componentPath: "", udfPath: name });
+    if (found?.kind === "action") await t.action(makeFunctionReference<"action">(name), {});
+    else await t.mutation(makeFunctionReference<"mutation">(name), {});
+  }
+
   /** Moves time on, running every cron when it is due. */
   async function pass(ms: number, { cronsRun = true, settles = true } = {}): Promise<void> {
     const end = Date.now() + ms;
@@ -85,7 +92,7 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
       for (const cron of scheduledCrons) {
         if (cron.dueAt > Date.now()) continue;
         while (cron.dueAt <= Date.now()) cron.dueAt += cron.everyMs;
-        if (cronsRun) await t.mutation(makeFunctionReference<"mutation">(cron.name), {});
+        if (cronsRun) await runCron(cron.name);
       }
       const next = Math.min(end, ...scheduledCrons.map(({ dueAt }) => dueAt));
       await advance(next - Date.now());
@@ -99,6 +106,7 @@ export function createApp(options: WorldOptions & { now?: number } = {}) {
     advance,
     settle,
     pass,
+    runCron,
     during,
     /** What the messenger was sent, the captions of pictures and the new words of messages among it. */
     cards: () =>

@@ -3,6 +3,7 @@ import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { closeApp, createApp } from "../support/app";
+import { loseScheduled } from "../support/leases";
 import { browserOf } from "./support";
 
 afterEach(closeApp);
@@ -77,10 +78,8 @@ describe("an agent run", () => {
 
   test("lost with its server is given up and given back; its late word changes nothing", async () => {
     const { app, alice, start, balance } = await withCredits(10);
-    app.standins.handle = () => new Promise(() => undefined);
     const runId = await start("How is the market?");
-    await app.t.run((ctx) => ctx.db.patch("agentRuns", runId, { startedAt: Date.now() - 11 * 60_000 }));
-    await app.t.mutation(internal.chat.runs.sweep, {});
+    await loseScheduled(app);
     expect(await balance()).toBe(10);
     const reply = { answer: "late", model: "m", tokensUsed: 5_000 };
     await app.t.mutation(internal.chat.runs.finish, { runId, reply });

@@ -308,7 +308,7 @@ describe("a restart", () => {
   test("an action that was only slow is taken up again with its job", async () => {
     const app = whaleApp();
     const watchId = await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "prompting" }));
-    await app.t.mutation(internal.whales.agent.watches.resume, {});
+    await app.t.mutation(internal.whales.agent.watches.resumeLost, {});
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "failed" });
     const jobId = "job_late";
     await app.t.mutation(internal.whales.agent.jobs.accepted, { watchId, jobId });

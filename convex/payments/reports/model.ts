@@ -4,7 +4,7 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
 import { required, setting } from "../../lib/env";
-import { enter } from "../../lib/lanes";
+import { enter, telling } from "../../lib/lanes";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { mayActAs } from "../../users/access";
 import { userIdByAddress } from "../../wallets/model";
@@ -107,7 +107,8 @@ export async function startSettling(ctx: MutationCtx, row: Doc<"paymentClaims">)
 export async function startGenerating(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
   const work = await begin(ctx, row, "generating", GENERATING_QUEUE_MS);
   const place = { lane: "paid" as const, owner: row._id, request: false };
-  await enter(ctx, place, internal.payments.reports.writing.generate, work);
+  const told = telling(internal.payments.reports.writing.lost, work);
+  await enter(ctx, place, internal.payments.reports.writing.generate, work, { told });
   return { kind: "claim", ...work };
 }
 

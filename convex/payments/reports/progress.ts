@@ -95,20 +95,16 @@ export const refuse = internalMutation({
   },
 });
 
-/** An attempt has failed. The payment stands as it does: settling is taken up again by the cron, or by the payer. */
+/** An attempt has failed. The payment stands as it does: it is taken up again by the cron, or by the payer. */
 export const fail = internalMutation({
   args: { ...vClaimWork, code: vTroubleCode, message: v.string() },
   returns: v.null(),
   handler: async (ctx, { code, message, ...work }) => {
-    const row = await ctx.db.get("paymentClaims", work.claimId);
-    if (row === null || row.attempt !== work.attempt) return null;
+    const row = await claimAt(ctx, work, "settling");
+    if (row === null) return null;
     const trouble = { attempt: work.attempt, code, message };
-    if (row.state === "settling") {
-      const pause = Math.min(30 * SECOND * 2 ** Math.min(work.attempt, 6), 30 * MINUTE);
-      await ctx.db.patch("paymentClaims", row._id, { trouble, leaseUntil: Date.now() + pause });
-    } else if (row.state === "generating") {
-      await ctx.db.patch("paymentClaims", row._id, { trouble, state: "paid", leaseUntil: 0 });
-    }
+    const pause = Math.min(30 * SECOND * 2 ** Math.min(work.attempt, 6), 30 * MINUTE);
+    await ctx.db.patch("paymentClaims", row._id, { trouble, leaseUntil: Date.now() + pause });
     return null;
   },
 });
@@ -148,29 +144,16 @@ export const forgetReports = internalMutation({
   },
 });
 
-/** Puts lost work back on its way: a settlement goes on, a report waits for its payer to ask again. */
+/** Puts settlements whose attempt was lost back on their way. */
 export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted paid reports");
-    const lost = (state: "settling" | "generating") =>
-      ctx.db
-        .query("paymentClaims")
-        .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", Date.now()))
-        .take(50);
-    for (const row of await lost("settling")) await startSettling(ctx, row);
-    for (const row of await lost("generating")) {
-      await ctx.db.patch("paymentClaims", row._id, {
-        state: "paid",
-        leaseUntil: 0,
-        trouble: {
-          attempt: row.attempt,
-          code: "upstream",
-          message: "The writing of the report was interrupted",
-        },
-      });
-    }
+    const lost = await ctx.db
+      .query("paymentClaims")
+      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling").lt("leaseUntil", Date.now()))
+      .take(50);
+    for (const row of lost) await startSettling(ctx, row);
     return null;
   },
 });

@@ -1,14 +1,17 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalMutation } from "../../_generated/server";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, type MutationCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { vFailure } from "../../lib/lanes";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { claimObservation, collectNow, vShared } from "../../research/observations";
 import { isShort } from "../../research/result";
 import { writeSnapshot } from "../../research/snapshot";
 import { vResult, vSourceStates } from "../../research/shapes";
-import { claimAt, GENERATING_LEASE_MS, REPLAY_MS, vClaimWork } from "./model";
+import { claimAt, GENERATING_LEASE_MS, REPLAY_MS, vClaimWork, type ClaimWork } from "./model";
+import { vTroubleCode } from "./tables";
 
 /** Writing the report of a paid claim: once, of its own, never the cached on-demand result. */
 
@@ -34,7 +37,7 @@ export const generate = providerAction({
     } catch (error) {
       const upstream = failureOf(error)?.code === "upstream";
       if (!upstream) log.error("payments.unexpected", { claimId: work.claimId, message: messageOf(error) });
-      await ctx.runMutation(internal.payments.reports.progress.fail, {
+      await ctx.runMutation(internal.payments.reports.writing.fail, {
         ...work,
         code: upstream ? "upstream" : "internal",
         message: upstream ? messageOf(error) : "The report could not be written",
@@ -56,6 +59,41 @@ export const begin = internalMutation({
     return { focus, shared: await claimObservation(ctx, focus, "paid") };
   },
 });
+
+export const fail = internalMutation({
+  args: { ...vClaimWork, code: vTroubleCode, message: v.string() },
+  returns: v.null(),
+  handler: (ctx, { code, message, ...work }) => leaveToPayer(ctx, work, { code, message }),
+});
+
+/** For the lane: the attempt ended with its server. */
+export const lost = internalMutation({
+  args: { ...vClaimWork, ...vFailure },
+  returns: v.null(),
+  handler: async (ctx, { claimId, attempt }) =>
+    leaveToPayer(
+      ctx,
+      { claimId, attempt },
+      { code: "upstream", message: "The writing of the report was interrupted" },
+    ),
+});
+
+/** The claim stays paid: the payer asks again. */
+async function leaveToPayer(
+  ctx: MutationCtx,
+  work: ClaimWork,
+  trouble: Omit<NonNullable<Doc<"paymentClaims">["trouble"]>, "attempt">,
+): Promise<null> {
+  const row = await claimAt(ctx, work, "generating");
+  if (row === null) return null;
+  const { attempt } = work;
+  await ctx.db.patch("paymentClaims", row._id, {
+    state: "paid",
+    leaseUntil: 0,
+    trouble: { attempt, ...trouble },
+  });
+  return null;
+}
 
 export const deliver = internalMutation({
   args: { ...vClaimWork, result: vResult, model: v.string(), sources: vSourceStates },

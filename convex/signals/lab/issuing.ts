@@ -1,15 +1,15 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { recordCronRun } from "../../lib/cronRuns";
 import { deadlines } from "../../lib/deadlines";
 import { setting } from "../../lib/env";
-import { failureOf, messageOf } from "../../lib/errors";
-import { enterLater } from "../../lib/lanes";
+import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { enter, telling, vFailure } from "../../lib/lanes";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
-import { DAY, HOUR, iso, MINUTE, SECOND } from "../../lib/time";
+import { DAY, HOUR, iso, SECOND } from "../../lib/time";
 import { recentHourlyCloses } from "../../prices/model";
 import { findTicked } from "../../prices/sources";
 import { PRICED_TOKENS, vPriceSource } from "../../prices/tables";
@@ -29,15 +29,10 @@ import { vLabToken } from "./tables";
  * asked for. Nobody is sent one. They are there to find out which model and prompt should write the daily signals.
  */
 
-/** How long an attempt may take once it has begun: as long as a daily signal's. */
-const LEASE_MS = 4 * MINUTE;
-/** How long it may wait in the pool before that. */
-const QUEUE_MS = 30 * MINUTE;
 /** A price seen longer ago is none to enter a trade at. */
 const PRICE_AGE_MS = 15 * SECOND;
 /** An hour later the next signal is asked for: what fails twice is missed. */
 const ATTEMPTS = 2;
-const REST_MS = 2 * MINUTE;
 
 const vReason = v.union(v.literal("refused"), v.literal("failed"), v.literal("budget"));
 
@@ -50,8 +45,7 @@ export const open = internalMutation({
   returns: v.null(),
   handler: async (ctx) => {
     await recordCronRun(ctx, "ask the shadow arms");
-    const now = Date.now();
-    const hour = hourOf(now);
+    const hour = hourOf(Date.now());
     for (const one of armsToAsk()) {
       if (!(await rememberArm(ctx, one))) {
         log.error("signals.too many shadow arms", { arm: one.arm });
@@ -60,8 +54,11 @@ export const open = internalMutation({
       for (const token of LAB_TOKENS) {
         const slot = { hour, arm: one.arm, token };
         if ((await findRun(ctx, slot)) !== null) continue;
-        const run = { ...slot, state: "writing" as const, attempt: 1, leaseUntil: now + QUEUE_MS };
-        await enqueue(ctx, await ctx.db.insert("shadowRuns", run), 1);
+        const runId = await ctx.db.insert("shadowRuns", { ...slot, state: "writing" });
+        const told = telling(internal.signals.lab.issuing.failed, { runId });
+        const care = { attempts: ATTEMPTS, until: hour + HOUR, told };
+        const place = { lane: "service" as const, owner: "shadow signals", request: false };
+        await enter(ctx, place, internal.signals.lab.issuing.write, { runId }, care);
       }
     }
     return null;
@@ -78,34 +75,14 @@ function armsToAsk() {
   }
 }
 
-/** Takes up runs whose attempt was cut off. For the cron. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "resume interrupted shadow signals");
-    const lost = await ctx.db
-      .query("shadowRuns")
-      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing").lt("leaseUntil", Date.now()))
-      .take(20);
-    for (const run of lost) await retryOrMiss(ctx, run, "The attempt was interrupted", 0);
-    return null;
-  },
-});
-
-const attemptArgs = { runId: v.id("shadowRuns"), attempt: v.number() };
-
 /** Asks an arm, and stores its signal or why there is none. */
 export const write = providerAction({
-  args: attemptArgs,
+  args: { runId: v.id("shadowRuns") },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt }) => {
-    const task = await ctx.runMutation(internal.signals.lab.issuing.beginAttempt, { runId, attempt });
+  handler: async (ctx, { runId }) => {
+    const task = await ctx.runQuery(internal.signals.lab.issuing.task, { runId });
     if (task === null) return null;
     const { token, closes, calibration, yesterday } = task;
-    const miss = async (reason: Infer<typeof vReason> | null, error: string) => {
-      await ctx.runMutation(internal.signals.lab.issuing.miss, { runId, attempt, reason, error });
-    };
     try {
       const { model: asked, promptVersion } = armNamed(task.arm);
       const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
@@ -120,19 +97,25 @@ export const write = providerAction({
       const { priceUsd, source, observedAt } = await findTicked(token, Date.now() - PRICE_AGE_MS);
       const problem = problemsOf(proposal, { priceUsd, costBps });
       if (problem !== null) {
-        await miss(null, `The price moved while the model answered: ${problem}`);
-        return null;
+        throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
       }
       const price = { usd: priceUsd, source, observedAt };
-      const issued = { runId, attempt, proposal, model, costBps, price };
-      await ctx.runMutation(internal.signals.lab.issuing.store, issued);
+      await ctx.runMutation(internal.signals.lab.issuing.store, { runId, proposal, model, costBps, price });
     } catch (error) {
-      if (error instanceof UnusableAnswer) await miss("refused", error.problem);
-      else await miss(failureOf(error)?.code === "rate_limited" ? "budget" : null, messageOf(error));
+      const reason = finalReasonOf(error);
+      if (reason === null) throw error;
+      const why = error instanceof UnusableAnswer ? error.problem : messageOf(error);
+      await ctx.runMutation(internal.signals.lab.issuing.miss, { runId, reason, error: why });
     }
     return null;
   },
 });
+
+/** Why it is of no use to try once more; `null` when it may be. */
+function finalReasonOf(error: unknown): "refused" | "budget" | null {
+  if (error instanceof UnusableAnswer) return "refused";
+  return failureOf(error)?.code === "rate_limited" ? "budget" : null;
+}
 
 const vPast = v.object({
   token: vLabToken,
@@ -147,9 +130,9 @@ const vPast = v.object({
   pnlPercent: v.union(v.number(), v.null()),
 });
 
-/** Begins an attempt's lease; returns what the prompt needs, `null` when it was overtaken. */
-export const beginAttempt = internalMutation({
-  args: attemptArgs,
+/** What the prompt needs; `null` when the run has ended. */
+export const task = internalQuery({
+  args: { runId: v.id("shadowRuns") },
   returns: v.union(
     v.object({
       arm: v.string(),
@@ -164,19 +147,19 @@ export const beginAttempt = internalMutation({
     }),
     v.null(),
   ),
-  handler: async (ctx, { runId, attempt }) => {
-    const run = await running(ctx, runId, attempt);
+  handler: async (ctx, { runId }) => {
+    const run = await running(ctx, runId);
     if (run === null) return null;
     const { arm, token, hour } = run;
-    const now = Date.now();
-    await ctx.db.patch("shadowRuns", runId, { leaseUntil: now + LEASE_MS });
     const before = LAB_TOKENS.map((one) => findShadow(ctx, { arm, hour: hour - DAY, token: one }));
     const priced = PRICED_TOKENS.find((one) => one === token);
     return {
       arm,
       token,
       closes:
-        priced === undefined ? [] : await recentHourlyCloses(ctx, priced, { before: now, count: HOURS }),
+        priced === undefined
+          ? []
+          : await recentHourlyCloses(ctx, priced, { before: Date.now(), count: HOURS }),
       calibration: recordOfToken(await outcomesOfToken(ctx, arm, token)),
       yesterday: (await Promise.all(before)).flatMap((row) => (row === null ? [] : [past(row)])),
     };
@@ -192,15 +175,15 @@ function past(row: Doc<"shadowSignals">): Omit<PastSignal, "pnlPercent"> & { pnl
 /** Issues the shadow signal, while its hour lasts. */
 export const store = internalMutation({
   args: {
-    ...attemptArgs,
+    runId: v.id("shadowRuns"),
     proposal: v.object(proposalFields),
     model: v.string(),
     price: vPriceAtIssue,
     costBps: v.number(),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt, proposal, model, price, costBps }) => {
-    const run = await running(ctx, runId, attempt);
+  handler: async (ctx, { runId, proposal, model, price, costBps }) => {
+    const run = await running(ctx, runId);
     if (run === null) return null;
     const generatedAt = Date.now();
     const { hour, arm, token } = run;
@@ -216,29 +199,29 @@ export const store = internalMutation({
   },
 });
 
-/** Ends a run without a signal; without a reason it is tried once more. */
+/** Ends a run without a signal that another attempt would not get either. */
 export const miss = internalMutation({
-  args: { ...attemptArgs, reason: v.union(vReason, v.null()), error: v.string() },
+  args: { runId: v.id("shadowRuns"), reason: vReason, error: v.string() },
   returns: v.null(),
-  handler: async (ctx, { runId, attempt, reason, error }) => {
-    const run = await running(ctx, runId, attempt);
-    if (run === null) return null;
-    if (reason === null) await retryOrMiss(ctx, run, error, REST_MS);
-    else await endWithout(ctx, run, reason, error);
+  handler: async (ctx, { runId, reason, error }) => {
+    const run = await running(ctx, runId);
+    if (run !== null) await endWithout(ctx, run, reason, error);
     return null;
   },
 });
 
-async function retryOrMiss(ctx: MutationCtx, run: Doc<"shadowRuns">, error: string, delayMs: number) {
-  const now = Date.now();
-  if (run.attempt >= ATTEMPTS || hourOf(now + delayMs) !== run.hour) {
-    await endWithout(ctx, run, "failed", error);
-    return;
-  }
-  const attempt = run.attempt + 1;
-  await ctx.db.patch("shadowRuns", run._id, { attempt, error, leaseUntil: now + delayMs + QUEUE_MS });
-  await enqueue(ctx, run._id, attempt, delayMs);
-}
+/** Notes a failed attempt; the last one ends the run. */
+export const failed = internalMutation({
+  args: { runId: v.id("shadowRuns"), ...vFailure },
+  returns: v.null(),
+  handler: async (ctx, { runId, error, isLast }) => {
+    const run = await running(ctx, runId);
+    if (run === null) return null;
+    if (isLast) await endWithout(ctx, run, "failed", error);
+    else await ctx.db.patch("shadowRuns", runId, { error });
+    return null;
+  },
+});
 
 async function endWithout(
   ctx: MutationCtx,
@@ -262,14 +245,9 @@ async function findRun(
     .unique();
 }
 
-async function running(ctx: QueryCtx, runId: Id<"shadowRuns">, attempt: number) {
+async function running(ctx: QueryCtx, runId: Id<"shadowRuns">) {
   const run = await ctx.db.get("shadowRuns", runId);
-  return run !== null && run.state === "writing" && run.attempt === attempt ? run : null;
-}
-
-async function enqueue(ctx: MutationCtx, runId: Id<"shadowRuns">, attempt: number, delayMs = 0) {
-  const place = { lane: "service" as const, owner: "shadow signals" };
-  await enterLater(ctx, place, internal.signals.lab.issuing.write, { runId, attempt }, delayMs);
+  return run?.state === "writing" ? run : null;
 }
 
 function hourOf(ms: number): number {

@@ -59,14 +59,11 @@ export const labTables = {
     arm: v.string(),
     token: vLabToken,
     state: v.union(v.literal("writing"), v.literal("issued"), v.literal("missed")),
-    attempt: v.number(),
-    /** While writing: after this moment the attempt, or its wait in the pool, counts as lost. */
-    leaseUntil: v.number(),
     /** Why there is no signal, or why the last attempt came to nothing. */
     error: v.optional(v.string()),
   })
     .index("by_slot", ["hour", "arm", "token"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+    .index("by_state", ["state"]),
 
   /**
    * Signals of the shadow arms, which nobody is sent. Written by `signals/lab/model` when issued and when they end, each time
@@ -117,7 +114,7 @@ export const labRecords: RecordsOf<typeof labTables> = {
     },
     openWhen: {
       shadowSignals: {
-        rows: [(rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "writing"))],
+        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
         since: ({ _creationTime }) => _creationTime,
       },
     },

@@ -12,13 +12,13 @@ import { LEASE_MS, end, schedulePoll } from "./model";
 
 /**
  * The hourly look for whales. A row claims the hour, an action sends the one prompt the hour ever gets, scheduled polls
- * follow its job. Whatever is lost on the way is taken up by `resume`, except a prompt whose fate is unknown: it may
+ * follow its job. Whatever is lost on the way is taken up by `resumeLost`, except a prompt whose fate is unknown: it may
  * have become a job, so it is given up.
  */
 
 /** A pause ends after a day at the latest, whatever the agent API said. */
 const MAX_PAUSE_MS = DAY;
-/** Lost steps per run of `resume`: there is one watch an hour. */
+/** Lost steps per run of `resumeLost`: there is one watch an hour. */
 const BATCH = 10;
 
 const OPEN = ["claimed", "prompting", "polling"] as const;
@@ -59,12 +59,11 @@ export const begin = internalMutation({
   },
 });
 
-/** Takes up what was lost with a server: unsent prompts, polls, checks of transactions. For the cron. */
-export const resume = internalMutation({
+/** Takes up what was lost with a server: unsent prompts, polls, checks of transactions. */
+export const resumeLost = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
-    await recordCronRun(ctx, "resume lost looks for whales");
     const now = Date.now();
     for (const state of OPEN) {
       const lost = await ctx.db
