@@ -1,11 +1,11 @@
 import { makeFunctionReference } from "convex/server";
-import { v, type Value } from "convex/values";
+import { v, type Infer, type Value } from "convex/values";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
-import { messageOf } from "./errors";
-import { admit, fill, runningJobs, type Failure } from "./lanes";
+import { failureOf, messageOf } from "./errors";
+import { admit, fill, runningJobs, vFailure, type Failure } from "./lanes";
 import { log } from "./log";
 import { vCare, vLane } from "./tables";
 import { MINUTE } from "./time";
@@ -17,29 +17,39 @@ import { MINUTE } from "./time";
 
 const vValues = z.record(z.string(), z.json());
 
+const vFailed = v.object({ error: vFailure.error, limitedUntil: vFailure.limitedUntil });
+type Failed = Infer<typeof vFailed>;
+
+const INTERRUPTED: Failed = { error: "The attempt was interrupted" };
+
 /** Runs one job, and gives its place to the next. */
 export const run = internalAction({
   args: { jobId: v.id("laneJobs"), work: v.string(), args: v.string() },
   returns: v.null(),
   handler: async (ctx, { jobId, work, args }) => {
-    let error: string | null = null;
+    let failure: Failed | null = null;
     try {
       const action = makeFunctionReference<"action", Record<string, Value>>(work);
       await ctx.runAction(action, vValues.parse(JSON.parse(args)));
     } catch (thrown) {
-      error = messageOf(thrown);
+      const { code, retryAfterMs } = failureOf(thrown) ?? {};
+      const limited = code === "rate_limited" && retryAfterMs !== undefined;
+      failure = {
+        error: messageOf(thrown),
+        ...(limited ? { limitedUntil: Date.now() + retryAfterMs } : {}),
+      };
     }
-    await ctx.runMutation(internal.lib.jobs.leave, { jobId, error });
+    await ctx.runMutation(internal.lib.jobs.leave, { jobId, failure });
     return null;
   },
 });
 
 export const leave = internalMutation({
-  args: { jobId: v.id("laneJobs"), error: v.union(v.string(), v.null()) },
+  args: { jobId: v.id("laneJobs"), failure: v.union(vFailed, v.null()) },
   returns: v.null(),
-  handler: async (ctx, { jobId, error }) => {
+  handler: async (ctx, { jobId, failure }) => {
     const job = await ctx.db.get("laneJobs", jobId);
-    if (job !== null) await end(ctx, job, error, "failed");
+    if (job !== null) await end(ctx, job, failure, "failed");
     await fill(ctx);
     return null;
   },
@@ -55,7 +65,7 @@ export const resumeLost = internalMutation({
       const { leaseUntil, scheduled } = job;
       const run = scheduled === undefined ? null : await ctx.db.system.get("_scheduled_functions", scheduled);
       const goesOn = run?.state.kind === "pending" || run?.state.kind === "inProgress";
-      if (!goesOn || leaseUntil <= now) await end(ctx, job, "The attempt was interrupted", "lost");
+      if (!goesOn || leaseUntil <= now) await end(ctx, job, INTERRUPTED, "lost");
     }
     await fill(ctx);
     return null;
@@ -65,12 +75,12 @@ export const resumeLost = internalMutation({
 async function end(
   ctx: MutationCtx,
   { _id, lane, owner, work, args, care }: Doc<"laneJobs">,
-  error: string | null,
+  failure: Failed | null,
   how: "failed" | "lost",
 ): Promise<void> {
   await ctx.db.delete("laneJobs", _id);
-  if (error === null) return;
-  log.warn(`lanes.${how}`, { work, attempt: care?.attempt ?? 1, error });
+  if (failure === null) return;
+  log.warn(`lanes.${how}`, { work, attempt: care?.attempt ?? 1, error: failure.error });
   if (care === undefined) return;
   const { attempt, attempts, until, told } = care;
   const rest = how === "lost" ? 0 : attempt * attempt * MINUTE;
@@ -79,7 +89,7 @@ async function end(
     const again = { lane, owner, work, args, care: { ...care, attempt: attempt + 1 } };
     await ctx.scheduler.runAfter(rest, internal.lib.jobs.again, again);
   }
-  await tell(ctx, told, { error, isLast });
+  await tell(ctx, told, { ...failure, isLast });
 }
 
 async function tell(ctx: MutationCtx, { work, args }: { work: string; args: string }, failure: Failure) {

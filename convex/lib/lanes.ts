@@ -57,6 +57,8 @@ export const vFailure = {
   error: v.string(),
   /** No other attempt follows. */
   isLast: v.boolean(),
+  /** Epoch ms until which it was refused, for example by the day's budget. */
+  limitedUntil: v.optional(v.number()),
 };
 export type Failure = ObjectType<typeof vFailure>;
 

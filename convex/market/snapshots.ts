@@ -1,12 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { refuseBeyond } from "../lib/budget";
-import { enter, placeOf, type Place } from "../lib/lanes";
+import type { Place } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import { beginRefresh, failRefresh, finishRefresh, QUEUE_MS, vTicket, type Ticket } from "../lib/refreshes";
-import { vPayer } from "../lib/tables";
+import { beginInLane, finishRefresh, vTicket, vTurn, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { askForMarket, latestSnapshot } from "./model";
 import { vMarketFigures, vMarketSource } from "./tables";
@@ -19,6 +17,9 @@ const vStored = v.object({
   figures: vMarketFigures,
   sources: v.array(vMarketSource),
 });
+
+/** Where a snapshot waits that the service itself needs. */
+const OWN: Place = { lane: "service", owner: "market", request: false };
 
 const refreshKey = (focus: string) => `market:${focus}`;
 
@@ -41,31 +42,22 @@ export const current = internalQuery({
 export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller, forService: v.optional(v.boolean()) },
   returns: vTicket,
-  handler: async (ctx, { focus, caller, forService = false }): Promise<Ticket> =>
-    beginRefresh(ctx, { key: refreshKey(focus), leaseMs: QUEUE_MS, caller }, async (attempt) => {
-      const place: Place = forService
-        ? { lane: "service", owner: "market", request: false }
-        : placeOf(caller);
-      const payer = place.lane;
-      await refuseBeyond(ctx, payer, "llm");
-      await enter(ctx, place, internal.market.snapshots.refresh, { focus, attempt, payer });
-    }),
+  handler: async (ctx, { focus, caller, forService = false }): Promise<Ticket> => {
+    const refresh = { key: refreshKey(focus), caller, ...(forService ? { place: OWN } : {}) };
+    return beginInLane(ctx, refresh, internal.market.snapshots.refresh, { focus });
+  },
 });
 
 /** Asks the gateway and stores what it said, held against the sources of prices. */
 export const refresh = providerAction({
-  args: { focus: v.string(), attempt: v.number(), payer: vPayer },
+  args: { focus: v.string(), ...vTurn },
   returns: v.null(),
   handler: async (ctx, { focus, attempt, payer }) => {
     const taken = { key: refreshKey(focus), attempt, leaseMs: LEASE_MS };
     if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
-    try {
-      const { figures, sources, replaced, model } = await askForMarket(ctx, focus, payer);
-      const snapshot = { focus, model, figures, sources, replaced };
-      await ctx.runMutation(internal.market.snapshots.store, { attempt, snapshot });
-    } catch (error) {
-      await failRefresh(ctx, refreshKey(focus), attempt, error);
-    }
+    const { figures, sources, replaced, model } = await askForMarket(ctx, focus, payer);
+    const snapshot = { focus, model, figures, sources, replaced };
+    await ctx.runMutation(internal.market.snapshots.store, { attempt, snapshot });
     return null;
   },
 });

@@ -3,12 +3,9 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { deadlines } from "../lib/deadlines";
-import { refuseBeyond } from "../lib/budget";
-import { enter, placeOf } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import { beginRefresh, failRefresh, finishRefresh, QUEUE_MS, vTicket, type Ticket } from "../lib/refreshes";
-import { vPayer } from "../lib/tables";
+import { beginInLane, finishRefresh, vTicket, vTurn, type Ticket } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { completeStructured } from "../providers/structured";
 import { answerProblems, provenPart } from "./answers";
@@ -53,47 +50,39 @@ export const begin = internalMutation({
   returns: vTicket,
   handler: async (ctx, { question, caller }): Promise<Ticket> => {
     const hash = hashOf(question);
-    return beginRefresh(ctx, { key: refreshKey(hash), leaseMs: QUEUE_MS, caller }, async (attempt) => {
-      const place = placeOf(caller);
-      const payer = place.lane;
-      await refuseBeyond(ctx, payer, "llm");
-      await enter(ctx, place, internal.market.tokens.refresh, { hash, question, attempt, payer });
-    });
+    const refresh = { key: refreshKey(hash), caller };
+    return beginInLane(ctx, refresh, internal.market.tokens.refresh, { hash, question });
   },
 });
 
 /** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */
 export const refresh = providerAction({
-  args: { hash: v.string(), question: v.string(), attempt: v.number(), payer: vPayer },
+  args: { hash: v.string(), question: v.string(), ...vTurn },
   returns: v.null(),
   handler: async (ctx, { hash, question, attempt, payer }) => {
     const taken = { key: refreshKey(hash), attempt, leaseMs: LEASE_MS };
     if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
-    try {
-      const observed = await observedSoon(ctx);
-      const now = Date.now();
-      const market = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
-      const young = market !== null && now - market.fetchedAt <= MARKET_USABLE_MS ? market : null;
-      const answer = await completeStructured(
-        ctx,
-        tokenQuestion(
-          {
-            question,
-            nowIso: iso(now),
-            live: describeObserved(observed),
-            sizes: describeSizes(question, observed),
-            market: young === null ? null : describeMarket(young),
-          },
-          (given) => problemOf(given, observed, now),
-          (given) => mended(given, observed, now),
-        ),
-        { turnMs: deadlines.llmScheduled, attempts: 2, payer },
-      );
-      const result = { ...grounded(answer.value, observed, now), model: answer.model };
-      await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
-    } catch (error) {
-      await failRefresh(ctx, refreshKey(hash), attempt, error);
-    }
+    const observed = await observedSoon(ctx);
+    const now = Date.now();
+    const market = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
+    const young = market !== null && now - market.fetchedAt <= MARKET_USABLE_MS ? market : null;
+    const answer = await completeStructured(
+      ctx,
+      tokenQuestion(
+        {
+          question,
+          nowIso: iso(now),
+          live: describeObserved(observed),
+          sizes: describeSizes(question, observed),
+          market: young === null ? null : describeMarket(young),
+        },
+        (given) => problemOf(given, observed, now),
+        (given) => mended(given, observed, now),
+      ),
+      { turnMs: deadlines.llmScheduled, attempts: 2, payer },
+    );
+    const result = { ...grounded(answer.value, observed, now), model: answer.model };
+    await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
     return null;
   },
 });

@@ -2,20 +2,18 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { refuseBeyond, type Payer } from "../lib/budget";
-import { enter, placeOf } from "../lib/lanes";
+import type { Payer } from "../lib/budget";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
 import {
-  beginRefresh,
+  beginInLane,
   failRefresh,
   finishRefresh,
-  QUEUE_MS,
   takeRefresh,
   vTicket,
+  vTurn,
   type Ticket,
 } from "../lib/refreshes";
-import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import { claimObservation, collectNow, vShared } from "./observations";
 import { writeSnapshot } from "./snapshot";
@@ -44,17 +42,12 @@ export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { focus, caller }): Promise<Ticket> =>
-    beginRefresh(ctx, { key: refreshKey(focus), leaseMs: QUEUE_MS, caller }, async (attempt) => {
-      const place = placeOf(caller);
-      const payer = place.lane;
-      await refuseBeyond(ctx, payer, "llm");
-      await enter(ctx, place, internal.research.onDemand.write, { focus, attempt, payer });
-    }),
+    beginInLane(ctx, { key: refreshKey(focus), caller }, internal.research.onDemand.write, { focus }),
 });
 
 /** Begins the work once it has its place; `null` when nobody wants it any more. */
 export const take = internalMutation({
-  args: { focus: v.string(), attempt: v.number(), payer: vPayer },
+  args: { focus: v.string(), ...vTurn },
   returns: v.union(vShared, v.null()),
   handler: async (ctx, { focus, attempt, payer }) => {
     const wanted = await takeRefresh(ctx, { key: refreshKey(focus), attempt }, LEASE_MS);
@@ -64,7 +57,7 @@ export const take = internalMutation({
 
 /** Writes the result and stores it, or why there is none. A source that is slower is collected to its end behind it. */
 export const write = providerAction({
-  args: { focus: v.string(), attempt: v.number(), payer: vPayer },
+  args: { focus: v.string(), ...vTurn },
   returns: v.null(),
   handler: async (ctx, work) => {
     const shared = await ctx.runMutation(internal.research.onDemand.take, work);

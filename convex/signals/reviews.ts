@@ -3,12 +3,9 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { refuseBeyond } from "../lib/budget";
-import { enter, placeOf } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import { beginRefresh, failRefresh, finishRefresh, QUEUE_MS, vTicket, type Ticket } from "../lib/refreshes";
-import { vPayer } from "../lib/tables";
+import { beginInLane, finishRefresh, vTicket, vTurn, type Ticket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { completeStructured } from "../providers/structured";
@@ -45,37 +42,26 @@ export const begin = internalMutation({
   args: { day: v.string(), caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { day, caller }): Promise<Ticket> =>
-    beginRefresh(
-      ctx,
-      { key: refreshKey(day), leaseMs: QUEUE_MS, restMs: REST_MS, caller },
-      async (attempt) => {
-        const place = placeOf(caller);
-        const payer = place.lane;
-        await refuseBeyond(ctx, payer, "llm");
-        await enter(ctx, place, internal.signals.reviews.write, { day, attempt, payer });
-      },
-    ),
+    beginInLane(ctx, { key: refreshKey(day), restMs: REST_MS, caller }, internal.signals.reviews.write, {
+      day,
+    }),
 });
 
 /** Writes the review and stores it, or why there is none. */
 export const write = providerAction({
-  args: { day: v.string(), attempt: v.number(), payer: vPayer },
+  args: { day: v.string(), ...vTurn },
   returns: v.null(),
   handler: async (ctx, { day, attempt, payer }) => {
     const taken = { key: refreshKey(day), attempt, leaseMs: LEASE_MS };
     if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
-    try {
-      const { signals } = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
-      const { value, model } = await completeStructured(ctx, dayReviewQuestion(day, signals), {
-        turnMs: deadlines.llmScheduled,
-        attempts: 2,
-        payer,
-      });
-      const written = { outcomes: outcomesKey(signals), review: value.review, model };
-      await ctx.runMutation(internal.signals.reviews.store, { day, attempt, ...written });
-    } catch (error) {
-      await failRefresh(ctx, refreshKey(day), attempt, error);
-    }
+    const { signals } = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
+    const { value, model } = await completeStructured(ctx, dayReviewQuestion(day, signals), {
+      turnMs: deadlines.llmScheduled,
+      attempts: 2,
+      payer,
+    });
+    const written = { outcomes: outcomesKey(signals), review: value.review, model };
+    await ctx.runMutation(internal.signals.reviews.store, { day, attempt, ...written });
     return null;
   },
 });
