@@ -33,7 +33,7 @@ export default tseslint.config(
       "convex/bot/work.ts",
       // A picture is drawn by an action of its own, whose end is not the card's.
       "convex/messenger/outbox.ts",
-      "convex/lib/lanes.ts",
+      "convex/lib/jobs.ts",
     ],
     rules: {
       "no-restricted-syntax": [

@@ -21,6 +21,8 @@ export const everywhere = {
   // They end what hangs, and nothing else.
   testTimeout: 600_000,
   hookTimeout: 600_000,
+  // A failure that happened once has to tell all that it saw.
+  chaiConfig: { truncateThreshold: 0 },
 } satisfies TestProjectInlineConfiguration["test"];
 
 export const replacing = {

@@ -147,6 +147,7 @@ import type * as lib_publicSources from "../lib/publicSources.js";
 import type * as lib_quotas from "../lib/quotas.js";
 import type * as lib_records from "../lib/records.js";
 import type * as lib_refreshes from "../lib/refreshes.js";
+import type * as lib_renewals from "../lib/renewals.js";
 import type * as lib_request from "../lib/request.js";
 import type * as lib_sealing from "../lib/sealing.js";
 import type * as lib_shapes from "../lib/shapes.js";
@@ -598,6 +599,7 @@ declare const fullApi: ApiFromModules<{
   "lib/quotas": typeof lib_quotas;
   "lib/records": typeof lib_records;
   "lib/refreshes": typeof lib_refreshes;
+  "lib/renewals": typeof lib_renewals;
   "lib/request": typeof lib_request;
   "lib/sealing": typeof lib_sealing;
   "lib/shapes": typeof lib_shapes;

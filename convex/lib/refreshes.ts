@@ -1,5 +1,4 @@
-import type { FunctionReference } from "convex/server";
-import { v, type Infer, type ObjectType, type Value } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import {
   internalMutation,
@@ -8,14 +7,11 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
-import { refuseBeyond } from "./budget";
 import { deadlines } from "./deadlines";
 import { AppError, failureOf, messageOf } from "./errors";
 import { waitingAs } from "./crowd";
-import { enter, placeOf, telling, vFailure, type Place } from "./lanes";
 import { charge, noteCounted, type Caller } from "./limits";
 import { log } from "./log";
-import { vPayer } from "./tables";
 import { MINUTE, SECOND, sleep } from "./time";
 
 /**
@@ -29,7 +25,7 @@ import { MINUTE, SECOND, sleep } from "./time";
 /** How long a failed attempt is the answer: callers do not each ask a provider that has just failed. */
 const REST_MS = 15 * SECOND;
 /** How long an attempt may wait for its place before who asked for it has surely gone. */
-const QUEUE_MS = 2 * MINUTE;
+export const QUEUE_MS = 2 * MINUTE;
 
 /** An attempt at a key, to wait for. */
 export const vTicket = v.object({
@@ -69,30 +65,6 @@ export async function beginRefresh(
   await start(attempt);
   log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
   return { key, attempt, isNew: true };
-}
-
-/** What an action is given that makes a thing anew in a lane: the attempt, and whose budget it spends. */
-export const vTurn = { attempt: v.number(), payer: vPayer };
-type Turn = ObjectType<typeof vTurn>;
-
-/**
- * `beginRefresh` for what a model makes: in the lane of who asked, within the day's budget. The action takes the attempt up
- * with `take`, and may throw.
- * @throws AppError `rate_limited`, also when too much is being asked for or the day's budget is used up.
- */
-export async function beginInLane<Args extends Record<string, Value>>(
-  ctx: MutationCtx,
-  { place, ...refresh }: { key: string; restMs?: number; caller: Caller; place?: Place },
-  action: FunctionReference<"action", "internal", Args & Turn>,
-  args: Args,
-): Promise<Ticket> {
-  return beginRefresh(ctx, { ...refresh, leaseMs: QUEUE_MS }, async (attempt) => {
-    const waits = place ?? placeOf(refresh.caller);
-    const payer = waits.lane;
-    await refuseBeyond(ctx, payer, "llm");
-    const told = telling(internal.lib.refreshes.failed, { key: refresh.key, attempt });
-    await enter(ctx, waits, action, { ...args, attempt, payer }, { told });
-  });
 }
 
 /**
@@ -214,16 +186,6 @@ export async function failRefresh(ctx: ActionCtx, key: string, attempt: number, 
     ...(waitMs === undefined ? {} : { limitedUntil: Date.now() + waitMs }),
   });
 }
-
-/** For the lane: the attempt has failed, or was lost with its server. */
-export const failed = internalMutation({
-  args: { key: v.string(), attempt: v.number(), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { key, attempt, error, limitedUntil }) => {
-    await finishRefresh(ctx, key, attempt, error, limitedUntil);
-    return null;
-  },
-});
 
 export const fail = internalMutation({
   args: { key: v.string(), attempt: v.number(), failure: v.string(), limitedUntil: v.optional(v.number()) },

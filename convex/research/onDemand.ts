@@ -5,15 +5,8 @@ import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "
 import type { Payer } from "../lib/budget";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import {
-  beginInLane,
-  failRefresh,
-  finishRefresh,
-  takeRefresh,
-  vTicket,
-  vTurn,
-  type Ticket,
-} from "../lib/refreshes";
+import { failRefresh, finishRefresh, takeRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
 import { claimObservation, collectNow, vShared } from "./observations";
 import { writeSnapshot } from "./snapshot";

@@ -5,7 +5,8 @@ import { internalMutation, internalQuery, type QueryCtx } from "../_generated/se
 import { deadlines } from "../lib/deadlines";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
-import { beginInLane, finishRefresh, vTicket, vTurn, type Ticket } from "../lib/refreshes";
+import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/requested";
 import { completeStructured } from "../providers/structured";

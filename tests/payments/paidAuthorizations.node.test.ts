@@ -2,7 +2,6 @@ import { encodeFunctionData, erc20Abi } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { send, signed, until } from "../chain/support";
