@@ -1,8 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import type { JsonSchema } from "../../convex/lib/jsonSchema";
+import type { Operation } from "../../convex/ops/openapiTypes";
+import { documented } from "../support/document";
 
-/** The documents' list of the web application's functions is the list of the public functions, with their arguments. */
+/** The documents' lists are what they say: of the web application's functions, and of the endpoints with their input. */
 
 const functionShape = z.object({ isPublic: z.literal(true), exportArgs: z.custom<() => string>() });
 const argsShape = z.object({ value: z.record(z.string(), z.object({ optional: z.boolean() })) });
@@ -42,4 +45,68 @@ test("the web application's functions are all listed, with their arguments", asy
   const functions = await publicFunctions();
   expect(functions.size).toBeGreaterThan(30);
   expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(functions));
+});
+
+/** `GET /mcp/market` → `token?`; `null` where the page tells the input in words. */
+async function listedEndpoints(): Promise<Map<string, string[] | null>> {
+  const page = await readFile(new URL("../../docs/endpoints.md", import.meta.url), "utf8");
+  const listed = new Map<string, string[] | null>();
+  for (const [, names = "", input = ""] of page.matchAll(/^\| (`[^|]+) \| ([^|]*) \|/gm)) {
+    const methods: string[] = [];
+    const fields = /^(?:`([\w?, ]+)`)?(?: \([^`]*\))?$/.exec(input.trim());
+    for (const [, name = ""] of names.matchAll(/`([^`]+)`/g)) {
+      const [first = "", path] = name.startsWith("/") ? ["", name] : name.split(" ");
+      if (first !== "") methods.push(first);
+      if (path === undefined) continue;
+      for (const method of methods) {
+        listed.set(`${method} ${path}`, fields === null ? null : (fields[1]?.split(", ") ?? []));
+      }
+    }
+  }
+  return listed;
+}
+
+/** The fields of an operation's input, and which of them have to be given. */
+function inputOf({ parameters = [], requestBody }: Operation): Map<string, boolean> {
+  const queried = parameters.flatMap(({ in: place, name, required = false }) =>
+    place === "query" ? [[name, required] as const] : [],
+  );
+  const body = bodyShape.safeParse(resolved(requestBody?.content["application/json"]?.schema));
+  const { properties = {}, required = [] } = body.data ?? {};
+  const given = Object.keys(properties).map((name) => [name, required.includes(name)] as const);
+  return new Map([...queried, ...given]);
+}
+const bodyShape = z.object({
+  properties: z.record(z.string(), z.unknown()).optional(),
+  required: z.array(z.string()).optional(),
+});
+
+function resolved(schema: JsonSchema | undefined): unknown {
+  const reference = schema?.$ref;
+  if (typeof reference !== "string") return schema;
+  return documented().document.components.schemas[reference.split("/").at(-1) ?? ""];
+}
+
+/** The page tells of them once, above the list. */
+const TOLD_ONCE = new Set(["idempotencyKey?", "telegramChatId?", "telegramBotToken?"]);
+
+test("the endpoints are all listed, with what each takes", async () => {
+  const listed = await listedEndpoints();
+  const { paths } = documented().document;
+  const told = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      operation,
+    })),
+  );
+  expect([...listed.keys()].sort()).toEqual(told.map(({ name }) => name).sort());
+  for (const { name, operation } of told) {
+    const fields = listed.get(name);
+    if (fields === null || fields === undefined) continue;
+    const taken = inputOf(operation);
+    const names = [...taken].map(([field, isRequired]) => (isRequired ? field : `${field}?`));
+    expect([name, fields.filter((field) => !names.includes(field))]).toEqual([name, []]);
+    const untold = names.filter((field) => !fields.includes(field) && !TOLD_ONCE.has(field));
+    expect([name, untold]).toEqual([name, []]);
+  }
 });

@@ -158,7 +158,7 @@ describe("a promotion", () => {
     await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
     await app.advance(5_000);
     await promote(app, { arm: CHALLENGER, force: "Now." });
-    await app.advance(60_000);
+    await app.advance(2 * MINUTE);
     const signals = await app.rows("signals");
     expect(signals.map(({ promptVersion }) => promptVersion)).toEqual(["signal-3", "signal-3"]);
     expect(problemsOfRecord(await recordOf(app))).toEqual([]);
