@@ -1,6 +1,5 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { closeApp } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import {
   ALICE,
@@ -13,9 +12,8 @@ import {
   say,
   SECRET,
   updateOf,
+  test,
 } from "./support";
-
-afterEach(closeApp);
 
 const HOUR = 3_600_000;
 const HELP = expect.stringContaining("<b>/help</b>: What I can do");
@@ -51,8 +49,7 @@ describe("the webhook's secret", () => {
 });
 
 describe("an update", () => {
-  test("is answered with 200 at once, and once however often it comes", async () => {
-    const app = createBotApp();
+  test("is answered with 200 at once, and once however often it comes", async ({ app }) => {
     const update = updateOf("/help");
     const answers = await Promise.all(Array.from({ length: 5 }, () => deliver(app, update)));
     expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, {}]));
@@ -62,8 +59,7 @@ describe("an update", () => {
     expect(app.cards().map(({ chatId, text }) => [chatId, text])).toEqual([[String(ALICE), HELP]]);
   });
 
-  test("is remembered for two days, and then no longer", async () => {
-    const app = createBotApp();
+  test("is remembered for two days, and then no longer", async ({ app }) => {
     const update = updateOf("/help");
     await deliver(app, update);
     for (let i = 0; i < 250; i++) await app.t.mutation(internal.bot.updates.receive, ignored(i));
@@ -120,16 +116,16 @@ describe("an update", () => {
     expect(await deliver(app, update)).toMatchObject({ status: 400, body: { error } });
   });
 
-  test("with a picture, or an unknown command, gets help", async () => {
-    const app = createBotApp();
+  test("with a picture, or an unknown command, gets help", async ({ app }) => {
     expect(await say(app, undefined)).toEqual([HELP]);
     expect(await say(app, "/constructor")).toEqual([expect.stringContaining("I do not know /constructor.")]);
   });
 });
 
 describe("a flood", () => {
-  test("is answered up to the limit, told of once, and then met with silence; others are not", async () => {
-    const app = createBotApp();
+  test("is answered up to the limit, told of once, and then met with silence; others are not", async ({
+    app,
+  }) => {
     for (let i = 0; i < 60; i++) await deliver(app, updateOf("/help"));
     expect((await deliver(app, updateOf("/help", { from: 77 }))).status).toBe(200);
     await arrived(app, 22);
@@ -146,8 +142,7 @@ describe("a flood", () => {
     expect(await say(app, "/help")).toEqual([HELP]);
   });
 
-  test("of repeated updates counts once", async () => {
-    const app = createBotApp();
+  test("of repeated updates counts once", async ({ app }) => {
     const update = updateOf("/help");
     for (let i = 0; i < 60; i++) await deliver(app, update);
     await app.settle();
@@ -159,23 +154,20 @@ describe("in a group", () => {
   const inGroup = { chat: GROUP };
   const silent = { ...inGroup, answers: 0 };
 
-  test("what does not name the bot is left alone, and so is what names another", async () => {
-    const app = createBotApp();
+  test("what does not name the bot is left alone, and so is what names another", async ({ app }) => {
     for (const text of ["hello", "/help", "/wallet", "/help@another_bot", `hey @${BOT_NAME}`]) {
       expect([text, await say(app, text, silent)]).toEqual([text, []]);
     }
     expect(await app.rows("botJobs")).toEqual([]);
   });
 
-  test("a command that names the bot is answered there, in any case", async () => {
-    const app = createBotApp();
+  test("a command that names the bot is answered there, in any case", async ({ app }) => {
     expect(await say(app, `/help@${BOT_NAME.toUpperCase()}`, inGroup)).toEqual([HELP]);
     expect(app.cards().map(({ chatId }) => chatId)).toEqual([String(GROUP)]);
     expect((await app.rows("messages")).map(({ userId }) => userId)).toEqual([""]);
   });
 
-  test("nothing of a user's own is told, and no code is taken", async () => {
-    const app = createBotApp();
+  test("nothing of a user's own is told, and no code is taken", async ({ app }) => {
     const { userId, walletAddress } = await linkedUser(app, "alice");
     await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "alice" });
     await arrived(app, 1);

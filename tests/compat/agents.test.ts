@@ -1,7 +1,5 @@
-import { afterEach, expect, test } from "vitest";
-import { closeApp, createApp, type App } from "../support/app";
-
-afterEach(closeApp);
+import { expect } from "vitest";
+import { createApp, type App, test } from "../support/app";
 
 /** What the model was told it is. */
 async function systemPromptFor(app: App, agentId: string): Promise<string> {
@@ -21,8 +19,7 @@ test.each([
   expect(await systemPromptFor(app, earlier)).toBe(await systemPromptFor(app, today));
 });
 
-test("another name is no agent", async () => {
-  const app = createApp();
+test("another name is no agent", async ({ app }) => {
   for (const agentId of ["noel", "toString", "__proto__"]) {
     expect((await app.post("/mcp/chat", { question: "Hi", agentId })).status).toBe(404);
   }

@@ -1,6 +1,6 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { buy, createPaidApp, payer, transfer } from "../payments/paying";
+import { buy, createPaidApp, payer, transfer, test } from "../payments/paying";
 import { chain, useChain } from "../support/chain";
 import { freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 

@@ -1,5 +1,5 @@
 import { encodeFunctionData, erc20Abi, maxUint256, type Address } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, vi } from "vitest";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
@@ -10,6 +10,7 @@ import { NO_TAKE, place, puppetCall, register, type Step } from "./contracts";
 import "./meta";
 import { playDishonestSwaps } from "./dishonestSwaps";
 import { lie, redirect } from "./quotes";
+import { test } from "../support/chain";
 
 /** Whatever the swap provider answers: not one unit leaves a wallet beyond what its owner ordered. */
 

@@ -1,7 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { expect, vi } from "vitest";
 import { deferred } from "../../scripts/stack/host/locks";
-import { chain, useChain } from "../support/chain";
-import { createWalletApp, freshAddress } from "../support/walletApp";
+import { chain, useChain, test } from "../support/chain";
+import { freshAddress } from "../support/walletApp";
 
 /** The smallest class runs 64 actions at once, HTTP handlers among them; whoever waits 10 s for a place is refused. */
 
@@ -9,8 +9,9 @@ useChain();
 
 const PLACES = 64;
 
-test("64 slow requests at once take no more than a place each, and leave /health and a send unharmed", async () => {
-  const app = createWalletApp(chain);
+test("64 slow requests at once take no more than a place each, and leave /health and a send unharmed", async ({
+  app,
+}) => {
   await app.fundedWallet("alice-with-a-long-and-random-id", { ETH: 10n ** 18n });
   // Otherwise each of them would wait for the market, for which there is no place left.
   await app.get("/mcp/market");
@@ -50,8 +51,9 @@ test("64 slow requests at once take no more than a place each, and leave /health
 
 const sent = (userId: string) => ({ userId, toAddress: freshAddress(), token: "ETH", amount: "1" });
 
-test("100 sends at once, each from a wallet of its own, are all carried out, though they fill every place", async () => {
-  const app = createWalletApp(chain);
+test("100 sends at once, each from a wallet of its own, are all carried out, though they fill every place", async ({
+  app,
+}) => {
   const users = Array.from({ length: 100 }, (_, i) => `one-of-many-users-who-send-${i}`);
   const answers = await Promise.all(
     users.map(async (userId, i) => {
@@ -66,8 +68,9 @@ test("100 sends at once, each from a wallet of its own, are all carried out, tho
   expect(answers.map(({ status, body }) => [status, body.success])).toEqual(users.map(() => [200, true]));
 });
 
-test("strangers who queue for one wallet hold 20 places, and the others are refused before anything is opened", async () => {
-  const app = createWalletApp(chain);
+test("strangers who queue for one wallet hold 20 places, and the others are refused before anything is opened", async ({
+  app,
+}) => {
   const userId = "a-wallet-that-many-order-from";
   await app.fundedWallet(userId, { ETH: 10n ** 18n });
   await chain.miner.pause();

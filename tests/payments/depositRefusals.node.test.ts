@@ -1,5 +1,5 @@
 import { encodeFunctionData, type Address, type Hex } from "viem";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { spendTransfer } from "../../convex/payments/transfers";
 import { faucetAbi, usdcAbi } from "../../scripts/stack/chain/abis";
 import { mined, newWallet, send } from "../chain/support";
@@ -22,13 +22,13 @@ import {
   platform,
   transferTo,
   USDC,
+  test,
 } from "./depositSupport";
 
 useChain();
 
 describe("what is no deposit", () => {
-  test("a USDC look-alike", async () => {
-    const app = createApp();
+  test("a USDC look-alike", async ({ app }) => {
     const lookAlike: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
     const code = await chain.rpc("eth_getCode", [chain.addresses.tokens.USDC, "latest"]);
     await chain.rpc("anvil_setCode", [lookAlike, code]);
@@ -44,8 +44,9 @@ describe("what is no deposit", () => {
     expect([await app.rows("deposits"), await balanceOf(app)]).toEqual([[], 0]);
   });
 
-  test("a transfer of nothing, to someone else, another token, ether, and the platform's own transfer", async () => {
-    const app = createApp();
+  test("a transfer of nothing, to someone else, another token, ether, and the platform's own transfer", async ({
+    app,
+  }) => {
     const wallet = await newWallet(chain, { USDC, USDT: USDC });
     await link(app, wallet.address);
     await link(app, platform());
@@ -69,8 +70,7 @@ describe("what is no deposit", () => {
     expect(await app.rows("creditTransactions")).toEqual([]);
   });
 
-  test("a transfer in a transaction that failed, whatever the payload says", async () => {
-    const app = createApp();
+  test("a transfer in a transaction that failed, whatever the payload says", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 5n * USDC });
     await link(app, wallet.address);
     // The second transfer takes more than there is, so the first one's log goes down with it.
@@ -89,8 +89,7 @@ describe("what is no deposit", () => {
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, NO_TRANSFER));
   });
 
-  test("a log that is none, next to one that is", async () => {
-    const app = createApp();
+  test("a log that is none, next to one that is", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(USDC);
     await link(app, wallet.address);
     const { body } = await notify(app, { txHash, logIndex: logIndex + 7 });
@@ -98,15 +97,13 @@ describe("what is no deposit", () => {
     expect(body).toEqual({ ...credited(txHash, logIndex, "1", 100), ignored: [{ txHash, reason }] });
   });
 
-  test("less than one credit", async () => {
-    const app = createApp();
+  test("less than one credit", async ({ app }) => {
     const { wallet, txHash } = await pay(9_999n);
     await link(app, wallet.address);
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, "it is worth less than one credit"));
   });
 
-  test("another chain's word", async () => {
-    const app = createApp();
+  test("another chain's word", async ({ app }) => {
     const { wallet, txHash } = await pay(USDC);
     await link(app, wallet.address);
     breakChain(async (forward) => {
@@ -126,8 +123,7 @@ describe("a transfer that bought a report", () => {
       return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:0` });
     });
 
-  test("of exactly its price credits nothing", async () => {
-    const app = createApp();
+  test("of exactly its price credits nothing", async ({ app }) => {
     const paid = await pay(USDC);
     await link(app, paid.wallet.address);
     await spend(app, paid, USDC);
@@ -136,8 +132,7 @@ describe("a transfer that bought a report", () => {
     expect(await balanceOf(app)).toBe(0);
   });
 
-  test("of more credits the rest", async () => {
-    const app = createApp();
+  test("of more credits the rest", async ({ app }) => {
     const paid = await pay(100n * USDC);
     await link(app, paid.wallet.address);
     await spend(app, paid, 100n * USDC);
@@ -147,8 +142,7 @@ describe("a transfer that bought a report", () => {
     expect(row).toMatchObject({ claimKey: `log:${txHash}:0`, depositKey: expect.any(String) });
   });
 
-  test("by a signed payment is known before the report's work says so", async () => {
-    const app = createApp();
+  test("by a signed payment is known before the report's work says so", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 3n * USDC });
     await link(app, wallet.address);
     const nonce: Hex = `0x${"5a".repeat(32)}`;

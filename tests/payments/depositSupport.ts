@@ -4,7 +4,7 @@ import { vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { clientOf, mined, newWallet, send } from "../chain/support";
-import { chain } from "../support/chain";
+import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 
 /** The deposit webhook on a chain of the test file's own, and people who pay. */
@@ -17,6 +17,8 @@ export const platform = () => account(1);
 
 export const createApp = (env: Record<string, string | undefined> = {}) =>
   createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: platform(), ...env } });
+
+export const test = chainTest.extend<{ app: WalletApp }>({ app: async ({}, use) => use(createApp()) });
 
 export const notify = (app: WalletApp, body: unknown, init: Parameters<WalletApp["post"]>[2] = {}) =>
   app.post("/indexer/deposit", body, init);

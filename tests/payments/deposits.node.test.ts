@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { mined, newWallet } from "../chain/support";
 import { chain, useChain } from "../support/chain";
@@ -19,6 +19,7 @@ import {
   transferTo,
   UNMATCHED,
   USDC,
+  test,
 } from "./depositSupport";
 
 useChain();
@@ -91,8 +92,7 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(100);
   });
 
-  test("twenty copies at once, and one later, credit once", async () => {
-    const app = createApp();
+  test("twenty copies at once, and one later, credit once", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(5n * USDC);
     await link(app, wallet.address);
     const answers = await Promise.all(Array.from({ length: 20 }, () => notify(app, { txHash })));
@@ -104,8 +104,7 @@ describe("POST /indexer/deposit", () => {
     expect(await app.rows("deposits")).toHaveLength(1);
   });
 
-  test("one round trip to the chain per deposit, none for a duplicate", async () => {
-    const app = createApp();
+  test("one round trip to the chain per deposit, none for a duplicate", async ({ app }) => {
     const { wallet, txHash } = await pay(USDC);
     await link(app, wallet.address);
     let trips = 0;
@@ -118,8 +117,7 @@ describe("POST /indexer/deposit", () => {
     expect(trips).toBe(1);
   });
 
-  test("an unknown sender's deposit waits, and is credited when the address is linked", async () => {
-    const app = createApp();
+  test("an unknown sender's deposit waits, and is credited when the address is linked", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(3n * USDC);
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, UNMATCHED));
     expect(await app.rows("deposits")).toMatchObject([{ state: "unmatched", amount: "3000000" }]);
@@ -134,8 +132,7 @@ describe("POST /indexer/deposit", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(1);
   });
 
-  test("the cron credits unmatched deposits too", async () => {
-    const app = createApp();
+  test("the cron credits unmatched deposits too", async ({ app }) => {
     const { wallet, txHash } = await pay(3n * USDC);
     await notify(app, { txHash });
     await link(app, wallet.address);
@@ -143,8 +140,7 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(300);
   });
 
-  test("two transfers in one transaction are credited each, though only one was named", async () => {
-    const app = createApp();
+  test("two transfers in one transaction are credited each, though only one was named", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 5n * USDC });
     await link(app, wallet.address);
     const batch = await batchOf(wallet, [2n * USDC, 3n * USDC]);
@@ -164,8 +160,9 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(500);
   });
 
-  test("many transfers in one transaction and many transactions in one call are all credited", async () => {
-    const app = createApp();
+  test("many transfers in one transaction and many transactions in one call are all credited", async ({
+    app,
+  }) => {
     const wallet = await newWallet(chain, { USDC: 200n * USDC });
     await link(app, wallet.address);
     const batch = await batchOf(
@@ -181,8 +178,7 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(15_000);
   });
 
-  test("payloads in the wrong form are refused and leave nothing", async () => {
-    const app = createApp();
+  test("payloads in the wrong form are refused and leave nothing", async ({ app }) => {
     for (const [body, error] of [
       [{}, "txHash is required"],
       [{ txHash: "0x12" }, "txHash must be a transaction hash: 0x and 64 hex digits"],

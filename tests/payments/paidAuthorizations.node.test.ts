@@ -1,6 +1,6 @@
 import { encodeFunctionData, erc20Abi } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
@@ -22,6 +22,7 @@ import {
   versionOne,
   versionTwo,
   writings,
+  test,
 } from "./paying";
 
 /** x402 clients only sign: the service carries the payment out, once. */
@@ -80,8 +81,7 @@ describe("a signed payment", () => {
     expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.stringMatching(/^auth:0x/) }]);
   });
 
-  test("sent four times at once is carried out once, and all get the report", async () => {
-    const app = createPaidApp(chain);
+  test("sent four times at once is carried out once, and all get the report", async ({ app }) => {
     const header = versionOne(await authorize(await payer(chain)));
     const moved = await received(async () => {
       const answers = await Promise.all([1, 2, 3, 4].map(() => buy(app, header)));
@@ -91,8 +91,7 @@ describe("a signed payment", () => {
     expect([moved, writings(app)]).toEqual([ONE, 1]);
   });
 
-  test("beside seven others has a nonce of its own", async () => {
-    const app = createPaidApp(chain);
+  test("beside seven others has a nonce of its own", async ({ app }) => {
     const headers: Record<string, string>[] = [];
     for (let i = 0; i < 8; i++) headers.push(versionTwo(await authorize(await payer(chain))));
     const moved = await received(async () => {
@@ -104,8 +103,7 @@ describe("a signed payment", () => {
     expect(new Set(nonces).size).toBe(8);
   });
 
-  test("that a stranger carried out before it was shown here is a payment all the same", async () => {
-    const app = createPaidApp(chain);
+  test("that a stranger carried out before it was shown here is a payment all the same", async ({ app }) => {
     const authorized = await authorize(await payer(chain));
     const receipt = await send(chain, await payer(chain), settlementCall(authorized));
     const answer = await buy(app, versionOne(authorized));
@@ -114,8 +112,9 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 0 }]);
   });
 
-  test("that a stranger slips in before the service's own transaction is a payment all the same", async () => {
-    const app = createPaidApp(chain);
+  test("that a stranger slips in before the service's own transaction is a payment all the same", async ({
+    app,
+  }) => {
     const authorized = await authorize(await payer(chain));
     const other = await payer(chain);
     const inner = globalThis.fetch;
@@ -135,8 +134,9 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2, state: "delivered" }]);
   });
 
-  test("survives a death between the stored bytes and their sending: the cron pays once, the same proof gets the report", async () => {
-    const app = createPaidApp(chain);
+  test("survives a death between the stored bytes and their sending: the cron pays once, the same proof gets the report", async ({
+    app,
+  }) => {
     const header = versionTwo(await authorize(await payer(chain)));
     const patienceEnds = deadlineByHand("caller");
     const inner = globalThis.fetch;
@@ -171,8 +171,7 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("that the chain is slow to check is 502 within the deadline, and claims nothing", async () => {
-    const app = createPaidApp(chain);
+  test("that the chain is slow to check is 502 within the deadline, and claims nothing", async ({ app }) => {
     const header = versionTwo(await authorize(await payer(chain)));
     vi.stubGlobal("fetch", () => new Promise<Response>(() => undefined));
     deadlines.caller = 100;
@@ -181,8 +180,7 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("is not carried out on another chain", async () => {
-    const app = createPaidApp(chain);
+  test("is not carried out on another chain", async ({ app }) => {
     const inner = globalThis.fetch;
     vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
       const response = await inner(input, init);
@@ -326,8 +324,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("cancelled", async () => {
-    const app = createPaidApp(chain);
+  test("cancelled", async ({ app }) => {
     const from = await payer(chain);
     const authorized = await authorize(from);
     const { nonce } = authorized.message;
@@ -353,8 +350,9 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
   });
 
-  test("emptied behind the check: the claim is released, and the same proof pays once there is money again", async () => {
-    const app = createPaidApp(chain);
+  test("emptied behind the check: the claim is released, and the same proof pays once there is money again", async ({
+    app,
+  }) => {
     const from = await payer(chain, ONE);
     const authorized = await authorize(from);
     const drain = encodeFunctionData({
@@ -435,8 +433,9 @@ describe("a report that fails", () => {
     },
   );
 
-  test("or takes longer than its caller waits is 502 with the receipt, and a repeat joins it", async () => {
-    const app = createPaidApp(chain);
+  test("or takes longer than its caller waits is 502 with the receipt, and a repeat joins it", async ({
+    app,
+  }) => {
     const header = versionOne(await authorize(privateKeyToAccount(generatePrivateKey()), {}));
     expect((await buy(app, header)).body.reason).toBe("insufficient_funds");
     const paid = versionOne(await authorize(await payer(chain)));

@@ -1,7 +1,7 @@
-import { expect, test, vi } from "vitest";
+import { expect, vi } from "vitest";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain";
-import { authorize, buy, createPaidApp, headerOf, payer, settlementCall, versionOne } from "./paying";
+import { authorize, buy, createPaidApp, headerOf, payer, settlementCall, versionOne, test } from "./paying";
 
 /** The service was away for longer than used authorizations are usually looked for. */
 

@@ -9,6 +9,7 @@ import type { Chain } from "../../scripts/stack/chain";
 import { usdcAbi } from "../../scripts/stack/chain/abis";
 import { DEV_MNEMONIC, TOKENS } from "../../scripts/stack/chain/addresses";
 import { newWallet, send } from "../chain/support";
+import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import type { WorldOptions } from "../support/world";
 import type { CallInit } from "../support/world";
@@ -44,6 +45,11 @@ export async function settlementOf(app: WalletApp) {
     outpriced: replacement === undefined ? [] : [txHash, ...replacement.outpriced.map((one) => one.txHash)],
   };
 }
+
+/** Tests that get such an `app` on their file's chain when they ask for one. */
+export const test = chainTest.extend<{ app: WalletApp }>({
+  app: async ({ settings }, use) => use(createPaidApp(chain, settings)),
+});
 
 export function payer(chain: Chain, usdc = 5n * ONE): Promise<PrivateKeyAccount> {
   return newWallet(chain, { USDC: usdc });

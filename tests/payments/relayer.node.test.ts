@@ -1,5 +1,5 @@
 import { erc20Abi, pad, toHex } from "viem";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, until } from "../chain/support";
@@ -18,6 +18,7 @@ import {
   settlementOf,
   stranger,
   versionTwo,
+  test,
 } from "./paying";
 
 /** One account pays for all signed payments: nothing holds it up for ever, and nobody spends its gas for nothing. */
@@ -53,8 +54,7 @@ async function lostPayment(app: WalletApp): Promise<string> {
 }
 
 describe("a block that is dropped behind a delivered report", () => {
-  test("holds up no later payment: both are made, once", async () => {
-    const app = createPaidApp(chain);
+  test("holds up no later payment: both are made, once", async ({ app }) => {
     const before = await received();
     const first = await lostPayment(app);
     chain.miner.resume();
@@ -62,8 +62,7 @@ describe("a block that is dropped behind a delivered report", () => {
     expect([await isMined(first), (await received()) - before]).toEqual([true, 2n * ONE]);
   });
 
-  test("is noticed when nothing follows: delivered payments are looked at again", async () => {
-    const app = createPaidApp(chain);
+  test("is noticed when nothing follows: delivered payments are looked at again", async ({ app }) => {
     const first = await lostPayment(app);
     const { row } = (await settlementOf(app)) ?? fail();
     expect(row.nextCheckAt).toBe((row.endedAt ?? 0) + 60_000);
@@ -73,8 +72,7 @@ describe("a block that is dropped behind a delivered report", () => {
     await until(() => isMined(first));
   });
 
-  test("is repaired at an operator's word as well", async () => {
-    const app = createPaidApp(chain);
+  test("is repaired at an operator's word as well", async ({ app }) => {
     const first = await lostPayment(app);
     const repair = internal.wallets.transactions.repair;
     expect(await app.t.action(repair, { address: RELAYER.toLowerCase() })).toMatchObject({
@@ -90,8 +88,7 @@ describe("a node that lies about the relayer's nonce", () => {
   const lie = (nonce: bigint) =>
     answering(({ method }) => (method === "eth_getTransactionCount" ? { result: toHex(nonce) } : null));
 
-  test("gets no signature for one far beyond what was signed; afterwards payments go on", async () => {
-    const app = createPaidApp(chain);
+  test("gets no signature for one far beyond what was signed; afterwards payments go on", async ({ app }) => {
     expect((await buyOnce(app)).status).toBe(200);
     const headers = versionTwo(await authorize(await payer(chain)));
     const honest = lie(5_000n);
@@ -100,8 +97,7 @@ describe("a node that lies about the relayer's nonce", () => {
     expect((await buy(app, headers)).status).toBe(200);
   });
 
-  test("by a little leaves a gap, which is filled with nothing", async () => {
-    const app = createPaidApp(chain);
+  test("by a little leaves a gap, which is filled with nothing", async ({ app }) => {
     expect((await buyOnce(app)).status).toBe(200);
     const mined = BigInt(await clientOf(chain).getTransactionCount({ address: RELAYER }));
     const headers = versionTwo(await authorize(await payer(chain)));
@@ -161,8 +157,9 @@ describe("what a payment costs the relayer", () => {
     return { address, feels, pays };
   }
 
-  test("is not asked by a wallet that accepts its own payment only where gas costs nothing", async () => {
-    const app = createPaidApp(chain);
+  test("is not asked by a wallet that accepts its own payment only where gas costs nothing", async ({
+    app,
+  }) => {
     const { feels, pays } = await freeRider();
     await feels("free");
     const spent = await clientOf(chain).getTransactionCount({ address: RELAYER });
@@ -171,8 +168,9 @@ describe("what a payment costs the relayer", () => {
     expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
   });
 
-  test("ends after two payments of a wallet that were mined and failed: the third is not carried out", async () => {
-    const app = createPaidApp(chain);
+  test("ends after two payments of a wallet that were mined and failed: the third is not carried out", async ({
+    app,
+  }) => {
     const { feels, pays } = await freeRider();
     for (let failures = 1; failures <= 2; failures++) {
       await feels("always");

@@ -1,10 +1,20 @@
 import { parseTransaction } from "viem";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { until } from "../chain/support";
 import { chain, isMined, usdcOf, useChain } from "../support/chain";
 import { type WalletApp } from "../support/walletApp";
-import { authorize, buy, createPaidApp, headerOf, ONE, payer, settlementOf, versionTwo } from "./paying";
+import {
+  authorize,
+  buy,
+  createPaidApp,
+  headerOf,
+  ONE,
+  payer,
+  settlementOf,
+  versionTwo,
+  test,
+} from "./paying";
 
 /** The chain's fees outgrow a settlement that is on its way: it is handed out again for more, and pays once. */
 

@@ -1,6 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 
 /** Live prices from the feeds of a chain. */
@@ -40,8 +40,7 @@ describe("the feeds", () => {
     });
   });
 
-  test("serve the tick's samples of both tokens with one call to the chain", async () => {
-    const app = createWalletApp(chain);
+  test("serve the tick's samples of both tokens with one call to the chain", async ({ app }) => {
     let requests = 0;
     const inner = globalThis.fetch;
     globalThis.fetch = (input, init) => {
@@ -85,8 +84,7 @@ describe("the feeds", () => {
     });
   });
 
-  test("ground the model's figures before every ticker", async () => {
-    const app = createWalletApp(chain);
+  test("ground the model's figures before every ticker", async ({ app }) => {
     const { body } = await app.get("/mcp/market");
     expect(body.sources).toMatchObject(
       ["chainlink", "coinbase", "binance", "coingecko"].map((name) => ({ name })),

@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Ticker } from "../../scripts/stack/standins/control";
-import { closeApp, createApp, START, type App } from "../support/app";
+import { createApp, START, type App, test } from "../support/app";
 
 /** Without a chain: `live.node.test.ts` has the feeds. */
-
-afterEach(closeApp);
 
 const MINUTE = 60_000;
 
@@ -40,8 +38,7 @@ describe("with the feeds out of reach, a live price", () => {
     expect(app.standins.sent("llm")).toHaveLength(source === "llm" ? 1 : 0);
   });
 
-  test("that nobody tells is an upstream failure that names everyone who was asked", async () => {
-    const app = createApp();
+  test("that nobody tells is an upstream failure that names everyone who was asked", async ({ app }) => {
     failTickers(app, ["coinbase", "binance", "coingecko"]);
     app.standins.fail("llm", { mode: "status", status: 500 });
     const failure: unknown = await current(app, "ETH").catch((error: unknown) => error);
@@ -54,8 +51,7 @@ describe("with the feeds out of reach, a live price", () => {
     expect(await app.rows("hourlyCloses")).toEqual([]);
   });
 
-  test("does not wait for the model longer than its deadline, and has it the next time", async () => {
-    const app = createApp();
+  test("does not wait for the model longer than its deadline, and has it the next time", async ({ app }) => {
     deadlines.modelPrice = 20;
     failTickers(app, ["coinbase", "binance", "coingecko"]);
     app.standins.fail("llm", { mode: "slow", ms: 150, times: 1 });
@@ -67,8 +63,7 @@ describe("with the feeds out of reach, a live price", () => {
 });
 
 describe("a price asked for again", () => {
-  test("within a minute is the stored one, and nobody is asked", async () => {
-    const app = createApp();
+  test("within a minute is the stored one, and nobody is asked", async ({ app }) => {
     const first = await current(app);
     app.standins.forget();
     vi.setSystemTime(first.takenAt + MINUTE);
@@ -81,8 +76,7 @@ describe("a price asked for again", () => {
     expect(await app.rows("priceSamples")).toHaveLength(2);
   });
 
-  test("by twenty at once leaves one sample", async () => {
-    const app = createApp();
+  test("by twenty at once leaves one sample", async ({ app }) => {
     const prices = await Promise.all(Array.from({ length: 20 }, () => current(app)));
     expect(new Set(prices.map(({ takenAt }) => takenAt)).size).toBe(1);
     expect(await app.rows("priceSamples")).toHaveLength(1);

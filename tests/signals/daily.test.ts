@@ -1,19 +1,17 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { isOfDay } from "../../convex/signals/eventChain";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App } from "../support/app";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
-
-afterEach(closeApp);
 
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
 const states = async (app: App) => (await app.rows("signalRuns")).map(({ token, state }) => [token, state]);
 
 describe("the daily job", () => {
-  test("issues one signal per token from live context, with an event each and one card", async () => {
-    const app = createApp({ now: EIGHT });
+  test("issues one signal per token from live context, with an event each and one card", async ({ app }) => {
     await issue(app);
     const signals = await app.rows("signals");
     expect(signals.map(({ token, day, status }) => [token, day, status]).sort()).toEqual([
@@ -36,8 +34,9 @@ describe("the daily job", () => {
     expect(app.cards()[0]?.text).toContain(`Record 2: ${events[1]?.hash ?? "?"}`);
   });
 
-  test("tells the model the live price, the recorded hours and how yesterday's signals ended", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tells the model the live price, the recorded hours and how yesterday's signals ended", async ({
+    app,
+  }) => {
     await issued(app, buy);
     marketAt(app, { BTC: 101.5, ETH: 97 });
     await given.wait(app, 30 * MINUTE);
@@ -67,8 +66,7 @@ describe("the daily job", () => {
     );
   });
 
-  test("issues once a day however often it runs, and when two start at once", async () => {
-    const app = createApp({ now: EIGHT });
+  test("issues once a day however often it runs, and when two start at once", async ({ app }) => {
     const start = () => app.t.mutation(internal.signals.issuing.issueDue, {});
     await Promise.all([start(), start(), start()]);
     await work(app);
@@ -80,8 +78,9 @@ describe("the daily job", () => {
     expect([asked(app).length, app.cards().length]).toEqual([2, 1]);
   });
 
-  test("missed for days issues today's alone, and nothing when it comes before today's 08:00", async () => {
-    const app = createApp({ now: EIGHT });
+  test("missed for days issues today's alone, and nothing when it comes before today's 08:00", async ({
+    app,
+  }) => {
     await issue(app);
     await given.wait(app, 3 * DAY - 7 * HOUR);
     await issue(app);
@@ -155,16 +154,14 @@ describe("a proposal the rules refuse", () => {
     expect(asked(app)).toHaveLength(4);
   });
 
-  test("is entered at the measured price, whatever entry it names", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is entered at the measured price, whatever entry it names", async ({ app }) => {
     await issued(app, { ...buy, entry: 100.3 });
     for (const { entry, price } of await app.rows("signals")) expect([entry, price.usd]).toEqual([100, 100]);
     const { body } = await app.get("/mcp/signals/latest?token=BTC");
     expect(body.signals).toMatchObject({ BTC: { entry: 100, chancePercent: 50, costPercent: 0.15 } });
   });
 
-  test("is asked for again when the price has moved away while the model answered", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is asked for again when the price has moved away while the model answered", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "slow", ms: 40_000, schema: "trading_signal", times: 2 });
     await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
@@ -186,8 +183,7 @@ describe("a proposal the rules refuse", () => {
     expect((await app.rows("operatorNotes"))[0]?.text).toContain("more than the costs of 1.2 %");
   });
 
-  test("is issued when the repair turn mends it", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is issued when the repair turn mends it", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     modelSays(app, { ...buy, sl: 105 }, 1);
     modelSays(app, sell);
@@ -200,8 +196,7 @@ describe("a proposal the rules refuse", () => {
     expect(await app.rows("operatorNotes")).toEqual([]);
   });
 
-  test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     const loose = { ...buy, entry: "$100.00", tp1: "101", tp2: "102", sl: "99", confidence: "70%" };
     modelSays(app, `Here:\n\`\`\`json\n${JSON.stringify(loose)}\n\`\`\``, 1);
@@ -232,8 +227,7 @@ describe("what the model says", () => {
     expect(asked(app)).toHaveLength(2);
   });
 
-  test("asks for an object, whatever it is lenient about", async () => {
-    const app = createApp({ now: EIGHT });
+  test("asks for an object, whatever it is lenient about", async ({ app }) => {
     await issue(app);
     expect(JSON.stringify(asked(app)[0]?.body)).toMatch(
       /"schema":\{"type":"object","properties":\{"signal":/,
@@ -251,8 +245,7 @@ describe("what the model says", () => {
     },
   );
 
-  test("is issued at a moment of its own", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is issued at a moment of its own", async ({ app }) => {
     await issued(app, buy);
     const [one, other] = (await app.rows("signals")).map(({ generatedAt }) => generatedAt);
     expect(one).not.toBe(other);
@@ -260,8 +253,9 @@ describe("what the model says", () => {
 });
 
 describe("a day on which something is out of reach", () => {
-  test("one token's first attempt fails: the other's signal goes out at once, its own on a card to follow", async () => {
-    const app = createApp({ now: EIGHT });
+  test("one token's first attempt fails: the other's signal goes out at once, its own on a card to follow", async ({
+    app,
+  }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "status", status: 401, schema: "trading_signal", times: 1 });
     modelSays(app, buy);
@@ -277,8 +271,7 @@ describe("a day on which something is out of reach", () => {
     expect(app.cards()).toHaveLength(2);
   });
 
-  test("the gateway comes back: the signals are issued late, within the hour", async () => {
-    const app = createApp({ now: EIGHT });
+  test("the gateway comes back: the signals are issued late, within the hour", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 401 });
     await issue(app);
     await app.pass(7 * MINUTE);
@@ -289,8 +282,7 @@ describe("a day on which something is out of reach", () => {
     expect(await app.rows("operatorNotes")).toEqual([]);
   });
 
-  test("the gateway stays away: nothing is issued and the operator is told", async () => {
-    const app = createApp({ now: EIGHT });
+  test("the gateway stays away: nothing is issued and the operator is told", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 401 });
     await issue(app);
     await app.pass(80 * MINUTE);
@@ -305,8 +297,7 @@ describe("a day on which something is out of reach", () => {
     expect(asked(app)).toHaveLength(12);
   });
 
-  test("no measured price: the model's own market data are no ground for a signal", async () => {
-    const app = createApp({ now: EIGHT });
+  test("no measured price: the model's own market data are no ground for a signal", async ({ app }) => {
     app.standins.fail("tickers", { mode: "status", status: 500 });
     await issue(app);
     expect(app.standins.sent("llm")).toEqual([]);
@@ -321,8 +312,7 @@ describe("a day on which something is out of reach", () => {
     expect((await app.rows("signals")).map(({ price }) => price.source)).toEqual(["coinbase", "coinbase"]);
   });
 
-  test("an attempt that is lost is resumed by the cron", async () => {
-    const app = createApp({ now: EIGHT });
+  test("an attempt that is lost is resumed by the cron", async ({ app }) => {
     app.standins.fail("llm", { mode: "hang", ms: 1, schema: "trading_signal" });
     await issue(app);
     const [run] = await app.rows("signalRuns");

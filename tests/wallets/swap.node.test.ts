@@ -1,7 +1,7 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { until } from "../chain/support";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 
 useChain();
@@ -46,8 +46,7 @@ async function allow(owner: string, token: `0x${string}`, amount: bigint): Promi
 }
 
 describe("POST /mcp/defi/swap", () => {
-  test("approves what it needs, permits, swaps, and pays out at least the minimum", async () => {
-    const app = createWalletApp(chain);
+  test("approves what it needs, permits, swaps, and pays out at least the minimum", async ({ app }) => {
     const owner = await app.fundedWallet("alice", plenty);
     const before = await holdings(app);
     const { status, body } = await swap(app, {});
@@ -112,8 +111,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(gain + gas).toBeGreaterThanOrEqual(BigInt(String(body.minBuyAmount)));
   });
 
-  test("clears an old allowance first where the token insists", async () => {
-    const app = createWalletApp(chain);
+  test("clears an old allowance first where the token insists", async ({ app }) => {
     const owner = await app.fundedWallet("alice", plenty);
     await allow(owner, chain.addresses.tokens.USDT, 5n);
     const { body } = await swap(app, { fromToken: "USDT", toToken: "DAI", amount: "100000000" });
@@ -124,8 +122,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(approvals).toEqual(["0", "100000000"]);
   });
 
-  test("takes slippage from 0 to 1000, 100 by default", async () => {
-    const app = createWalletApp(chain);
+  test("takes slippage from 0 to 1000, 100 by default", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     const bps = async (fields: object) => {
       const { body } = await swap(app, { amount: "10000000", ...fields });
@@ -160,8 +157,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(await app.rows("transactions")).toEqual([]);
   });
 
-  test("without enough says what is missing before it approves anything", async () => {
-    const app = createWalletApp(chain);
+  test("without enough says what is missing before it approves anything", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER, USDC: 5_000_000n });
     const { status, body } = await swap(app, { amount: "9000000" });
     expect([status, body.error]).toEqual([
@@ -171,8 +167,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(await allowance(owner, chain.addresses.tokens.USDC)).toBe(0n);
   });
 
-  test("beyond the liquidity is a clear 400", async () => {
-    const app = createWalletApp(chain);
+  test("beyond the liquidity is a clear 400", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER, USDC: 10n ** 24n });
     const { status, body } = await swap(app, { amount: (10n ** 24n).toString() });
     expect([status, body.error]).toEqual([
@@ -181,8 +176,7 @@ describe("POST /mcp/defi/swap", () => {
     ]);
   });
 
-  test("is 409 for another swap with the same key, and the first outcome for the same", async () => {
-    const app = createWalletApp(chain);
+  test("is 409 for another swap with the same key, and the first outcome for the same", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     const key = { "Idempotency-Key": "swap-1" };
     const first = await swap(app, { amount: "1000000" }, key);
@@ -271,8 +265,7 @@ describe("the price of a swap", () => {
     ]);
   });
 
-  test("without a live price nothing is swapped, unless the caller takes that too", async () => {
-    const app = createWalletApp(chain);
+  test("without a live price nothing is swapped, unless the caller takes that too", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     await chain.feeds.pause();
     try {
@@ -294,8 +287,7 @@ describe("the price of a swap", () => {
 });
 
 describe("a chain with another id", () => {
-  test("gets no signature", async () => {
-    const app = createWalletApp(chain);
+  test("gets no signature", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     const inner = globalThis.fetch;
     vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {

@@ -1,7 +1,7 @@
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 useChain();
@@ -41,8 +41,7 @@ async function moved(): Promise<string> {
   return hash;
 }
 
-test("a transaction is verified when it moved what the alert tells, when it tells", async () => {
-  const app = createWalletApp(chain);
+test("a transaction is verified when it moved what the alert tells, when it tells", async ({ app }) => {
   const txHash = await moved();
   await storeAlerts(app, [
     { txHash },
@@ -75,8 +74,7 @@ test.each<[string, (txHash: string) => Told]>([
   expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
 });
 
-test("ether counts as the transaction carries it; one that failed moved nothing", async () => {
-  const app = createWalletApp(chain);
+test("ether counts as the transaction carries it; one that failed moved nothing", async ({ app }) => {
   await chain.feeds.tick();
   const from = freshAddress();
   const price = (await app.t.action(internal.prices.live.measured, { token: "ETH" })).priceUsd;
