@@ -62,8 +62,7 @@ describe("every command", () => {
 });
 
 describe("/connect", () => {
-  test.each(["/connect", "/start"])("%s links the account of who sends it", async (command) => {
-    const app = createBotApp();
+  test.for(["/connect", "/start"])("%s links the account of who sends it", async (command, { app }) => {
     const { browser, code } = await userWithCode(app, "alice");
     expect(await say(app, "/connect")).toEqual([expect.stringContaining("/connect CODE")]);
     const answers = await say(app, `${command} ${code}`, LONG);
@@ -229,10 +228,9 @@ describe("/ask", () => {
 });
 
 describe("a request for a key", () => {
-  test.each(["show me my private key", "/ask what is my seed phrase?", "/wallet export my private key"])(
+  test.for(["show me my private key", "/ask what is my seed phrase?", "/wallet export my private key"])(
     "%s gets the security message, and reaches no model",
-    async (text) => {
-      const app = createBotApp();
+    async (text, { app }) => {
       await linkedUser(app, "alice");
       expect(await say(app, text)).toEqual([SECURITY_MESSAGE]);
       expect(app.standins.sent("llm")).toEqual([]);

@@ -115,13 +115,12 @@ describe("a link that the account has not made itself", () => {
   });
 });
 
-test.each([
+test.for([
   ["/connect CODE", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
   ["/start CODE", { forward_origin: { type: "hidden_user", sender_user_name: "A" } }],
   ["/connect CODE", { forward_from: { id: 666 }, forward_date: 1 }],
   ["/confirm", { forward_origin: { type: "user" } }],
-])("a forwarded %s binds nobody", async (command, forwarding) => {
-  const app = createBotApp();
+] as const)("a forwarded %s binds nobody", async ([command, forwarding], { app }) => {
   if (command === "/confirm") await linkedUser(app, "mallory", ALICE, { confirmed: false });
   const { code } = await userWithCode(app, "mallory");
   const update = updateOf(command.replace("CODE", code));
@@ -132,12 +131,11 @@ test.each([
   expect((await app.rows("messengerLinks")).filter((one) => one.confirmedAt !== undefined)).toEqual([]);
 });
 
-test.each([
+test.for([
   ["to the bot", (code: string) => `/connect@${BOT_NAME} ${code}`],
   ["to nobody", (code: string) => `/connect ${code}`],
   ["to another bot", (code: string) => `/start@another_bot ${code.toLowerCase()}`],
-])("a code shown in a group %s is worth nothing any more", async (_name, text) => {
-  const app = createBotApp();
+] as const)("a code shown in a group %s is worth nothing any more", async ([_name, text], { app }) => {
   const { code } = await userWithCode(app, "alice");
   await deliver(app, updateOf(text(code), { chat: GROUP }));
   await app.settle();

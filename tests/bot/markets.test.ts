@@ -27,12 +27,14 @@ describe("/signals", () => {
     expect(inGroup).toEqual([expect.stringContaining("BTC BUY")]);
   });
 
-  test.each(["DOGE", "BTC ETH", "<b>"])("names the tokens it has when asked for %s", async (token) => {
-    const app = createBotApp();
-    expect(await say(app, `/signals ${token}`)).toEqual([
-      "There are signals for BTC and ETH only, such as /signals BTC.",
-    ]);
-  });
+  test.for(["DOGE", "BTC ETH", "<b>"])(
+    "names the tokens it has when asked for %s",
+    async (token, { app }) => {
+      expect(await say(app, `/signals ${token}`)).toEqual([
+        "There are signals for BTC and ETH only, such as /signals BTC.",
+      ]);
+    },
+  );
 });
 
 describe("/whales", () => {
@@ -56,12 +58,14 @@ describe("/whales", () => {
     expect((await say(app, "/whales", { from: 43 }))[0]).toContain("None seen");
   });
 
-  test.each(["0", "169", "many", "-3", "1.5"])("says how to ask when asked for %s hours", async (hours) => {
-    const app = createBotApp();
-    expect(await say(app, `/whales ${hours}`)).toEqual([
-      "Say how many hours to look back, 1 to 168: /whales 24",
-    ]);
-  });
+  test.for(["0", "169", "many", "-3", "1.5"])(
+    "says how to ask when asked for %s hours",
+    async (hours, { app }) => {
+      expect(await say(app, `/whales ${hours}`)).toEqual([
+        "Say how many hours to look back, 1 to 168: /whales 24",
+      ]);
+    },
+  );
 });
 
 describe("alerts", () => {

@@ -19,15 +19,14 @@ const HOUR = 3_600_000;
 const HELP = expect.stringContaining("<b>/help</b>: What I can do");
 
 describe("the webhook's secret", () => {
-  test.each([
+  test.for([
     ["absent", null],
     ["empty", ""],
     ["wrong", "another-secret_of-tests"],
     ["cut short", SECRET.slice(0, -1)],
     ["too long", `${SECRET}x`],
     ["in another case", SECRET.toUpperCase()],
-  ])("%s is 401, and nothing happens", async (_name, secret) => {
-    const app = createBotApp();
+  ])("%s is 401, and nothing happens", async ([_name, secret], { app }) => {
     expect(await deliver(app, updateOf("/help"), secret)).toMatchObject({
       status: 401,
       body: { error: "The webhook's secret token is missing or wrong" },
@@ -74,7 +73,7 @@ describe("an update", () => {
     expect(await app.rows("botUpdates")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     ["an edited message", { update_id: 1, edited_message: updateOf("/help").message }],
     ["a channel's post", { update_id: 2, channel_post: { message_id: 1 } }],
     ["being blocked", { update_id: 3, my_chat_member: { new_chat_member: { status: "kicked" } } }],
@@ -99,20 +98,18 @@ describe("an update", () => {
         message: { text: "/help", chat: { id: -9, type: "channel" }, from: { id: 9, is_bot: false } },
       },
     ],
-  ])("of another kind is 200 and ignored: %s", async (_name, update) => {
-    const app = createBotApp();
+  ])("of another kind is 200 and ignored: %s", async ([_name, update], { app }) => {
     const { status, body } = await deliver(app, update);
     expect([status, body]).toEqual([200, {}]);
     await app.settle();
     expect(app.cards()).toEqual([]);
   });
 
-  test.each([
+  test.for([
     [{}, "update_id is required"],
     [{ update_id: "1" }, "update_id must be a whole number"],
     [{ update_id: -1 }, "update_id must not be negative"],
-  ])("that is none is 400: %j", async (update, error) => {
-    const app = createBotApp();
+  ])("that is none is 400: %j", async ([update, error], { app }) => {
     expect(await deliver(app, update)).toMatchObject({ status: 400, body: { error } });
   });
 

@@ -4,7 +4,7 @@ import { deadlines } from "../../convex/lib/deadlines";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { api } from "../../convex/_generated/api";
 import { browserOf } from "../web/support";
-import { createApp, type App, test } from "../support/app";
+import { type App, test } from "../support/app";
 
 const completionBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 
@@ -98,15 +98,14 @@ describe("POST /mcp/chat", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     [{ mode: "status", status: 503 }, "The LLM gateway answered with status 503"],
     [{ mode: "html" }, "The LLM gateway sent an unusable answer"],
     [{ mode: "empty" }, "The LLM gateway sent an unusable answer"],
     [{ mode: "reply", content: "  " }, "The LLM gateway sent an unusable answer"],
     [{ mode: "truncated" }, "The LLM gateway sent an answer that was cut off at its limit"],
     [{ mode: "hang" }, "The LLM gateway did not answer in time"],
-  ] as const)("is 502 when the gateway fails: %o", async (fault, error) => {
-    const app = createApp();
+  ] as const)("is 502 when the gateway fails: %o", async ([fault, error], { app }) => {
     deadlines.llmInteractive = 80;
     deadlines.chatContext = 20;
     deadlines.llmScheduled = 20;

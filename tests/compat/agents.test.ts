@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { createApp, type App, test } from "../support/app";
+import { type App, test } from "../support/app";
 
 /** What the model was told it is. */
 async function systemPromptFor(app: App, agentId: string): Promise<string> {
@@ -11,11 +11,10 @@ async function systemPromptFor(app: App, agentId: string): Promise<string> {
   return found[1];
 }
 
-test.each([
+test.for([
   ["noel-default", "primary-default"],
   ["coingecko-default", "marketdata-default"],
-])("%s is %s, and is answered by the name it was asked for", async (earlier, today) => {
-  const app = createApp();
+] as const)("%s is %s, and is answered by the name it was asked for", async ([earlier, today], { app }) => {
   expect(await systemPromptFor(app, earlier)).toBe(await systemPromptFor(app, today));
 });
 

@@ -29,7 +29,7 @@ describe("POST /user/telegram", () => {
 });
 
 describe("a field that is wrong", () => {
-  test.each([
+  test.for([
     [
       "/user/telegram",
       { telegramBotToken: "garbage" },
@@ -55,8 +55,7 @@ describe("a field that is wrong", () => {
       { messengerChatId: "abc", telegramChatId: "1" },
       "messengerChatId must be a numeric chat id or @channel",
     ],
-  ])("is named as it was sent: %s %j", async (path, fields, error) => {
-    const app = createApp();
+  ] as const)("is named as it was sent: %s %j", async ([path, fields, error], { app }) => {
     const { status, body } = await app.post(path, { userId: USER, ...fields });
     expect([status, body]).toEqual([400, { error }]);
   });
@@ -136,13 +135,12 @@ describe("POST /user/telegram/notify", () => {
     expect([statuses.indexOf(429), (await notify(app, "x", "somebody-else")).status]).toEqual([30, 200]);
   });
 
-  test.each([
+  test.for([
     [{ message: "x" }, "userId"],
     [{ userId: USER }, "message"],
     [{ userId: USER, message: "  " }, "message"],
     [{ userId: USER, message: "x".repeat(12_001) }, "message"],
-  ])("refuses %j", async (body, field) => {
-    const app = createApp();
+  ])("refuses %j", async ([body, field], { app }) => {
     const { status, body: answer } = await app.post(NOTIFY, body);
     expect([status, answer.error]).toEqual([400, expect.stringMatching(`^${field} `)]);
     expect(await app.rows("messages")).toEqual([]);

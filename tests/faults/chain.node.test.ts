@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { buy, createPaidApp, payer, transfer, test } from "../payments/paying";
+import { buy, payer, transfer, test } from "../payments/paying";
 import { chain, useChain } from "../support/chain";
 import { freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 
@@ -73,10 +73,9 @@ const uses: [string, (app: WalletApp) => Promise<() => Asked>][] = [
 ];
 
 describe.each(faults)("a chain that %s", (_, answer, error) => {
-  test.each(uses)(
+  test.for(uses)(
     "makes %s a 502 that names it, leaves nothing signed, and is forgiven",
-    async (_use, prepare) => {
-      const app = createPaidApp(chain);
+    async ([_use, prepare], { app }) => {
       await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 5_000_000n });
       const ask = await prepare(app);
       const mend = breakChain(answer);

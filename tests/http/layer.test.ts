@@ -56,7 +56,7 @@ describe("every answer", () => {
 
 describe("bad input", () => {
   const START = "/mcp/research/start";
-  test.each([
+  test.for([
     ["POST", START, "{", "The request body is not valid JSON"],
     ["POST", START, "[]", "The request body must be a JSON object"],
     ["POST", START, "null", "The request body must be a JSON object"],
@@ -92,8 +92,7 @@ describe("bad input", () => {
       '{"userId":"a","messengerBotToken":"short"}',
       "messengerBotToken must be 20 to 128",
     ],
-  ])("%s %s %s is 400: %s", async (method, path, body, error) => {
-    const app = createApp();
+  ] as const)("%s %s %s is 400: %s", async ([method, path, body, error], { app }) => {
     const answer = await app.call(method, path, body === undefined ? {} : { body });
     expect(answer.status).toBe(400);
     expect(answer.body.error).toContain(error);

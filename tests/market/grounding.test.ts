@@ -234,10 +234,9 @@ describe("GET /mcp/market", () => {
     );
   });
 
-  test.each([1e20, 1e308])(
+  test.for([1e20, 1e308])(
     "sends a price of %d back once; a second one is the gateway's failure",
-    async (usd) => {
-      const app = createApp();
+    async (usd, { app }) => {
       absurd(app, usd, 1);
       expect((await app.get("/mcp/market")).status).toBe(200);
       expect(JSON.stringify(app.standins.sent("llm")[1]?.body)).toContain("keyPrices.bitcoin.usd");

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
-import { createApp, test } from "../support/app";
+import { test } from "../support/app";
 
 describe("GET /mcp/market", () => {
   test("answers the contract's snapshot, and the market moves", async ({ app }) => {
@@ -79,7 +79,7 @@ describe("GET /mcp/market", () => {
 });
 
 describe("an LLM gateway that fails", () => {
-  test.each([
+  test.for([
     [
       "limits requests",
       { mode: "status", status: 429 },
@@ -106,8 +106,7 @@ describe("an LLM gateway that fails", () => {
       "The LLM gateway sent an unusable answer",
     ],
     ["never answers", { mode: "hang" }, "The LLM gateway did not answer in time"],
-  ] as const)("and %s is a 502 that names it", async (_name, fault, error) => {
-    const app = createApp();
+  ] as const)("and %s is a 502 that names it", async ([_name, fault, error], { app }) => {
     if (fault.mode === "hang") deadlines.llmScheduled = 60;
     app.standins.fail("llm", fault);
     const answer = await app.get("/mcp/market");

@@ -48,11 +48,10 @@ describe("a link code", () => {
     expect(await app.rows("linkCodes")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     ["is good for one ms less than 10 minutes", 10 * MINUTE - 1, 200],
     ["has expired after exactly 10 minutes", 10 * MINUTE, 404],
-  ] as const)("%s", async (_name, age, status) => {
-    const app = createApp();
+  ] as const)("%s", async ([_name, age, status], { app }) => {
     const { code } = await userWithCode(app, "alice");
     vi.setSystemTime(Date.now() + age);
     const body = JSON.stringify({ linkToken: code, messengerId: "42" });
@@ -116,7 +115,7 @@ describe("POST /messenger/connect", () => {
     expect(await app.rows("wallets")).toHaveLength(1);
   });
 
-  test.each([
+  test.for([
     [{ messengerId: "42" }, "linkToken is required"],
     [{ linkToken: " ", messengerId: "42" }, "linkToken is required"],
     [{ linkToken: 12, messengerId: "42" }, "linkToken must be a string"],
@@ -127,8 +126,7 @@ describe("POST /messenger/connect", () => {
       { linkToken: "ABCDEFGH", messengerId: "1", messengerUsername: "x".repeat(65) },
       "messengerUsername must be at most 64 characters",
     ],
-  ])("refuses %j with 400", async (body, error) => {
-    const app = createApp();
+  ])("refuses %j with 400", async ([body, error], { app }) => {
     expect(await app.post("/messenger/connect", body)).toMatchObject({ status: 400, body: { error } });
   });
 

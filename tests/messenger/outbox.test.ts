@@ -99,7 +99,7 @@ describe("rotating the encryption key", () => {
 });
 
 describe("where a card goes", () => {
-  test.each([
+  test.for([
     ["nothing configured by the user: the default bot and chat", {}, {}, ["default", "424242"]],
     ["the user's chat with the default bot", { messengerChatId: "11" }, {}, ["default", "11"]],
     [
@@ -109,8 +109,7 @@ describe("where a card goes", () => {
       ["default", "22"],
     ],
     ["the user's own bot", { messengerBotToken: OWN_BOT, messengerChatId: "11" }, {}, ["own", "11"]],
-  ] as const)("%s", async (_name, config, shift, [bot, chatId]) => {
-    const app = createApp();
+  ] as const)("%s", async ([_name, config, shift, [bot, chatId]], { app }) => {
     if (Object.keys(config).length > 0) await configure(app, config);
     await start(app, shift);
     await arrived(app, 1);

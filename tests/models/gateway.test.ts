@@ -48,12 +48,11 @@ describe("a gateway that knows no schemas", () => {
     expect(withSchema(app)).toEqual([true, false, false, true, true]);
   });
 
-  test.each([
+  test.for([
     [400, { error: "Unknown parameter: response_format" }],
     [400, "json_schema is not supported by this provider"],
     [422, { detail: [{ loc: ["body", "response_format"], msg: "extra fields not permitted" }] }],
-  ])("may say so in many ways: %i %j", async (status, body) => {
-    const app = createApp();
+  ] as const)("may say so in many ways: %i %j", async ([status, body], { app }) => {
     app.standins.fail("llm", { mode: "status", status, body, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false]);
@@ -153,8 +152,7 @@ test("the repair turn names everything that was wrong, and quotes no empty answe
   expect(requests(other)[1]?.messages.map(({ role }) => role)).toEqual(["system", "user", "user"]);
 });
 
-test.each(STYLES)("an answer written in style %s is used", async (style) => {
-  const app = createApp();
+test.for(STYLES)("an answer written in style %s is used", async (style, { app }) => {
   app.standins.fail("llm", { mode: "style", style, times: 1 });
   const { status, body } = await app.get("/mcp/market?token=SOL");
   expect([status, body.focus]).toMatchObject([200, { symbol: "SOL", price: expect.any(Number) }]);

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import * as z from "zod";
-import { createApp, test } from "../support/app";
+import { test } from "../support/app";
 
 /** The social sentiment model thinks before it writes, and what it thinks counts as output. */
 
@@ -24,14 +24,13 @@ test("it is given room to think, with little effort, and what it cites is kept",
   });
 });
 
-test.each([
+test.for([
   ["fractions of one", [0.7, 0.2, 1], "failed"],
   ["hundreds", [70, 20, 100], "failed"],
   ["below nothing", [-1, 5], "failed"],
   ["one to ten", [7, 2, 10], "ok"],
   ["one to ten, with a nought and halves", [0, 6.5, 9], "ok"],
-])("scores of %s: %j", async (_name, scores, state) => {
-  const app = createApp();
+] as const)("scores of %s: %j", async ([_name, scores, state], { app }) => {
   const tokens = scores.map((buzz, i) => ({
     token: `T${i}`,
     sentiment: "neutral",

@@ -4,7 +4,7 @@ import * as z from "zod";
 import crons from "../../convex/crons";
 import { CRON_PERIODS } from "../../convex/lib/cronRuns";
 import { noteCall } from "../../convex/lib/providerCalls";
-import { createApp, type App, test } from "../support/app";
+import { type App, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 
 const MINUTE = 60_000;
@@ -151,8 +151,7 @@ describe("every cron", () => {
     expect(Object.fromEntries(scheduled)).toEqual(CRON_PERIODS);
   });
 
-  test.each(Object.entries(crons.crons))("%s records that it ran", async (name, cron) => {
-    const app = createApp();
+  test.for(Object.entries(crons.crons))("%s records that it ran", async ([name, cron], { app }) => {
     const from = Date.now();
     if (cron.name === "ops/housekeeping:run") await keepHouse(app);
     else await app.t.mutation(makeFunctionReference<"mutation">(cron.name), {});

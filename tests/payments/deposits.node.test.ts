@@ -25,7 +25,7 @@ import {
 useChain();
 
 describe("POST /indexer/deposit", () => {
-  test.each([
+  test.for([
     ["plain", (txHash: string) => ({ txHash })],
     [
       "Alchemy's",
@@ -53,44 +53,50 @@ describe("POST /indexer/deposit", () => {
         parameters: { value: "999999999999" },
       }),
     ],
-  ])("a deposit in %s payload is credited by what the chain says", async (_name, payload) => {
-    const app = createApp();
-    const { wallet, txHash, logIndex } = await pay(2_345_678n);
-    await link(app, wallet.address);
-    const { status, body } = await notify(app, payload(txHash, logIndex));
-    expect([status, body]).toEqual([200, credited(txHash, logIndex, "2.345678", 234)]);
-    expect(await balanceOf(app)).toBe(234);
-    const [entry] = await app.rows("creditTransactions");
-    expect(entry).toMatchObject({
-      userId: "alice",
-      type: "deposit",
-      source: "usdc",
-      amount: 234,
-      key: `deposit:${txHash}:0`,
-    });
-    expect(await app.rows("spentTransfers")).toMatchObject([
-      { txHash, position: 0, amount: "2345678", from: wallet.address.toLowerCase() },
-    ]);
-  });
+  ] as const)(
+    "a deposit in %s payload is credited by what the chain says",
+    async ([_name, payload], { app }) => {
+      const { wallet, txHash, logIndex } = await pay(2_345_678n);
+      await link(app, wallet.address);
+      const { status, body } = await notify(app, payload(txHash, logIndex));
+      expect([status, body]).toEqual([200, credited(txHash, logIndex, "2.345678", 234)]);
+      expect(await balanceOf(app)).toBe(234);
+      const [entry] = await app.rows("creditTransactions");
+      expect(entry).toMatchObject({
+        userId: "alice",
+        type: "deposit",
+        source: "usdc",
+        amount: 234,
+        key: `deposit:${txHash}:0`,
+      });
+      expect(await app.rows("spentTransfers")).toMatchObject([
+        { txHash, position: 0, amount: "2345678", from: wallet.address.toLowerCase() },
+      ]);
+    },
+  );
 
-  test.each([
+  test.for([
     ["create", "/mcp/wallet/create"],
     ["connect", "/mcp/defi/connect"],
-  ])("a deposit from a wallet of the service's own (%s) is its user's", async (_name, path) => {
-    const app = createApp();
-    const { body: wallet } = await app.post(path, { userId: "alice" });
-    const address = hex.parse(wallet.address);
-    await chain.fund(address, { ETH: 10n ** 18n, USDC });
-    await chain.rpc("anvil_impersonateAccount", [address]);
-    const data = transferTo(platform(), USDC);
-    const sent = await chain.rpc("eth_sendTransaction", [
-      { from: address, to: chain.addresses.tokens.USDC, data, gas: "0x30d40" },
-    ]);
-    const receipt = await mined(chain, hex.parse(sent));
-    const { body } = await notify(app, { txHash: receipt.transactionHash.toUpperCase().replace("0X", "0x") });
-    expect(body.credited).toMatchObject([{ txHash: receipt.transactionHash, credits: 100 }]);
-    expect(await balanceOf(app)).toBe(100);
-  });
+  ] as const)(
+    "a deposit from a wallet of the service's own (%s) is its user's",
+    async ([_name, path], { app }) => {
+      const { body: wallet } = await app.post(path, { userId: "alice" });
+      const address = hex.parse(wallet.address);
+      await chain.fund(address, { ETH: 10n ** 18n, USDC });
+      await chain.rpc("anvil_impersonateAccount", [address]);
+      const data = transferTo(platform(), USDC);
+      const sent = await chain.rpc("eth_sendTransaction", [
+        { from: address, to: chain.addresses.tokens.USDC, data, gas: "0x30d40" },
+      ]);
+      const receipt = await mined(chain, hex.parse(sent));
+      const { body } = await notify(app, {
+        txHash: receipt.transactionHash.toUpperCase().replace("0X", "0x"),
+      });
+      expect(body.credited).toMatchObject([{ txHash: receipt.transactionHash, credits: 100 }]);
+      expect(await balanceOf(app)).toBe(100);
+    },
+  );
 
   test("twenty copies at once, and one later, credit once", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(5n * USDC);

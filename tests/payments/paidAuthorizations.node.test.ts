@@ -51,11 +51,10 @@ async function timePasses(app: WalletApp): Promise<void> {
 }
 
 describe("a signed payment", () => {
-  test.each([
+  test.for([
     ["version 1", versionOne, "base"],
     ["version 2", versionTwo, "eip155:8453"],
-  ] as const)("of x402 %s is carried out and buys a report", async (_name, headers, network) => {
-    const app = createPaidApp(chain);
+  ] as const)("of x402 %s is carried out and buys a report", async ([_name, headers, network], { app }) => {
     const from = await payer(chain);
     const header = headers(await authorize(from));
     let answer = await app.get("/health");
@@ -256,7 +255,7 @@ describe("without a relayer a facilitator", () => {
 describe("a signed payment is refused with 402 and a reason, and nothing moves:", () => {
   const prefix = "invalid_exact_evm_payload";
   const poor = stranger();
-  test.each<[string, string, () => Promise<Record<string, string>>]>([
+  test.for<[string, string, () => Promise<Record<string, string>>]>([
     [
       "to another",
       `${prefix}_recipient_mismatch`,
@@ -307,8 +306,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
         return versionOne(authorized, { payload: { ...authorized.payload, signature } });
       },
     ],
-  ])("%s", async (_name, reason, headers) => {
-    const app = createPaidApp(chain);
+  ])("%s", async ([_name, reason, headers], { app }) => {
     const moved = await received(async () => {
       const answer = await buy(app, await headers());
       expect([answer.status, answer.body.reason]).toEqual([402, reason]);
@@ -404,13 +402,12 @@ describe("a report that fails", () => {
     marketOutlook: "neutral",
     impacts: [{ title: "BTC", detail: "Flat.", sentiment: "neutral", confidence: 0.5 }],
   });
-  test.each([
+  test.for([
     ["the gateway is down", { mode: "status", status: 500 }, "The LLM gateway answered with status 500"],
     ["it is too short", { mode: "reply", content: short }, "The LLM gateway wrote too short a report"],
   ] as const)(
     "because %s is 502 with the payment's receipt, and costs nothing again",
-    async (_name, fault, error) => {
-      const app = createPaidApp(chain);
+    async ([_name, fault, error], { app }) => {
       const from = await payer(chain);
       const header = versionTwo(await authorize(from));
       app.standins.fail("llm", { ...fault, schema: "research_result" });

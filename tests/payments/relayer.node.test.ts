@@ -10,7 +10,6 @@ import { freshAddress, type WalletApp } from "../support/walletApp";
 import {
   authorize,
   buy,
-  createPaidApp,
   ONE,
   payer,
   PLATFORM,
@@ -117,7 +116,7 @@ describe("what a payment costs the relayer", () => {
     await chain.miner.mine();
   };
 
-  test.each([
+  test.for([
     [
       500n * GWEI,
       "The network fee is far above the usual, and above what this service pays: nothing was signed",
@@ -126,16 +125,18 @@ describe("what a payment costs the relayer", () => {
       15n * GWEI,
       "The network fee is too high at the moment to carry out a signed payment: nothing was moved",
     ],
-  ])("is never more than it brings: at a base fee of %s wei nothing is carried out", async (fee, error) => {
-    const app = createPaidApp(chain);
-    const headers = versionTwo(await authorize(await payer(chain)));
-    await chain.miner.pause();
-    await baseFee(fee);
-    const { status, body } = await buy(app, headers);
-    expect([status, body.error]).toEqual([502, error]);
-    expect(await app.rows("paymentClaims")).toEqual([]);
-    await baseFee(1n);
-  });
+  ] as const)(
+    "is never more than it brings: at a base fee of %s wei nothing is carried out",
+    async ([fee, error], { app }) => {
+      const headers = versionTwo(await authorize(await payer(chain)));
+      await chain.miner.pause();
+      await baseFee(fee);
+      const { status, body } = await buy(app, headers);
+      expect([status, body.error]).toEqual([502, error]);
+      expect(await app.rows("paymentClaims")).toEqual([]);
+      await baseFee(1n);
+    },
+  );
 
   const MOOD = { free: 0n, always: 1n, never: 2n };
   /** A contract wallet with money in it. */

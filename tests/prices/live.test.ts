@@ -2,7 +2,7 @@ import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Ticker } from "../../scripts/stack/standins/control";
-import { createApp, START, type App, test } from "../support/app";
+import { START, type App, test } from "../support/app";
 
 /** Without a chain: `live.node.test.ts` has the feeds. */
 
@@ -16,27 +16,29 @@ const failTickers = (app: App, tickers: readonly Ticker[]) => {
 };
 
 describe("with the feeds out of reach, a live price", () => {
-  test.each([
+  test.for([
     [[], "coinbase"],
     [["coinbase"], "binance"],
     [["coinbase", "binance"], "coingecko"],
     [["coinbase", "binance", "coingecko"], "llm"],
-  ] as const)("comes, with %j down, from %s, and is stored with its source", async (down, source) => {
-    const app = createApp();
-    failTickers(app, down);
-    const price = await current(app);
-    const market = app.standins.market.coin("BTC", price.observedAt).price;
-    expect(price).toEqual({
-      token: "BTC",
-      source,
-      priceUsd: expect.closeTo(market, -2),
-      observedAt: expect.any(Number),
-      takenAt: expect.any(Number),
-    });
-    expect(price.observedAt).toBeLessThanOrEqual(price.takenAt);
-    expect(await app.rows("priceSamples")).toMatchObject([price]);
-    expect(app.standins.sent("llm")).toHaveLength(source === "llm" ? 1 : 0);
-  });
+  ] as const)(
+    "comes, with %j down, from %s, and is stored with its source",
+    async ([down, source], { app }) => {
+      failTickers(app, down);
+      const price = await current(app);
+      const market = app.standins.market.coin("BTC", price.observedAt).price;
+      expect(price).toEqual({
+        token: "BTC",
+        source,
+        priceUsd: expect.closeTo(market, -2),
+        observedAt: expect.any(Number),
+        takenAt: expect.any(Number),
+      });
+      expect(price.observedAt).toBeLessThanOrEqual(price.takenAt);
+      expect(await app.rows("priceSamples")).toMatchObject([price]);
+      expect(app.standins.sent("llm")).toHaveLength(source === "llm" ? 1 : 0);
+    },
+  );
 
   test("that nobody tells is an upstream failure that names everyone who was asked", async ({ app }) => {
     failTickers(app, ["coinbase", "binance", "coingecko"]);
@@ -105,8 +107,7 @@ describe("a ticker's answer that is no live price is passed over", () => {
     ["an hour old", "coingecko", () => ({ bitcoin: { usd: 5, last_updated_at: START / 1_000 - 3_600 } })],
   ];
 
-  test.each(answers)("%s (%s)", async (_name, ticker, spoiled) => {
-    const app = createApp();
+  test.for(answers)("%s (%s)", async ([_name, ticker, spoiled], { app }) => {
     const order = ["coinbase", "binance", "coingecko"] as const;
     failTickers(app, order.slice(0, order.indexOf(ticker)));
     let replaced = 0;
@@ -127,8 +128,7 @@ describe("a ticker's answer that is no live price is passed over", () => {
     expect(price.priceUsd).toBeCloseTo(app.standins.market.coin("BTC", price.observedAt).price, -2);
   });
 
-  test.each(["garbage", "html", "empty", "half", "drop", "hang"] as const)("%s", async (mode) => {
-    const app = createApp();
+  test.for(["garbage", "html", "empty", "half", "drop", "hang"] as const)("%s", async (mode, { app }) => {
     deadlines.price = 500;
     app.standins.fail("tickers", { mode, ticker: "coinbase" });
     expect((await current(app)).source).toBe("binance");

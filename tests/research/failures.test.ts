@@ -67,27 +67,29 @@ test("a result without the source that has no key stands its 15 minutes", async 
 describe("a refresh that failed", () => {
   const calls = (app: App) => app.standins.sent("llm").length;
 
-  test.each([
+  test.for([
     ["GET", "/mcp/market", undefined],
     ["POST", "/mcp/token", { question: "BTC" }],
     ["POST", "/mcp/research", { token: "BTC" }],
-  ])("%s %s is told to everybody for a moment, with when to come back", async (method, path, body) => {
-    const app = createApp();
-    app.standins.fail("llm", { mode: "status", status: 401 });
-    app.standins.fail("sentiment", { mode: "status", status: 401 });
-    const ask = () => app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
-    const first = await ask();
-    expect([first.status, first.headers.get("retry-after")]).toEqual([502, "15"]);
-    const asked = calls(app);
-    await app.pass(5 * SECOND, { cronsRun: false });
-    const second = await ask();
-    expect([second.status, second.body]).toEqual([502, first.body]);
-    expect(Number(second.headers.get("retry-after"))).toBeLessThan(15);
-    expect(calls(app)).toBe(asked);
-    app.standins.clear();
-    await app.pass(10 * SECOND, { cronsRun: false });
-    expect((await ask()).status).toBe(200);
-  });
+  ] as const)(
+    "%s %s is told to everybody for a moment, with when to come back",
+    async ([method, path, body], { app }) => {
+      app.standins.fail("llm", { mode: "status", status: 401 });
+      app.standins.fail("sentiment", { mode: "status", status: 401 });
+      const ask = () => app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+      const first = await ask();
+      expect([first.status, first.headers.get("retry-after")]).toEqual([502, "15"]);
+      const asked = calls(app);
+      await app.pass(5 * SECOND, { cronsRun: false });
+      const second = await ask();
+      expect([second.status, second.body]).toEqual([502, first.body]);
+      expect(Number(second.headers.get("retry-after"))).toBeLessThan(15);
+      expect(calls(app)).toBe(asked);
+      app.standins.clear();
+      await app.pass(10 * SECOND, { cronsRun: false });
+      expect((await ask()).status).toBe(200);
+    },
+  );
 
   test("leaves chat its answer, without asking the market again in that moment", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500, schema: "market_snapshot" });

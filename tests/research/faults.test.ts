@@ -1,13 +1,13 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { createApp, test } from "../support/app";
+import { test } from "../support/app";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const ALICE = "alice-6f1c0a9e2b";
 
 describe("a source that fails", () => {
-  test.each([
+  test.for([
     ["llm", { mode: "status", status: 429 }],
     ["llm", { mode: "status", status: 500 }],
     ["llm", { mode: "html" }],
@@ -20,8 +20,7 @@ describe("a source that fails", () => {
     ["sentiment", { mode: "truncated" }],
     ["sentiment", { mode: "half" }],
     ["sentiment", { mode: "hang" }],
-  ] as const)("%s %o leaves a partial data point that says so", async (provider, fault) => {
-    const app = createApp();
+  ] as const)("%s %o leaves a partial data point that says so", async ([provider, fault], { app }) => {
     Object.assign(deadlines, { llmScheduled: 60, sentiment: 60 });
     app.standins.fail(provider, fault);
     await app.post("/mcp/research/start", { userId: ALICE });

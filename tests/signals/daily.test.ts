@@ -103,7 +103,7 @@ describe("the daily job", () => {
 });
 
 describe("a proposal the rules refuse", () => {
-  test.each([
+  test.for([
     ["inverted levels", { ...buy, tp1: 99, sl: 102 }, "sl < entry < tp1 <= tp2"],
     ["targets in the wrong order", { ...buy, tp1: 102, tp2: 101 }, "sl < entry < tp1 <= tp2"],
     ["a SELL with a BUY's levels", { ...buy, signal: "SELL" }, "sl > entry > tp1 >= tp2"],
@@ -124,35 +124,37 @@ describe("a proposal the rules refuse", () => {
     ["a confidence as a fraction", { ...buy, confidence: 0.7 }, "confidence must be a whole number"],
     ["another direction", { ...buy, signal: "LONG" }, "signal"],
     ["prose", "Bitcoin looks strong today.", "no complete JSON value"],
-  ])("%s: sent back once with the reasons, then refused with a note", async (_name, proposal, reason) => {
-    const app = createApp({ now: EIGHT });
-    await issued(app, proposal);
-    expect(await app.rows("signals")).toEqual([]);
-    const events = (await app.rows("signalEvents")).filter(isOfDay);
-    expect(
-      events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
-    ).toEqual([
-      ["refused", expect.any(String), "2026-01-05", 1],
-      ["refused", expect.any(String), "2026-01-05", 1],
-    ]);
-    expect(app.cards()).toEqual([]);
-    expect(asked(app)).toHaveLength(4);
-    const repair = JSON.stringify(asked(app).map(({ body }) => body));
-    expect(repair).toContain("That answer cannot be used");
-    expect(repair).toContain(reason);
-    expect(await states(app)).toEqual([
-      ["BTC", "refused"],
-      ["ETH", "refused"],
-    ]);
-    const notes = await app.rows("operatorNotes");
-    expect(notes.map(({ subject }) => subject).sort()).toEqual([
-      "signal BTC 2026-01-05",
-      "signal ETH 2026-01-05",
-    ]);
-    expect(notes[0]?.text).toContain(reason);
-    await app.pass(2 * HOUR);
-    expect(asked(app)).toHaveLength(4);
-  });
+  ] as const)(
+    "%s: sent back once with the reasons, then refused with a note",
+    async ([_name, proposal, reason], { app }) => {
+      await issued(app, proposal);
+      expect(await app.rows("signals")).toEqual([]);
+      const events = (await app.rows("signalEvents")).filter(isOfDay);
+      expect(
+        events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
+      ).toEqual([
+        ["refused", expect.any(String), "2026-01-05", 1],
+        ["refused", expect.any(String), "2026-01-05", 1],
+      ]);
+      expect(app.cards()).toEqual([]);
+      expect(asked(app)).toHaveLength(4);
+      const repair = JSON.stringify(asked(app).map(({ body }) => body));
+      expect(repair).toContain("That answer cannot be used");
+      expect(repair).toContain(reason);
+      expect(await states(app)).toEqual([
+        ["BTC", "refused"],
+        ["ETH", "refused"],
+      ]);
+      const notes = await app.rows("operatorNotes");
+      expect(notes.map(({ subject }) => subject).sort()).toEqual([
+        "signal BTC 2026-01-05",
+        "signal ETH 2026-01-05",
+      ]);
+      expect(notes[0]?.text).toContain(reason);
+      await app.pass(2 * HOUR);
+      expect(asked(app)).toHaveLength(4);
+    },
+  );
 
   test("is entered at the measured price, whatever entry it names", async ({ app }) => {
     await issued(app, { ...buy, entry: 100.3 });
@@ -213,12 +215,11 @@ describe("a proposal the rules refuse", () => {
 
 describe("what the model says", () => {
   const { tp1: _tp1, tp2: _tp2, sl: _sl, ...bare } = hold;
-  test.each([
+  test.for([
     ["without levels", bare],
     ["with zeros for levels", { ...hold, tp1: 0, tp2: 0, sl: 0 }],
     ["with words for levels", { ...hold, signal: " hold ", tp1: "none", tp2: "n/a", sl: "" }],
-  ])("takes a HOLD %s for one", async (_name, said) => {
-    const app = createApp({ now: EIGHT });
+  ] as const)("takes a HOLD %s for one", async ([_name, said], { app }) => {
     await issued(app, said);
     expect((await app.rows("signals")).map(({ signal, tp1, tp2, sl }) => [signal, tp1, tp2, sl])).toEqual([
       ["HOLD", null, null, null],
@@ -234,10 +235,9 @@ describe("what the model says", () => {
     );
   });
 
-  test.each(["Up.\n\n🔗 Record 99: ", "🔗 Record 99: "])(
+  test.for(["Up.\n\n🔗 Record 99: ", "🔗 Record 99: "])(
     "cannot forge a line of the card: %j",
-    async (start) => {
-      const app = createApp({ now: EIGHT });
+    async (start, { app }) => {
       await issued(app, { ...buy, reasoning: start + "a".repeat(64) });
       const { text = "" } = app.cards()[0] ?? {};
       expect(text.match(/^🔗 Record/gmu)).toHaveLength(1);

@@ -178,15 +178,14 @@ describe("/mcp/signals/history", () => {
     expect(times(next.signals).map((time) => time.slice(0, 10))).toEqual(["2026-01-05"]);
   });
 
-  test.each([
+  test.for([
     ["limit=0", "limit must be a whole number from 1 to 100"],
     ["limit=101", "limit must be a whole number from 1 to 100"],
     ["limit=2.5", "limit must be a whole number"],
     ["limit=ten", "limit must be a whole number from 1 to 100"],
     ["token=DOGE", "token must be BTC or ETH"],
     ["before=yesterday", "before must be an ISO 8601 UTC time"],
-  ])("refuses %s", async (query, error) => {
-    const app = createApp({ now: EIGHT });
+  ])("refuses %s", async ([query, error], { app }) => {
     const { status, body } = await app.get(`/mcp/signals/history?${query}`);
     expect(status).toBe(400);
     expect(body.error).toContain(error);
@@ -247,12 +246,11 @@ describe("/mcp/signals/recap", () => {
     expect(reviews(app)).toHaveLength(2);
   });
 
-  test.each([
+  test.for([
     ["is down", { mode: "status", status: 401 }],
     ["answers prose", { mode: "reply", content: "A fine day." }],
     ["is slow", { mode: "slow", ms: 400 }],
-  ] as const)("answers the figures when the gateway %s, review null", async (_name, fault) => {
-    const app = createApp({ now: EIGHT });
+  ] as const)("answers the figures when the gateway %s, review null", async ([_name, fault], { app }) => {
     await decided(app);
     deadlines.caller = 100;
     app.standins.fail("llm", fault);

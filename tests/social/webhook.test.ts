@@ -58,7 +58,7 @@ describe("the challenge", () => {
 });
 
 describe("a delivery", () => {
-  test.each([
+  test.for([
     ["none", null],
     ["an empty one", ""],
     ["another secret's", "other"],
@@ -66,8 +66,7 @@ describe("a delivery", () => {
     ["one without its prefix", "bare"],
     ["one cut short", "cut"],
     ["one longer", "longer"],
-  ])("with a forged signature (%s) is 401 and leaves nothing", async (_name, forgery) => {
-    const app = world();
+  ] as const)("with a forged signature (%s) is 401 and leaves nothing", async ([_name, forgery], { app }) => {
     const payload = event(said);
     const body = JSON.stringify(payload);
     const right = await signed(body);
@@ -93,12 +92,11 @@ describe("a delivery", () => {
     expect(await app.rows("mentions")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     ["account activity", activity([said])],
     ["an activity event", event(said)],
     ["a filtered stream", streamed(said)],
-  ])("in the shape of %s is stored as one mention", async (_name, payload) => {
-    const app = world();
+  ])("in the shape of %s is stored as one mention", async ([_name, payload], { app }) => {
     const { status, body } = await deliver(app, payload);
     expect([status, body]).toEqual([200, { success: true, accepted: 1, ignored: 0 }]);
     expect(await app.rows("mentions")).toMatchObject([
@@ -145,7 +143,7 @@ describe("a delivery", () => {
   });
 
   const own = { id: OWN_ID, handle: "bot" };
-  test.each([
+  test.for([
     ["the account's own post (A)", activity([{ ...said, author: own }])],
     ["the account's own post (B)", event({ ...said, author: own })],
     ["a retweet (A)", activity([said], { retweeted_status: { id_str: "1" } })],
@@ -157,8 +155,7 @@ describe("a delivery", () => {
     ["no entities at all", activity([said], { entities: undefined })],
     ["an unusable post", activity([said], { id_str: 5 })],
     ["another event", { data: { ...event(said).data, event_type: "follow.follow" } }],
-  ])("of %s stores nothing", async (_name, payload) => {
-    const app = world();
+  ])("of %s stores nothing", async ([_name, payload], { app }) => {
     const { status, body } = await deliver(app, payload);
     expect([status, body]).toEqual([200, { success: true, accepted: 0, ignored: 1 }]);
     expect(await app.rows("mentions")).toEqual([]);

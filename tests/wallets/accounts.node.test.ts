@@ -186,13 +186,12 @@ describe("GET /mcp/defi/portfolio", () => {
       expect(total).toBeCloseTo(100 + price, -1);
     });
 
-    test.each([
+    test.for([
       ["down", (now: number) => ({ answer: 1n, updatedAt: now - 9_999 })],
       ["just back", (now: number) => ({ answer: 0n, updatedAt: now - 600 })],
     ] as const)(
       "because the sequencer is %s, prices the rest by the model and says so",
-      async (_name, status) => {
-        const app = createWalletApp(chain);
+      async ([_name, status], { app }) => {
         const { of, total } = await inTrouble(app, (now) => chain.feeds.set("SEQUENCER", status(now)));
         expect(of("ETH")).toMatchObject({ priceSource: "coinbase" });
         for (const token of ["USDC", "USDT"]) {

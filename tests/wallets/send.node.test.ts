@@ -55,13 +55,12 @@ describe("POST /mcp/defi/send", () => {
     );
   });
 
-  test.each([
+  test.for([
     ["USDC", 6],
     ["USDT", 6],
     ["DAI", 18],
     ["WETH", 18],
-  ] as const)("sends %s", async (token, decimals) => {
-    const app = createWalletApp(chain);
+  ] as const)("sends %s", async ([token, decimals], { app }) => {
     const one = 10n ** BigInt(decimals);
     await app.fundedWallet("alice", { ETH: ETHER, [token]: 5n * one });
     const to = freshAddress();
@@ -84,7 +83,7 @@ describe("POST /mcp/defi/send", () => {
     expect(await etherOf(to)).toBe(7n);
   });
 
-  test.each([
+  test.for([
     [{ amount: "1.5" }, "amount must be in the token's smallest unit, without a decimal point"],
     [{ amount: "-1" }, "amount must be a positive whole number of digits"],
     [{ amount: "0" }, "amount must be a positive whole number"],
@@ -99,8 +98,7 @@ describe("POST /mcp/defi/send", () => {
     [{ toAddress: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913" }, "toAddress must not be a token contract"],
     [{ toAddress: "0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02914" }, "toAddress must be checksummed correctly"],
     [{ from: "hosted" }, "from must be custody or basic"],
-  ])("refuses %o: %s", async (fields, error) => {
-    const app = createWalletApp(chain);
+  ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
     const { status, body } = await send(app, fields);
     expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
     expect(await app.rows("transactions")).toEqual([]);

@@ -90,15 +90,14 @@ describe("POST /mcp/defi/swap", () => {
     ]);
   });
 
-  test.each([
+  test.for([
     ["ETH", "USDC", ETHER / 2n, false],
     ["USDC", "ETH", 500_000_000n, true],
     ["DAI", "USDT", 100n * ETHER, true],
     ["USDT", "DAI", 100_000_000n, true],
     ["ETH", "WETH", ETHER / 10n, false],
     ["WETH", "ETH", ETHER / 10n, false],
-  ] as const)("%s to %s", async (fromToken, toToken, amount, approves) => {
-    const app = createWalletApp(chain);
+  ] as const)("%s to %s", async ([fromToken, toToken, amount, approves], { app }) => {
     await app.fundedWallet("alice", plenty);
     const before = await holdings(app);
     const { status, body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
@@ -136,7 +135,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(await bps({ slippageBps: "250" })).toBe(250n);
   });
 
-  test.each([
+  test.for([
     [{ toToken: "USDC" }, "toToken must differ from fromToken"],
     [{ toToken: "DOGE" }, "toToken must be one of"],
     [{ slippageBps: -1 }, "slippageBps must be 0 to 1000"],
@@ -144,8 +143,7 @@ describe("POST /mcp/defi/swap", () => {
     [{ slippageBps: 1.5 }, "slippageBps must be whole"],
     [{ slippageBps: "many" }, "slippageBps must be basis points"],
     [{ amount: "0.5" }, "amount must be in the token's smallest unit"],
-  ])("refuses %o: %s", async (fields, error) => {
-    const app = createWalletApp(chain);
+  ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
     const { status, body } = await swap(app, fields);
     expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
   });
@@ -199,15 +197,14 @@ describe("two swaps of one token at once", () => {
     });
   }
 
-  test.each([
+  test.for([
     ["USDC", 0n, ["9000000", "0", "4000000"]],
     ["USDT", 0n, ["9000000", "0", "4000000"]],
     ["USDC", 12_999_999n, ["0", "4000000"]],
     ["USDC", 13_000_000n, []],
   ] as const)(
     "%s, %s of it allowed: both are carried out, with approvals of %j",
-    async (fromToken, allowed, approvals) => {
-      const app = createWalletApp(chain);
+    async ([fromToken, allowed, approvals], { app }) => {
       const owner = await app.fundedWallet("alice", plenty);
       const token = chain.addresses.tokens[fromToken];
       if (allowed > 0n) await allow(owner, token, allowed);
@@ -239,13 +236,12 @@ describe("two swaps of one token at once", () => {
 });
 
 describe("a swap provider that fails", () => {
-  test.each([
+  test.for([
     [{ mode: "status", status: 500 }, 502, "The swap provider answered with status 500"],
     [{ mode: "status", status: 401 }, 502, "The swap provider refused this service's key"],
     [{ mode: "garbage" }, 502, "The swap provider sent an unusable answer"],
     [{ mode: "drop" }, 502, "The swap provider could not be reached"],
-  ] as const)("%o", async (fault, expected, error) => {
-    const app = createWalletApp(chain);
+  ] as const)("%o", async ([fault, expected, error], { app }) => {
     await app.fundedWallet("alice", plenty);
     app.standins.fail("swap", fault);
     const { status, body } = await swap(app, {});

@@ -98,11 +98,10 @@ describe("an answer", () => {
     expect(read([alert(fields)]).alerts).toEqual([alert()]);
   });
 
-  test.each([
+  test.for([
     ["25 hours ago", -25 * HOUR],
     ["in an hour", HOUR],
-  ])("that tells of a movement %s keeps no time of it", async (_name, shift) => {
-    const app = createApp();
+  ] as const)("that tells of a movement %s keeps no time of it", async ([_name, shift], { app }) => {
     const at = (ms: number) => new Date(START + ms).toISOString();
     agentSays(app, [
       alert({ occurredAt: at(shift) }),
@@ -116,7 +115,7 @@ describe("an answer", () => {
     ]);
   });
 
-  test.each([
+  test.for([
     ["Bitcoin's", "AB".repeat(32), "ab".repeat(32)],
     [
       "Solana's",
@@ -125,8 +124,7 @@ describe("an answer", () => {
     ],
   ])(
     "keeps %s transactions, which this chain is never asked about",
-    async (_name, txHash, stored = txHash) => {
-      const app = createApp();
+    async ([_name, txHash, stored = txHash], { app }) => {
       agentSays(app, [alert({ txHash }), alert({ token: "BTC", amount: 1_000_000, txHash: hash("a") })]);
       await watchNow(app);
       expect(await app.rows("whaleAlerts")).toMatchObject([

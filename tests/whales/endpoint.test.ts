@@ -59,17 +59,15 @@ describe("/mcp/whale-alerts", () => {
     ]);
   });
 
-  test.each([
+  test.for([
     ["?hours=1", 1],
     ["?hours=168", 168],
     ["?hours=", 6],
-  ])("looks back as far as it is asked: %s", async (query, hours) => {
-    const app = createApp();
+  ])("looks back as far as it is asked: %s", async ([query, hours], { app }) => {
     expect((await app.get(`/mcp/whale-alerts${query}`)).body).toEqual({ hours, count: 0, alerts: [] });
   });
 
-  test.each(["0", "169", "-1", "1.5", "six", "1e2", "99999"])("refuses hours=%s", async (hours) => {
-    const app = createApp();
+  test.for(["0", "169", "-1", "1.5", "six", "1e2", "99999"])("refuses hours=%s", async (hours, { app }) => {
     const { status, body } = await app.get(`/mcp/whale-alerts?hours=${hours}`);
     expect([status, body]).toEqual([400, { error: "hours must be a whole number from 1 to 168" }]);
   });

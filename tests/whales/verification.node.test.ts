@@ -59,7 +59,7 @@ test("a transaction is verified when it moved what the alert tells, when it tell
   expect(body.alerts).toMatchObject(Array(3).fill({ verified: true, source: "agent-reported" }));
 });
 
-test.each<[string, (txHash: string) => Told]>([
+test.for<[string, (txHash: string) => Told]>([
   ["another token", (txHash) => ({ txHash, token: "USDT" })],
   ["a token that is not looked at", (txHash) => ({ txHash, token: "PEPE" })],
   ["the chain's own coin", (txHash) => ({ txHash, token: "ETH" })],
@@ -67,12 +67,14 @@ test.each<[string, (txHash: string) => Told]>([
   ["another time", (txHash) => ({ txHash, occurredAt: Date.now() - 2 * HOUR })],
   ["an old transaction as news", (txHash) => ({ txHash, detectedAt: Date.now() + 4 * HOUR })],
   ["a transaction of later as known", (txHash) => ({ txHash, detectedAt: Date.now() - HOUR })],
-])("a transaction that tells of %s is not verified, and not looked for again", async (_name, told) => {
-  const app = createWalletApp(chain);
-  await storeAlerts(app, [told(await moved())]);
-  await app.t.action(internal.whales.agent.checks.run, {});
-  expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
-});
+])(
+  "a transaction that tells of %s is not verified, and not looked for again",
+  async ([_name, told], { app }) => {
+    await storeAlerts(app, [told(await moved())]);
+    await app.t.action(internal.whales.agent.checks.run, {});
+    expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
+  },
+);
 
 test("ether counts as the transaction carries it; one that failed moved nothing", async ({ app }) => {
   await chain.feeds.tick();

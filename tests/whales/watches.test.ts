@@ -162,10 +162,9 @@ describe("a prompt that is not taken", () => {
     expect(prompts(app)).toHaveLength(2);
   });
 
-  test.each([1.77e15, 1.77e18, 1e308])(
+  test.for([1.77e15, 1.77e18, 1e308])(
     "429 with a reset time of %d: prompts after a day at the latest",
-    async (resetAt) => {
-      const app = createApp();
+    async (resetAt, { app }) => {
       app.standins.fail("agent", { mode: "status", status: 429, times: 1, body: { error: "x", resetAt } });
       await watchHour(app);
       await watchNow(app);
@@ -202,12 +201,11 @@ describe("a prompt that is not taken", () => {
     expect(prompts(app)).toHaveLength(2);
   });
 
-  test.each([
+  test.for([
     { mode: "drop", note: "The agent API could not be reached" },
     { mode: "garbage", note: "The agent API sent an unusable answer" },
     { mode: "empty", note: "The agent API sent an unusable answer" },
-  ] as const)("$mode: it may have become a job, so it is not sent again", async ({ mode, note }) => {
-    const app = createApp();
+  ] as const)("$mode: it may have become a job, so it is not sent again", async ({ mode, note }, { app }) => {
     app.standins.fail("agent", { mode, times: 1 });
     await watchNow(app);
     await app.pass(10 * MINUTE);
