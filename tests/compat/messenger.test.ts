@@ -140,7 +140,7 @@ describe("POST /user/telegram/notify", () => {
     [{ userId: USER }, "message"],
     [{ userId: USER, message: "  " }, "message"],
     [{ userId: USER, message: "x".repeat(12_001) }, "message"],
-  ])("refuses %j", async ([body, field], { app }) => {
+  ] as const)("refuses %j", async ([body, field], { app }) => {
     const { status, body: answer } = await app.post(NOTIFY, body);
     expect([status, answer.error]).toEqual([400, expect.stringMatching(`^${field} `)]);
     expect(await app.rows("messages")).toEqual([]);

@@ -1,7 +1,8 @@
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { deferred } from "../../scripts/stack/host/locks";
 import { chain, useChain, test } from "../support/chain";
 import { freshAddress } from "../support/walletApp";
+import { intercept } from "../support/outside";
 
 /** The smallest class runs 64 actions at once, HTTP handlers among them; whoever waits 10 s for a place is refused. */
 
@@ -15,18 +16,16 @@ test("64 slow requests at once take no more than a place each, and leave /health
   await app.fundedWallet("alice-with-a-long-and-random-id", { ETH: 10n ** 18n });
   // Otherwise each of them would wait for the market, for which there is no place left.
   await app.get("/mcp/market");
-  const inner = globalThis.fetch;
   const open = deferred<void>();
   const all = deferred<void>();
   let asking = 0;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const isChat = new Request(input, init).url.endsWith("/chat/completions");
-    if (isChat && typeof init?.body === "string" && init.body.includes("How slow is this?")) {
+  intercept(async ({ url, body }, pass) => {
+    if (url.endsWith("/chat/completions") && body.includes("How slow is this?")) {
       asking += 1;
       if (asking === PLACES) all.resolve();
       await open.promise;
     }
-    return inner(input, init);
+    return pass();
   });
   // Signed in all of them: strangers would hold 30 places at most.
   const chats = Array.from({ length: PLACES }, (_, i) =>

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { callerAddress } from "../../convex/lib/callerAddress";
 import { endpoint, mount } from "../../convex/lib/http";
 import { createApp, test } from "../support/app";
+import { intercept } from "../support/outside";
 
 /** What the platform does otherwise than the standards, and other hosts, have it. */
 
@@ -80,11 +81,9 @@ describe("strings with half characters, which the platform does not store", () =
   });
 
   test("in a model's answer are mended before anything of it is stored", async ({ app }) => {
-    const real = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await real(input, init);
-      const { pathname } = new URL(new Request(input).url);
-      if (!pathname.endsWith("/chat/completions")) return response;
+    intercept(async ({ url }, pass) => {
+      const response = await pass();
+      if (!url.endsWith("/chat/completions")) return response;
       const answer = z
         .looseObject({ choices: z.array(z.looseObject({ message: z.looseObject({ content: z.string() }) })) })
         .parse(await response.json());

@@ -1,7 +1,7 @@
-import { encodeFunctionData, type Address, type Hex } from "viem";
+import { encodeFunctionData, type Address } from "viem";
 import { describe, expect } from "vitest";
 import { spendTransfer } from "../../convex/payments/transfers";
-import { faucetAbi, usdcAbi } from "../../scripts/stack/chain/abis";
+import { faucetAbi } from "../../scripts/stack/chain/abis";
 import { mined, newWallet, send } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import { chain, useChain } from "../support/chain";
@@ -24,6 +24,7 @@ import {
   USDC,
   test,
 } from "./depositSupport";
+import { authorize, settlementCall } from "./authorizations";
 
 useChain();
 
@@ -145,41 +146,12 @@ describe("a transfer that bought a report", () => {
   test("by a signed payment is known before the report's work says so", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 3n * USDC });
     await link(app, wallet.address);
-    const nonce: Hex = `0x${"5a".repeat(32)}`;
-    const authorization = { from: wallet.address, to: platform(), value: 3n * USDC, nonce };
-    const [validAfter, validBefore] = [0n, BigInt(Math.floor(Date.now() / 1000) + 3_600)];
-    const signature = await wallet.signTypedData({
-      domain: {
-        name: "USD Coin",
-        version: "2",
-        chainId: 8453,
-        verifyingContract: chain.addresses.tokens.USDC,
-      },
-      primaryType: "TransferWithAuthorization",
-      types: {
-        TransferWithAuthorization: [
-          { name: "from", type: "address" },
-          { name: "to", type: "address" },
-          { name: "value", type: "uint256" },
-          { name: "validAfter", type: "uint256" },
-          { name: "validBefore", type: "uint256" },
-          { name: "nonce", type: "bytes32" },
-        ],
-      },
-      message: { ...authorization, validAfter, validBefore },
-    });
-    const relayer = await newWallet(chain);
-    const { from, to, value } = authorization;
-    const data = encodeFunctionData({
-      abi: usdcAbi,
-      functionName: "transferWithAuthorization",
-      args: [from, to, value, validAfter, validBefore, nonce, signature],
-    });
-    const receipt = await send(chain, relayer, { to: chain.addresses.tokens.USDC, data });
+    const authorized = await authorize(wallet, { value: 3n * USDC });
+    const receipt = await send(chain, await newWallet(chain), settlementCall(authorized));
     expect(receipt.status).toBe("success");
     await app.t.run((ctx) =>
       ctx.db.insert("paymentClaims", {
-        key: `auth:${wallet.address.toLowerCase()}:${nonce}`,
+        key: `auth:${wallet.address.toLowerCase()}:${authorized.message.nonce}`,
         order: { focus: "", bodyHash: "00" },
         strength: 2,
         overridden: false,

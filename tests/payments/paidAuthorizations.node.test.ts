@@ -1,7 +1,6 @@
 import { encodeFunctionData, erc20Abi } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, vi } from "vitest";
-import * as z from "zod";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
@@ -23,7 +22,10 @@ import {
   versionTwo,
   writings,
   test,
+  cancellationCall,
+  withFacilitator,
 } from "./paying";
+import { beforeFirst, intercept, onChain, silence } from "../support/outside";
 
 /** x402 clients only sign: the service carries the payment out, once. */
 
@@ -116,16 +118,9 @@ describe("a signed payment", () => {
   }) => {
     const authorized = await authorize(await payer(chain));
     const other = await payer(chain);
-    const inner = globalThis.fetch;
     let slipped = "";
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const body = typeof init?.body === "string" ? init.body : "";
-      if (slipped === "" && body.includes("eth_sendRawTransaction")) {
-        slipped = "sending";
-        vi.stubGlobal("fetch", inner);
-        slipped = (await send(chain, other, settlementCall(authorized))).transactionHash;
-      }
-      return inner(input, init);
+    beforeFirst("eth_sendRawTransaction", async () => {
+      slipped = (await send(chain, other, settlementCall(authorized))).transactionHash;
     });
     const answer = await buy(app, versionTwo(authorized));
     expect(answer.status).toBe(200);
@@ -138,12 +133,10 @@ describe("a signed payment", () => {
   }) => {
     const header = versionTwo(await authorize(await payer(chain)));
     const patienceEnds = deadlineByHand("caller");
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      const body = typeof init?.body === "string" ? init.body : "";
-      if (!body.includes("eth_sendRawTransaction")) return inner(input, init);
+    const revive = intercept(({ body }, pass) => {
+      if (!body.includes("eth_sendRawTransaction")) return pass();
       patienceEnds();
-      return new Promise<Response>(() => undefined);
+      return silence();
     });
     const moved = await received(async () => {
       const late = await buy(app, header);
@@ -152,7 +145,7 @@ describe("a signed payment", () => {
         expect.stringContaining("send the same proof again"),
       ]);
       expect(late.headers.get("payment-response")).toBeNull();
-      vi.stubGlobal("fetch", inner);
+      revive();
       unreachDeadlines();
       await timePasses(app);
       expect((await buy(app, header)).status).toBe(200);
@@ -172,7 +165,7 @@ describe("a signed payment", () => {
 
   test("that the chain is slow to check is 502 within the deadline, and claims nothing", async ({ app }) => {
     const header = versionTwo(await authorize(await payer(chain)));
-    vi.stubGlobal("fetch", () => new Promise<Response>(() => undefined));
+    intercept(silence);
     deadlines.caller = 100;
     const { status, body } = await buy(app, header);
     expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
@@ -180,11 +173,7 @@ describe("a signed payment", () => {
   });
 
   test("is not carried out on another chain", async ({ app }) => {
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await inner(input, init);
-      return new Response((await response.text()).replaceAll('"0x2105"', '"0x14a34"'), response);
-    });
+    onChain(84_532);
     for (const headers of [versionTwo(await authorize(stranger())), { "X-PAYMENT": `0x${"1".repeat(64)}` }]) {
       const { status, body } = await buy(app, headers);
       expect([status, body.error]).toEqual([
@@ -197,30 +186,6 @@ describe("a signed payment", () => {
 });
 
 describe("without a relayer a facilitator", () => {
-  const FACILITATOR = "http://facilitator.test";
-  const facilitatorShape = z.object({
-    x402Version: z.literal(1),
-    paymentPayload: z.object({ scheme: z.literal("exact"), network: z.literal("base") }),
-    paymentRequirements: z.object({ payTo: z.literal(PLATFORM), maxAmountRequired: z.literal("1000000") }),
-  });
-
-  function withFacilitator(settle: () => Promise<Response>): WalletApp {
-    const app = createPaidApp(chain, {
-      env: {
-        X402_RELAYER_PRIVATE_KEY: "",
-        X402_FACILITATOR_URL: FACILITATOR,
-        CONVEX_SITE_URL: "https://reports.test",
-      },
-    });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      if (input !== `${FACILITATOR}/settle`) return inner(input, init);
-      facilitatorShape.parse(JSON.parse(typeof init?.body === "string" ? init.body : ""));
-      return settle();
-    });
-    return app;
-  }
-
   test("carries the payment out, once", async () => {
     const authorized = await authorize(await payer(chain));
     const gas = await payer(chain);
@@ -325,25 +290,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
   test("cancelled", async ({ app }) => {
     const from = await payer(chain);
     const authorized = await authorize(from);
-    const { nonce } = authorized.message;
-    const signature = await from.signTypedData({
-      domain: { name: "USD Coin", version: "2", chainId: 8453, verifyingContract: TOKENS.USDC },
-      types: {
-        CancelAuthorization: [
-          { name: "authorizer", type: "address" },
-          { name: "nonce", type: "bytes32" },
-        ],
-      },
-      primaryType: "CancelAuthorization",
-      message: { authorizer: from.address, nonce },
-    });
-    const { usdcAbi } = await import("../../scripts/stack/chain/abis");
-    const data = encodeFunctionData({
-      abi: usdcAbi,
-      functionName: "cancelAuthorization",
-      args: [from.address, nonce, signature],
-    });
-    await send(chain, from, { to: TOKENS.USDC, data });
+    await send(chain, from, await cancellationCall(from, authorized));
     const { status, body } = await buy(app, versionOne(authorized));
     expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
   });
@@ -359,15 +306,9 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
       args: [stranger().address, ONE],
     });
     const raw = await signed(chain, from, { to: TOKENS.USDC, data: drain });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const body = typeof init?.body === "string" ? init.body : "";
-      if (body.includes("eth_sendRawTransaction")) {
-        vi.stubGlobal("fetch", inner);
-        await chain.rpc("eth_sendRawTransaction", [raw]);
-        await chain.miner.mine();
-      }
-      return inner(input, init);
+    beforeFirst("eth_sendRawTransaction", async () => {
+      await chain.rpc("eth_sendRawTransaction", [raw]);
+      await chain.miner.mine();
     });
     const refused = await buy(app, versionOne(authorized));
     expect([refused.status, refused.body.reason]).toEqual([402, "insufficient_funds"]);
@@ -380,17 +321,16 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
 
 /** The gateway keeps a report to itself until it is told to go on. */
 function holdReport(): { begun: Promise<void>; goOn: () => void } {
-  const inner = globalThis.fetch;
   let begin = () => {};
   let goOn = () => {};
   const begun = new Promise<void>((resolve) => (begin = resolve));
   const held = new Promise<void>((resolve) => (goOn = resolve));
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    if (typeof init?.body === "string" && init.body.includes("research_result")) {
+  intercept(async ({ body }, pass) => {
+    if (body.includes("research_result")) {
       begin();
       await held;
     }
-    return inner(input, init);
+    return pass();
   });
   return { begun, goOn };
 }

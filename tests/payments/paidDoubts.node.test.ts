@@ -1,6 +1,5 @@
 import { encodeFunctionData, erc20Abi, keccak256 } from "viem";
-import { describe, expect, vi } from "vitest";
-import * as z from "zod";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
@@ -26,43 +25,39 @@ import {
   writings,
   test,
 } from "./paying";
+import { beforeFirst, intercept } from "../support/outside";
+import { answering } from "../support/rpc";
 
 /** Whose payment it is, and whether it was made, when a node is behind or somebody else shows what the chain shows. */
 
 useChain();
 
 const PATH = "/agent/research/paid";
-const rpcCalls = z.array(z.looseObject({ id: z.number(), method: z.string() }));
 
 /**
  * From the first broadcast on, receipts, transactions and logs come from a node that is a block behind, while counts and
  * states come from one that is not; until it is told to catch up.
  */
 function behindFromBroadcast(): { catchUp: () => void } {
-  const inner = globalThis.fetch;
   let behind = false;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const text = typeof init?.body === "string" ? init.body : "";
-    if (text.includes("eth_sendRawTransaction")) {
-      const response = await inner(input, init);
+  const unseen = ["eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_getLogs"];
+  const sees = answering(({ method }) =>
+    behind && unseen.includes(method) ? { result: method === "eth_getLogs" ? [] : null } : null,
+  );
+  const broadcast = intercept(async ({ body }, pass) => {
+    const response = await pass();
+    if (body.includes("eth_sendRawTransaction")) {
       await chain.miner.mine();
       behind = true;
-      return response;
     }
-    const response = await inner(input, init);
-    if (!behind || !new Request(input).url.startsWith(chain.url)) return response;
-    const methods = new Map(rpcCalls.parse(JSON.parse(text)).map(({ id, method }) => [id, method]));
-    const answers = z.array(z.looseObject({ id: z.number() })).parse(await response.json());
-    const unseen = ["eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_getLogs"];
-    return Response.json(
-      answers.map((answer) => {
-        const method = methods.get(answer.id) ?? "";
-        if (!unseen.includes(method)) return answer;
-        return { jsonrpc: "2.0", id: answer.id, result: method === "eth_getLogs" ? [] : null };
-      }),
-    );
+    return response;
   });
-  return { catchUp: () => vi.stubGlobal("fetch", inner) };
+  return {
+    catchUp: () => {
+      broadcast();
+      sees();
+    },
+  };
 }
 
 /** The answer to a purchase whose settlement gives up when it has begun to doubt what it has sent. */
@@ -233,20 +228,12 @@ describe("one payer's payments under way", () => {
     const from = await payer(chain, ONE);
     const header = versionOne(await authorize(from));
     const before = await sentByRelayer();
-    const inner = globalThis.fetch;
     const spend = encodeFunctionData({
       abi: erc20Abi,
       functionName: "transfer",
       args: [freshAddress(), ONE],
     });
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const simulates = typeof init?.body === "string" && init.body.includes("eth_simulateV1");
-      if (simulates) {
-        vi.stubGlobal("fetch", inner);
-        await send(chain, from, { to: TOKENS.USDC, data: spend });
-      }
-      return inner(input, init);
-    });
+    beforeFirst("eth_simulateV1", () => send(chain, from, { to: TOKENS.USDC, data: spend }));
     const { status, body } = await buy(app, header);
     expect([status, body.reason]).toEqual([402, "insufficient_funds"]);
     expect(await sentByRelayer()).toBe(before);

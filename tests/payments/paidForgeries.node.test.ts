@@ -1,6 +1,6 @@
 import { encodeFunctionData, erc20Abi, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
@@ -24,6 +24,7 @@ import {
   versionTwo,
   test,
 } from "./paying";
+import { intercept } from "../support/outside";
 
 /** What looks like a payment and is none; and contracts that pay. */
 
@@ -75,9 +76,8 @@ describe("a paid report is not bought with", () => {
     const paid = await transfer(chain, await payer(chain));
     let shown = 0;
     const app = createPaidApp(chain);
-    const outside = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await outside(input, init);
+    intercept(async (_call, pass) => {
+      const response = await pass();
       const text = await response.text();
       if (!text.includes('"logs"') || !text.includes(paid)) return new Response(text, response);
       shown++;

@@ -431,7 +431,7 @@ describe("whose payment it is", () => {
       "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable",
     ]);
     const calls = authorized
-      .map(settlementCall)
+      .map((one) => settlementCall(one))
       .map(({ to, data }) => ({ target: to, allowFailure: false, callData: data }));
     const data = encodeFunctionData({ abi, functionName: "aggregate3", args: [calls] });
     const receipt = await send(chain, await payer(chain), { to: chain.addresses.multicall3, data });

@@ -1,10 +1,9 @@
-import { erc20Abi, pad, toHex } from "viem";
+import { pad, toHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, until } from "../chain/support";
+import { until } from "../chain/support";
 import { place } from "../hostile/contracts";
-import { chain, isMined, useChain } from "../support/chain";
+import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain";
 import { answering } from "../support/rpc";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import {
@@ -25,13 +24,7 @@ import {
 useChain();
 
 const GWEI = 10n ** 9n;
-const received = () =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [PLATFORM],
-  });
+const received = () => usdcOf(PLATFORM);
 const buyOnce = async (app: WalletApp) => buy(app, versionTwo(await authorize(await payer(chain))));
 
 /** A payment that was delivered in a block which is dropped afterwards. */
@@ -98,7 +91,7 @@ describe("a node that lies about the relayer's nonce", () => {
 
   test("by a little leaves a gap, which is filled with nothing", async ({ app }) => {
     expect((await buyOnce(app)).status).toBe(200);
-    const mined = BigInt(await clientOf(chain).getTransactionCount({ address: RELAYER }));
+    const mined = BigInt(await nonceOf(RELAYER));
     const headers = versionTwo(await authorize(await payer(chain)));
     const honest = lie(mined + 2n);
     const bought = buy(app, headers);
@@ -163,10 +156,10 @@ describe("what a payment costs the relayer", () => {
   }) => {
     const { feels, pays } = await freeRider();
     await feels("free");
-    const spent = await clientOf(chain).getTransactionCount({ address: RELAYER });
+    const spent = await nonceOf(RELAYER);
     const { status, body } = await buy(app, versionTwo(await pays()));
     expect([status, body.reason]).toEqual([402, "invalid_exact_evm_payload_signature"]);
-    expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
+    expect(await nonceOf(RELAYER)).toBe(spent);
   });
 
   test("ends after two payments of a wallet that were mined and failed: the third is not carried out", async ({
@@ -190,10 +183,10 @@ describe("what a payment costs the relayer", () => {
       expect(await app.rows("relayerFailures")).toHaveLength(failures);
     }
     await feels("always");
-    const spent = await clientOf(chain).getTransactionCount({ address: RELAYER });
+    const spent = await nonceOf(RELAYER);
     const { status, body } = await buy(app, versionTwo(await pays()));
     expect([status, body.reason]).toEqual([402, "transaction_failed"]);
-    expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
+    expect(await nonceOf(RELAYER)).toBe(spent);
   });
 });
 

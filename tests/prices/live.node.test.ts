@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { counting } from "../support/outside";
 
 /** Live prices from the feeds of a chain. */
 
@@ -41,14 +42,9 @@ describe("the feeds", () => {
   });
 
   test("serve the tick's samples of both tokens with one call to the chain", async ({ app }) => {
-    let requests = 0;
-    const inner = globalThis.fetch;
-    globalThis.fetch = (input, init) => {
-      requests++;
-      return inner(input, init);
-    };
+    const requests = counting();
     await app.t.action(internal.prices.live.sample, {});
-    expect(requests).toBe(1);
+    expect(requests()).toBe(1);
     const samples = await app.rows("priceSamples");
     expect(samples.map(({ token, source }) => [token, source])).toEqual([
       ["BTC", "chainlink"],

@@ -3,6 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Ticker } from "../../scripts/stack/standins/control";
 import { START, type App, test } from "../support/app";
+import { intercept } from "../support/outside";
 
 /** Without a chain: `live.node.test.ts` has the feeds. */
 
@@ -111,12 +112,10 @@ describe("a ticker's answer that is no live price is passed over", () => {
     const order = ["coinbase", "binance", "coingecko"] as const;
     failTickers(app, order.slice(0, order.indexOf(ticker)));
     let replaced = 0;
-    const real = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await real(input, init);
-      const { pathname } = new URL(new Request(input).url);
+    intercept(async ({ url }, pass) => {
+      const response = await pass();
       const paths = { coinbase: "/v2/prices", binance: "/ticker/24hr", coingecko: "/simple/price" };
-      if (!pathname.includes(paths[ticker])) return response;
+      if (!url.includes(paths[ticker])) return response;
       replaced++;
       const good: unknown = await response.json();
       return Response.json(spoiled(typeof good === "object" ? { ...good } : {}));

@@ -163,7 +163,7 @@ export function closeApp(): void {
 /** Tests after each of which every world it made has ended. */
 export const test = base.extend<{ closing: void }>({
   closing: [
-    async ({}, use) => {
+    async ({ task: _task }, use) => {
       await use();
       closeApp();
     },

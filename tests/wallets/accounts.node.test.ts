@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { counting } from "../support/outside";
 
 useChain();
 
@@ -118,14 +119,9 @@ describe("GET /mcp/defi/portfolio", () => {
 
   test("asks the chain once", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: "alice" });
-    let requests = 0;
-    const inner = globalThis.fetch;
-    globalThis.fetch = (input, init) => {
-      requests++;
-      return inner(input, init);
-    };
+    const requests = counting();
     await app.get("/mcp/defi/portfolio?userId=alice");
-    expect(requests).toBe(1);
+    expect(requests()).toBe(1);
   });
 
   test("does without Multicall3 where the chain has none", async ({ app }) => {

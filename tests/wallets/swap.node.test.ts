@@ -1,8 +1,9 @@
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { until } from "../chain/support";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { intercept, onChain } from "../support/outside";
 
 useChain();
 
@@ -186,12 +187,11 @@ describe("POST /mcp/defi/swap", () => {
 describe("two swaps of one token at once", () => {
   /** The first swap stays pending until the second one has sent something. */
   function holdFirstSwap(sentBefore: number): void {
-    const inner = globalThis.fetch;
     let sent = 0;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const isSend = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
+    intercept(async ({ body }, pass) => {
+      const isSend = body.includes("eth_sendRawTransaction");
       if (isSend && ++sent === sentBefore + 1) await chain.miner.pause();
-      const response = await inner(input, init);
+      const response = await pass();
       if (isSend && sent === sentBefore + 2) chain.miner.resume();
       return response;
     });
@@ -285,12 +285,7 @@ describe("the price of a swap", () => {
 describe("a chain with another id", () => {
   test("gets no signature", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await inner(input, init);
-      if (typeof init?.body !== "string" || !init.body.includes("eth_chainId")) return response;
-      return new Response((await response.text()).replaceAll('"0x2105"', '"0x1"'), response);
-    });
+    onChain(1);
     const { status, body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "1" });
     expect([status, body.error]).toEqual([
       502,

@@ -5,6 +5,8 @@ import { deadlines } from "../../convex/lib/deadlines";
 import { until } from "../chain/support";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { hang, intercept } from "../support/outside";
+import { answering } from "../support/rpc";
 
 useChain();
 
@@ -43,12 +45,10 @@ describe("a chain that fails", () => {
     process.on("warning", warned);
     onTestFinished(() => void process.off("warning", warned));
     let looks = 0;
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      if (typeof init?.body === "string" && init.body.includes("eth_getTransactionReceipt")) looks += 1;
+    intercept(({ body }, pass) => {
       // More looks than listeners that one signal may have without a warning.
-      if (looks === 15) giveUp();
-      return inner(input, init);
+      if (body.includes("eth_getTransactionReceipt") && ++looks === 15) giveUp();
+      return pass();
     });
     const sent = await send(app, {});
     expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
@@ -129,11 +129,9 @@ describe("a transaction on its way", () => {
   }) => {
     deadlines.receipt = 100;
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      const sending = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
-      return sending ? Promise.reject(new TypeError("connection lost")) : inner(input, init);
-    });
+    const restore = intercept(({ body }, pass) =>
+      body.includes("eth_sendRawTransaction") ? Promise.reject(new TypeError("connection lost")) : pass(),
+    );
     const lost = await send(app, { amount: "11" });
     expect([lost.status, lost.body.status]).toEqual([200, "submitted"]);
     // With nothing behind it the wallet's driver ends; the follow-up goes on asking, at its own pace.
@@ -143,7 +141,7 @@ describe("a transaction on its way", () => {
     deadlines.transaction = 400;
     const held = await send(app, { amount: "12" });
     expect([held.status, held.body.error]).toEqual([502, expect.stringContaining("nothing was moved")]);
-    vi.stubGlobal("fetch", inner);
+    restore();
     unreachDeadlines();
     const next = await send(app, { amount: "13" });
     expect(next.body.status).toBe("confirmed");
@@ -159,17 +157,11 @@ describe("a transaction on its way", () => {
 
   test("that the node refuses outright has failed, and its nonce is free again", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      if (typeof init?.body !== "string" || !init.body.includes("eth_sendRawTransaction"))
-        return inner(input, init);
-      const error = { code: -32003, message: "Insufficient funds for gas * price + value" };
-      const { id } = z.object({ id: z.number() }).parse(z.array(z.unknown()).parse(JSON.parse(init.body))[0]);
-      return Promise.resolve(Response.json([{ jsonrpc: "2.0", id, error }]));
-    });
+    const error = { code: -32003, message: "Insufficient funds for gas * price + value" };
+    const agree = answering(({ method }) => (method === "eth_sendRawTransaction" ? { error } : null));
     const refused = await send(app, {});
     expect([refused.status, refused.body.success, refused.body.status]).toEqual([200, false, "failed"]);
-    vi.stubGlobal("fetch", inner);
+    agree();
     expect((await app.rows("transactions"))[0]?.error).toBe(
       "The chain refused the transaction: insufficient funds",
     );
@@ -222,15 +214,10 @@ describe("a transaction on its way", () => {
   test("waits for no chain for ever: a slow one is 502, and moves nothing", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     deadlines.chain = 40;
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (_input: RequestInfo, init?: RequestInit) => {
-      return new Promise<Response>((_resolve, reject) => {
-        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error));
-      });
-    });
+    const answerAgain = intercept(hang);
     const { status, body } = await send(app, {});
     expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
-    vi.stubGlobal("fetch", inner);
+    answerAgain();
     expect(await nonceOf(owner)).toBe(0);
   });
 });
