@@ -28,9 +28,7 @@ describe("asking for an alert", () => {
     expect(owned.body).toEqual({ alerts: [], webhooks: [] });
   });
 
-  test("replays a week of a day's changes by one look at the samples, each of which is read once", async ({
-    app,
-  }) => {
+  test("replays a week of daily changes by reading each sample once", async ({ app }) => {
     const count = (8 * DAY) / (5 * MINUTE);
     await app.t.run(async ({ db }) => {
       for (let i = 1; i <= count; i++) {
@@ -49,9 +47,7 @@ describe("asking for an alert", () => {
     }
   });
 
-  test("in words of one's own is read by the local stack's model too, in English and German", async ({
-    app,
-  }) => {
+  test("in one's own words is read by the local stack's model, in English and German", async ({ app }) => {
     const asked = {
       "BTC down 5 % in 24 h": "BTC at least 5 % below its price 24 hours before",
       "it would be lovely to hear of bitcoin dropping under 50,000": "BTC at $50,000 or below",
@@ -69,9 +65,7 @@ describe("asking for an alert", () => {
     expect((await ask(app, "tell me something nice about dogs")).status).toBe(400);
   });
 
-  test("in other words shows them to the model; the grammar and the words themselves decide", async ({
-    app,
-  }) => {
+  test("in other words asks the model; the grammar and the words themselves decide", async ({ app }) => {
     const says = (value: object) =>
       app.standins.fail("llm", {
         ...{ mode: "reply", schema: ALERT_SCHEMA_NAME, times: 2 },
@@ -151,9 +145,7 @@ describe("asking for an alert", () => {
     expect(refused).toEqual([]);
   });
 
-  test("is the signed-in user's own: another's token is refused, and all of it goes with the account", async ({
-    app,
-  }) => {
+  test("is its signed-in user's alone, and goes with the account", async ({ app }) => {
     const [alice, bob] = [browserOf(app, "alice"), browserOf(app, "bob")];
     const { userId } = await alice.mutation(api.users.profile.signIn, {});
     await bob.mutation(api.users.profile.signIn, {});

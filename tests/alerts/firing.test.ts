@@ -93,9 +93,7 @@ describe("an alert", () => {
     );
   });
 
-  test("fires for everybody, once each, where a price crosses more levels than one transaction takes", async ({
-    app,
-  }) => {
+  test("fires for everybody once, also where a price crosses very many levels", async ({ app }) => {
     await priced(app, START, 100);
     for (let i = 0; i < 60; i++)
       await setAlert(app, `BTC above ${110 + i / 100}`, `user-${i}`, { ip: `10.0.0.${i}` });
@@ -161,9 +159,7 @@ describe("an alert", () => {
     expect(replay.fired.map(({ at: when }) => Date.parse(when))).toEqual([at(5) - 5, at(70) - 5]);
   });
 
-  test("on funding has all rates collected every ten minutes by one request, and fires by them", async ({
-    app,
-  }) => {
+  test("on funding fires by all rates, collected every ten minutes by one request", async ({ app }) => {
     await setAlert(app, "BTC above 1000");
     await tick(app);
     expect(app.standins.sent("hyperliquid")).toEqual([]);

@@ -32,9 +32,7 @@ describe("active alerts", () => {
     expect(await oneMore(app, "BTC above 300", "bob")).toEqual([200, undefined]);
   });
 
-  test("that strangers of one network address have set are twenty, whatever names they take", async ({
-    app,
-  }) => {
+  test("of strangers at one network address are twenty, whatever names they take", async ({ app }) => {
     const from = { ip: "203.0.113.7" };
     for (let i = 0; i < 20; i++)
       await setAlert(app, `BTC above ${200 + i}`, `name-${Math.floor(i / 4)}`, from);
@@ -48,17 +46,13 @@ describe("active alerts", () => {
     expect(JSON.stringify(await app.rows("alerts"))).not.toContain("203.0.113");
   });
 
-  test("are proposed sixty times an hour by one user at most: each is looked up in a week of prices", async ({
-    app,
-  }) => {
+  test("are proposed at most sixty times an hour by one user", async ({ app }) => {
     const statuses = [];
     for (let i = 0; i < 62; i++) statuses.push((await ask(app, `BTC above ${200 + i}`)).status);
     expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   });
 
-  test("end after 90 days; a week before, their user hears of it and keeps them by another yes", async ({
-    app,
-  }) => {
+  test("end after 90 days; a week before, another yes of their user keeps them", async ({ app }) => {
     const posted = receiver(() => new Response());
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
     await addWebhook(app);

@@ -89,9 +89,7 @@ describe("webhooks", () => {
     expect(posted).toHaveLength(16);
   });
 
-  test("that are dead keep their newest fifty posts, and each of those for three days at most", async ({
-    app,
-  }) => {
+  test("that are dead keep their newest fifty posts, for three days at most", async ({ app }) => {
     const posted = receiver(() => new Response(null, { status: 500 }));
     await addWebhook(app);
     for (let n = 0; n < 5; n++) await setAlert(app, `BTC above ${110 + n}`);

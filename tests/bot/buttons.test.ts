@@ -167,9 +167,7 @@ describe("a tapped button", () => {
     expect(row?.expiresAt).toBeGreaterThan(Date.now() + 89 * 86_400_000);
   });
 
-  test("says yes to the alert it was shown below, and to no later one of the same number", async ({
-    app,
-  }) => {
+  test("says yes to the alert above it, and to no later one of the same number", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/alert BTC above 110000", LONG);
     const [first] = app.cards().flatMap(({ keyboard }) => keyboard?.flat() ?? []);

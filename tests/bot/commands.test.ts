@@ -46,9 +46,7 @@ describe("every command", () => {
     expect(await app.rows("wallets")).toEqual([]);
   });
 
-  test("is answered by the default bot in the chat that wrote, whatever the user has set", async ({
-    app,
-  }) => {
+  test("is answered by the default bot, in the chat it came from", async ({ app }) => {
     const { userId } = await linkedUser(app, "alice");
     await app.post(
       "/user/messenger",
@@ -75,9 +73,7 @@ describe("/connect", () => {
     expect(await app.rows("botJobs")).toEqual([]);
   });
 
-  test("says what is wrong with a code, and stops who goes on guessing; guesses over HTTP count apart", async ({
-    app,
-  }) => {
+  test("says what is wrong with a code, and stops guessing; HTTP's guesses count apart", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     const unknown = "This code is unknown, expired or used: create a new one.";
     expect(await say(app, "/connect ABCDEFGH", LONG)).toEqual(["Checking your code…", unknown]);
@@ -148,9 +144,7 @@ describe("a linked user", () => {
 });
 
 describe("/research", () => {
-  test("answers at once, and with the card when it is written; a fresh result costs nothing more", async ({
-    app,
-  }) => {
+  test("answers at once, later with the card; a fresh result costs nothing more", async ({ app }) => {
     const [first, card] = await say(app, "/research $sol", LONG);
     expect(first).toBe("Researching SOL: this takes up to a minute…");
     expect(card).toMatch(/^<b>🔬 Research · SOL<\/b>\n5 Jan 2026/);

@@ -14,9 +14,7 @@ function lastConversation(app: App) {
   return bodyShape.parse(chats.at(-1)?.body).messages;
 }
 
-test("knows the day's signals and the last large movements, and says which were not verified", async ({
-  app,
-}) => {
+test("chat knows the day's signals and the last large movements, unverified ones marked", async ({ app }) => {
   const now = Date.now();
   await app.t.run(async (ctx) => {
     const watchId = await ctx.db.insert("whaleWatches", {

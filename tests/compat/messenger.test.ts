@@ -13,9 +13,7 @@ const notify = async (app: App, message = "BTC is above 100,000 USD.", userId = 
   app.post(NOTIFY, { userId, message });
 
 describe("POST /user/telegram", () => {
-  test("sets bot and chat as /user/messenger does, each alone or both; an empty one clears it", async ({
-    app,
-  }) => {
+  test("sets bot, chat or both as /user/messenger does; an empty one clears it", async ({ app }) => {
     const set = await app.post("/user/telegram", { userId: USER, telegramChatId: "11" });
     expect([set.status, set.body]).toEqual([200, { success: true }]);
     expect(await app.rows("messengerConfigs")).toMatchObject([{ userId: USER, chatId: "11" }]);
@@ -83,9 +81,7 @@ describe("POST /user/telegram/notify", () => {
     ]);
   });
 
-  test("is no_config where nothing is configured, and never reaches the service's own chat", async ({
-    app,
-  }) => {
+  test("is no_config where nothing is set, and never reaches the service's own chat", async ({ app }) => {
     expect((await notify(app)).body).toEqual({ sent: false, reason: "no_config" });
     await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT });
     expect((await notify(app)).body).toEqual({ sent: false, reason: "no_config" });
@@ -96,9 +92,7 @@ describe("POST /user/telegram/notify", () => {
     expect([await botless.rows("messages"), botless.cards(), app.cards()]).toEqual([[], [], []]);
   });
 
-  test("goes by the default bot to a linked account as it is, and to a chat merely named with a mark", async ({
-    app,
-  }) => {
+  test("goes to a linked account as it is, and marked to a chat that is merely named", async ({ app }) => {
     const browser = browserOf(app, "alice");
     const { userId } = await browser.mutation(api.users.profile.signIn, {});
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});

@@ -34,9 +34,7 @@ describe("the rate", () => {
 });
 
 describe("the ledger", () => {
-  test("credits a deposit once, however often it is reported, and writes nothing for zero credits", async ({
-    app,
-  }) => {
+  test("credits a deposit once however often it is reported, and nothing for zero", async ({ app }) => {
     const credit = (amount: number) =>
       inLedger(app, (ctx) => creditDeposit(ctx, usdc(`transfer-${amount}`, amount)));
     expect(await credit(100)).toEqual({ balance: 100, owed: 0, transactions: 1, credited: true });
@@ -74,9 +72,7 @@ describe("the ledger", () => {
     },
   );
 
-  test("takes a reversed deposit back as far as it is there, and the rest from what comes in next", async ({
-    app,
-  }) => {
+  test("takes a reversed deposit back from what is there, the rest from what comes next", async ({ app }) => {
     await inLedger(app, async (ctx) => {
       await creditDeposit(ctx, usdc("first", 100));
       await deduct(ctx, { userId: "alice", amount: 70, key: "spent", source: "agent_run" });
@@ -202,9 +198,7 @@ const operations = fc.array(
 type Operation = typeof operations extends fc.Arbitrary<(infer One)[]> ? One : never;
 
 describe("over random interleavings", () => {
-  test("rows sum up to the balance, nothing goes below zero or counts twice, debts are netted first", async ({
-    app,
-  }) => {
+  test("rows add up to the balance, nothing counts twice, debts are settled first", async ({ app }) => {
     let world = 0;
     await fc.assert(
       fc.asyncProperty(operations, async (steps) => {

@@ -36,9 +36,7 @@ async function untilRefused(app: App) {
 }
 
 describe("a day's budget", () => {
-  test("is 25 USD for each provider where nothing is set, and health shows what is spent by whom", async ({
-    app,
-  }) => {
+  test("is 25 USD per provider where nothing is set, and health shows who spent what", async ({ app }) => {
     const fresh = await budgetOf(app);
     expect(fresh).toEqual({
       resetsAt: "2026-01-06T00:00:00.000Z",

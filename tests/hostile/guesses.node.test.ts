@@ -66,9 +66,7 @@ describe("a payment's hash that no node has heard of", () => {
 });
 
 describe("a transaction hash without a signature", () => {
-  test("redeems exactly the price: what is more stays its payer's, who is told what to sign", async ({
-    app,
-  }) => {
+  test("redeems exactly the price: the rest stays its payer's, who is told what to sign", async ({ app }) => {
     const from = await payer(chain);
     const hash = await transfer(chain, from, { value: 3n * ONE });
     const { status, body } = await buyWith(app, hash);

@@ -111,9 +111,7 @@ describe("bad input", () => {
     expect(declared.status).toBe(413);
   });
 
-  test("the body is read as JSON whatever its content type, and unknown fields are ignored", async ({
-    app,
-  }) => {
+  test("any content type is read as JSON, and unknown fields are ignored", async ({ app }) => {
     const init = { headers: { "content-type": "text/plain" } };
     const answer = await app.post(
       "/mcp/research/stop",
@@ -159,9 +157,7 @@ describe("a missing server key", () => {
 });
 
 describe("limits", () => {
-  test("guard what costs something per user and per address; Retry-After says when to come back", async ({
-    app,
-  }) => {
+  test("guard what costs something per user and address, with the time to come back", async ({ app }) => {
     const ask = (userId: string, ip: string) =>
       app.post("/user/messenger", { userId, messengerChatId: "1" }, { ip });
     let refused = await ask("alice", "10.0.0.1");

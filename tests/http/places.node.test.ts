@@ -10,9 +10,7 @@ useChain();
 
 const PLACES = 64;
 
-test("64 slow requests at once take no more than a place each, and leave /health and a send unharmed", async ({
-  app,
-}) => {
+test("64 slow requests at once take a place each, and leave /health and a send alone", async ({ app }) => {
   await app.fundedWallet("alice-with-a-long-and-random-id", { ETH: 10n ** 18n });
   // Otherwise each of them would wait for the market, for which there is no place left.
   await app.get("/mcp/market");
@@ -50,9 +48,7 @@ test("64 slow requests at once take no more than a place each, and leave /health
 
 const sent = (userId: string) => ({ userId, toAddress: freshAddress(), token: "ETH", amount: "1" });
 
-test("100 sends at once, each from a wallet of its own, are all carried out, though they fill every place", async ({
-  app,
-}) => {
+test("100 sends at once from as many wallets fill every place and are all carried out", async ({ app }) => {
   const users = Array.from({ length: 100 }, (_, i) => `one-of-many-users-who-send-${i}`);
   const answers = await Promise.all(
     users.map(async (userId, i) => {
@@ -67,9 +63,7 @@ test("100 sends at once, each from a wallet of its own, are all carried out, tho
   expect(answers.map(({ status, body }) => [status, body.success])).toEqual(users.map(() => [200, true]));
 });
 
-test("strangers who queue for one wallet hold 20 places, and the others are refused before anything is opened", async ({
-  app,
-}) => {
+test("strangers who queue for one wallet hold 20 places at most; the rest are refused", async ({ app }) => {
   const userId = "a-wallet-that-many-order-from";
   await app.fundedWallet(userId, { ETH: 10n ** 18n });
   await chain.miner.pause();

@@ -259,9 +259,7 @@ describe("GET /mcp/market", () => {
     expect(JSON.stringify(app.standins.sent("llm")[0]?.body)).not.toContain("Live prices");
   });
 
-  test("with the lists down keeps the model's rows, marked as its word but for what tickers know", async ({
-    app,
-  }) => {
+  test("with the lists down keeps the model's rows, marked where no ticker knows them", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 429 });
     wrong(app);
     const { body } = await app.get("/mcp/market");
@@ -301,9 +299,7 @@ describe("GET /mcp/market", () => {
     expect(body.sources).toMatchObject([{ name: "coinbase" }, { name: "coingecko" }]);
   });
 
-  test("shares one asking of the sources for a minute, whatever the focus and whoever asks", async ({
-    app,
-  }) => {
+  test("asks the sources once a minute for everybody, whatever the focus", async ({ app }) => {
     await Promise.all(["", "?token=DOGE", "?token=PEPE"].map((query) => app.get(`/mcp/market${query}`)));
     await app.post("/mcp/research", { userId: "alice" });
     const asked = app.standins.sent("tickers").filter(({ path }) => path.includes("simple/price"));

@@ -18,9 +18,7 @@ const figures = (symbol: string, price: number) => ({
 const says = (token: unknown, answer: string) => JSON.stringify({ token, answer });
 
 describe("a token's price", () => {
-  test("is the source's, with its name and its own time; the model is told the live prices", async ({
-    app,
-  }) => {
+  test("is the source's, with its name and time; the model is told the live prices", async ({ app }) => {
     const { body } = await app.get("/mcp/token?question=BTC");
     expect(body).toMatchObject({ token: { symbol: "BTC" }, priceSource: "coinbase" });
     const [board] = await app.rows("quoteBoards");
@@ -30,9 +28,7 @@ describe("a token's price", () => {
     expect(asked(app)[0]?.at(-1)?.content).toMatch(/Live prices.*BTC [\d.]+ USD/);
   });
 
-  test("that is invented is sent back, and replaced with what was said of it when the model insists", async ({
-    app,
-  }) => {
+  test("that is invented is sent back, and replaced when the model insists", async ({ app }) => {
     const content = says(figures("BTC", 42_000), "Bitcoin is at 42,000 USD.");
     app.standins.fail("llm", { mode: "reply", content, times: 1 });
     const mended = await app.get("/mcp/token?question=BTC");
@@ -45,9 +41,7 @@ describe("a token's price", () => {
     expect(body).toMatchObject({ priceSource: "coinbase", answer: expect.stringContaining("by coinbase") });
   });
 
-  test("is the first one's where a question names several, and the answer takes up the others", async ({
-    app,
-  }) => {
+  test("is the first one's where a question names several; the answer covers the others", async ({ app }) => {
     const { body } = await app.post("/mcp/token", { question: "ETH, SOL, and ARB" });
     expect(body).toMatchObject({
       token: { symbol: "ETH" },
@@ -71,9 +65,7 @@ describe("a token's price", () => {
     expect(body.answer).not.toContain("40 USD");
   });
 
-  test("that no source knows is marked as the model's; a question about nothing has none", async ({
-    app,
-  }) => {
+  test("that no source knows is marked as the model's; no token has no price", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     const doge = await app.get("/mcp/token?question=DOGE");
     expect(doge.body).toMatchObject({

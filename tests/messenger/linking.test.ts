@@ -87,9 +87,7 @@ describe("a link code", () => {
 });
 
 describe("POST /messenger/connect", () => {
-  test("links the account to the user's custody wallet, which is created when there is none", async ({
-    app,
-  }) => {
+  test("links the account to the user's custody wallet, made when there is none", async ({ app }) => {
     const { browser, userId, code } = await userWithCode(app, "alice");
     const { status, body } = await connect(app, code);
     expect(status).toBe(200);
@@ -148,9 +146,7 @@ describe("POST /messenger/connect", () => {
     expect(await app.rows("linkCodes")).toHaveLength(2);
   });
 
-  test("is 409 for a user who has linked another account, and the code goes on being good", async ({
-    app,
-  }) => {
+  test("is 409 for a user who has linked another account, and the code stays good", async ({ app }) => {
     const { browser } = await linkedUser(app, "alice");
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     expect(await connect(app, code, "43")).toMatchObject({
@@ -161,9 +157,7 @@ describe("POST /messenger/connect", () => {
     expect(await app.rows("linkCodes")).toHaveLength(1);
   });
 
-  test("gives one code to one of two accounts that race for it, and one account one link", async ({
-    app,
-  }) => {
+  test("gives a code to one of two racing accounts, and an account one link", async ({ app }) => {
     const { userId, code } = await userWithCode(app, "alice");
     const racers = Array.from({ length: 6 }, (_, i) => String(50 + i));
     const answers = await Promise.all(racers.map((id) => connect(app, code, id)));
@@ -185,9 +179,7 @@ describe("POST /messenger/connect", () => {
 });
 
 describe("guessing codes", () => {
-  test("is limited per address, whatever account it says it is, and says when to come back", async ({
-    app,
-  }) => {
+  test("is limited per address, whatever account it names, with the time to come back", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     const guess = (i: number, ip: string, token = `GUESS${i}`) =>
       app.post("/messenger/connect", { linkToken: token, messengerId: String(i) }, { ip });
@@ -202,9 +194,7 @@ describe("guessing codes", () => {
     expect((await guess(99, "192.0.2.8", code)).status).toBe(200);
   });
 
-  test("by somebody whose address is refused counts nothing against the account they name", async ({
-    app,
-  }) => {
+  test("from a refused address counts nothing against the account it names", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     const guess = (messengerId: string, token: string, ip: string) =>
       app.post("/messenger/connect", { linkToken: token, messengerId }, { ip });
@@ -279,9 +269,7 @@ describe("cards of a linked user", () => {
     expect(app.cards().map(({ chatId }) => chatId)).toEqual(["42", "424242"]);
   });
 
-  test("go to the shift's and to the configured chat before that, and by the user's own bot", async ({
-    app,
-  }) => {
+  test("go to the shift's or the configured chat before that, by the user's own bot", async ({ app }) => {
     const { userId } = await linkedUser(app, "alice");
     await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT }, { as: "alice" });
     await start(app, userId);
@@ -308,9 +296,7 @@ describe("cards of a linked user", () => {
 });
 
 describe("the user's own data", () => {
-  test("includes the link, which keeps the userId from being given up and goes with a deletion", async ({
-    app,
-  }) => {
+  test("includes the link, which holds the userId and goes with a deletion", async ({ app }) => {
     const { browser, userId } = await linkedUser(app, "alice");
     await browser.mutation(api.messenger.linking.createCode, {});
     const bob = await linkedUser(app, "bob", 43);

@@ -34,9 +34,7 @@ describe("a card for a chat that somebody named", () => {
     ]);
   });
 
-  test("is not marked by the user's own bot, nor in a chat that is theirs by its own word", async ({
-    app,
-  }) => {
+  test("is unmarked by the user's own bot, and in a chat that has said it is theirs", async ({ app }) => {
     const own = { userId: "a-user-with-a-bot-of-her-own", messengerBotToken: OWN_BOT, messengerChatId: "7" };
     await app.post("/user/messenger", own);
     await app.post("/mcp/research/start", { userId: own.userId, token: "BTC" });

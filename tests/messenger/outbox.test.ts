@@ -263,9 +263,7 @@ describe("a card in several parts", () => {
     for (const { text } of app.cards()) expect(text.length).toBeLessThanOrEqual(4_096);
   });
 
-  test("cut off after its first part goes on with the second, and repeats none that was marked", async ({
-    app,
-  }) => {
+  test("cut off after its first part goes on with the second, and repeats none", async ({ app }) => {
     await throughFirstReport(app);
     app.standins.fail("messenger", { mode: "slow", ms: 0, times: 1 });
     app.standins.fail("messenger", { mode: "hang", times: 1 });

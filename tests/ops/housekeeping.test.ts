@@ -133,9 +133,7 @@ describe("housekeeping", () => {
     expect(new Set((await app.rows("reports")).map(({ userId }) => userId))).toEqual(new Set([shift.userId]));
   });
 
-  test("keeps an observation while a data point refers to it, and the evidence of a running shift", async ({
-    app,
-  }) => {
+  test("keeps observations that data points refer to, and a running shift's evidence", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "a-user-with-a-shift" });
     await app.settle();
     later(60);

@@ -149,9 +149,7 @@ describe("a reorganisation", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(3);
   });
 
-  test("is noticed by the re-check, without a webhook, and so is the transaction's return", async ({
-    app,
-  }) => {
+  test("is noticed by the re-check without a webhook, as is the transaction's return", async ({ app }) => {
     const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);
     await link(app, wallet.address);
     await notify(app, { txHash });
@@ -165,9 +163,7 @@ describe("a reorganisation", () => {
     expect(await balanceOf(app)).toBe(400);
   });
 
-  test("that leaves the transaction with other transfers credits those, and takes back the former", async ({
-    app,
-  }) => {
+  test("that changes a transaction's transfers credits those, and takes back the former", async ({ app }) => {
     const { wallet, txHash } = await payInHead(4n * USDC);
     await link(app, wallet.address);
     await notify(app, { txHash });

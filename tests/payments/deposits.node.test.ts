@@ -166,9 +166,7 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(500);
   });
 
-  test("many transfers in one transaction and many transactions in one call are all credited", async ({
-    app,
-  }) => {
+  test("credits many transfers in one transaction, and many transactions in one call", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 200n * USDC });
     await link(app, wallet.address);
     const batch = await batchOf(

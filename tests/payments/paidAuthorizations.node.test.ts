@@ -113,9 +113,7 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 0 }]);
   });
 
-  test("that a stranger slips in before the service's own transaction is a payment all the same", async ({
-    app,
-  }) => {
+  test("that a stranger slips in before the service does is a payment all the same", async ({ app }) => {
     const authorized = await authorize(await payer(chain));
     const other = await payer(chain);
     let slipped = "";
@@ -370,9 +368,7 @@ describe("a report that fails", () => {
     },
   );
 
-  test("or takes longer than its caller waits is 502 with the receipt, and a repeat joins it", async ({
-    app,
-  }) => {
+  test("or outlasts its caller's wait is 502 with the receipt, and a repeat joins it", async ({ app }) => {
     const header = versionOne(await authorize(privateKeyToAccount(generatePrivateKey()), {}));
     expect((await buy(app, header)).body.reason).toBe("insufficient_funds");
     const paid = versionOne(await authorize(await payer(chain)));

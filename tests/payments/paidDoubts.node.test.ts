@@ -128,9 +128,7 @@ describe("a payment that the service has settled, asked of a node that is behind
 });
 
 describe("what the chain shows of a payment", () => {
-  test("gives nobody its report: the authorization without its signature, or with another's terms", async ({
-    app,
-  }) => {
+  test("gives nobody its report without the payer's signature, or on other terms", async ({ app }) => {
     const authorized = await authorize(await payer(chain));
     const { authorization } = authorized.payload;
     expect((await buy(app, versionOne(authorized), { token: "BTC" })).status).toBe(200);
@@ -275,9 +273,7 @@ describe("one payer's payments under way", () => {
   });
 });
 
-test("a transfer behind others in its block is one and the same to proofs and to webhooks", async ({
-  app,
-}) => {
+test("a transfer behind others in its block is the same one to proofs and to webhooks", async ({ app }) => {
   const payers = [await payer(chain), await payer(chain)];
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [PLATFORM, 3n * ONE] });
   const raws = await Promise.all(payers.map((from) => signed(chain, from, { to: TOKENS.USDC, data })));

@@ -151,9 +151,7 @@ describe("what a payment costs the relayer", () => {
     return { address, feels, pays };
   }
 
-  test("is not asked by a wallet that accepts its own payment only where gas costs nothing", async ({
-    app,
-  }) => {
+  test("is nothing for a wallet that accepts its payment only where gas is free", async ({ app }) => {
     const { feels, pays } = await freeRider();
     await feels("free");
     const spent = await nonceOf(RELAYER);
@@ -162,9 +160,7 @@ describe("what a payment costs the relayer", () => {
     expect(await nonceOf(RELAYER)).toBe(spent);
   });
 
-  test("ends after two payments of a wallet that were mined and failed: the third is not carried out", async ({
-    app,
-  }) => {
+  test("ends after two payments of a wallet that were mined and failed", async ({ app }) => {
     const { feels, pays } = await freeRider();
     for (let failures = 1; failures <= 2; failures++) {
       await feels("always");

@@ -25,9 +25,7 @@ const closes = (app: App, before: number, count: number, token: "BTC" | "ETH" = 
   app.t.run((ctx) => recentHourlyCloses(ctx, token, { before, count }));
 
 describe("the five-minute tick", () => {
-  test("stores one sample per token, however often and however many times at once it runs", async ({
-    app,
-  }) => {
+  test("stores one sample per token, however often it runs", async ({ app }) => {
     const tick = () => app.t.mutation(internal.prices.samples.takeDue, {});
     await Promise.all([tick(), tick(), tick()]);
     await app.settle();
@@ -38,9 +36,7 @@ describe("the five-minute tick", () => {
     expect((await app.rows("hourlyCloses")).map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
   });
 
-  test("runs with the crons: twelve samples an hour of each token, without a call to the model", async ({
-    app,
-  }) => {
+  test("takes twelve samples an hour of each token, without a call to the model", async ({ app }) => {
     await app.pass(HOUR - MINUTE);
     const samples = await app.rows("priceSamples");
     expect(samples.filter(({ token }) => token === "BTC")).toHaveLength(12);
@@ -48,9 +44,7 @@ describe("the five-minute tick", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("does not ask the model for a price, but takes it from market data of the last minutes, marked", async ({
-    app,
-  }) => {
+  test("takes the model's price from market data of the last minutes, and asks for none", async ({ app }) => {
     app.standins.fail("tickers", { mode: "status", status: 503 });
     await app.t.mutation(internal.prices.samples.takeDue, {});
     await app.settle();
@@ -77,7 +71,7 @@ describe("the five-minute tick", () => {
 });
 
 describe("a sample", () => {
-  test("within a minute of the last is not stored; a better source's behind the model's is", async ({
+  test("within a minute of the last is stored only after the model's, by a better source", async ({
     app,
   }) => {
     expect(await store(app, START, 100, "llm")).toMatchObject({ priceUsd: 100 });
@@ -98,9 +92,7 @@ describe("a sample", () => {
 });
 
 describe("hourly closes", () => {
-  test("are the last price of each UTC hour, over midnight, newest last, without the hour that runs", async ({
-    app,
-  }) => {
+  test("are the last price of each full UTC hour, over midnight, newest last", async ({ app }) => {
     const midnight = Date.UTC(2026, 1, 28) + DAY;
     await store(app, midnight - 65 * MINUTE, 1);
     await store(app, midnight - 35 * MINUTE, 2);

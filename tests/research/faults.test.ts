@@ -110,9 +110,7 @@ describe("an outage", () => {
 });
 
 describe("work that is cut off", () => {
-  test("in a collection is resumed for the silent sources alone, and the late word is dropped", async ({
-    app,
-  }) => {
+  test("in a collection is resumed for the silent sources alone; late words are dropped", async ({ app }) => {
     deadlines.sentiment = 24 * HOUR;
     app.standins.fail("sentiment", { mode: "hang", times: 1 });
     await app.post("/mcp/research/start", { userId: ALICE });

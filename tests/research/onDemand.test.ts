@@ -71,9 +71,7 @@ describe("POST /mcp/research", () => {
     expect(await app.rows("observations")).toHaveLength(1);
   });
 
-  test("does not wait for a slow source: its last stored reading stands in, and its refresh goes on behind", async ({
-    app,
-  }) => {
+  test("takes a slow source's last reading; its refresh continues in the background", async ({ app }) => {
     await app.post("/mcp/research", { token: "BTC" });
     const [{ collectedAt } = {}] = await app.rows("observations");
     await app.pass(16 * MINUTE, { cronsRun: false });

@@ -35,9 +35,7 @@ test("a gateway that refuses its key shows with the sources that failed and why"
   });
 });
 
-test("a bot token that the messenger refuses shows as a delivery problem, until a card arrives", async ({
-  app,
-}) => {
+test("a refused bot token shows as a delivery problem, until a card arrives", async ({ app }) => {
   await app.post("/user/messenger", {
     userId: ALICE,
     messengerBotToken: "999999:AAE-a-token-that-nobody-made-0000000",

@@ -34,9 +34,7 @@ describe("the daily job", () => {
     expect(app.cards()[0]?.text).toContain(`Record 2: ${events[1]?.hash ?? "?"}`);
   });
 
-  test("tells the model the live price, the recorded hours and how yesterday's signals ended", async ({
-    app,
-  }) => {
+  test("tells the model the live price, the hours before and how yesterday's ended", async ({ app }) => {
     await issued(app, buy);
     marketAt(app, { BTC: 101.5, ETH: 97 });
     await given.wait(app, 30 * MINUTE);
@@ -78,9 +76,7 @@ describe("the daily job", () => {
     expect([asked(app).length, app.cards().length]).toEqual([2, 1]);
   });
 
-  test("missed for days issues today's alone, and nothing when it comes before today's 08:00", async ({
-    app,
-  }) => {
+  test("missed for days issues today's alone, and nothing before today's 08:00", async ({ app }) => {
     await issue(app);
     await given.wait(app, 3 * DAY - 7 * HOUR);
     await issue(app);
@@ -253,9 +249,7 @@ describe("what the model says", () => {
 });
 
 describe("a day on which something is out of reach", () => {
-  test("one token's first attempt fails: the other's signal goes out at once, its own on a card to follow", async ({
-    app,
-  }) => {
+  test("one token's first attempt fails: its signal follows the other's on its own card", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "status", status: 401, schema: "trading_signal", times: 1 });
     modelSays(app, buy);

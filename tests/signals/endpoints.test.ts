@@ -68,9 +68,7 @@ describe("/mcp/signals/latest", () => {
     });
   });
 
-  test("with userId sends the card to that user's own messenger and says that it arrived", async ({
-    app,
-  }) => {
+  test("with userId sends the card to that user's messenger and says that it arrived", async ({ app }) => {
     await issued(app, buy);
     await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     const { body } = await app.get(`/mcp/signals/latest?userId=${ALICE}&token=ETH`);
@@ -154,9 +152,7 @@ describe("/mcp/signals/history", () => {
     expect(second.signals).not.toEqual(first.signals);
   });
 
-  test("answers newest first, by token and page, with the statistics of the whole record", async ({
-    app,
-  }) => {
+  test("answers newest first, by token and page, with the whole record's statistics", async ({ app }) => {
     for (let day = 0; day < 3; day++) {
       await decided(app);
       await wait(app, DAY - 30 * MINUTE);

@@ -16,9 +16,7 @@ const totals = async (app: App) =>
     .sort();
 
 describe("the outcome tracker", () => {
-  test("ends each signal at its own token's price, with its event and totals in the same transaction", async ({
-    app,
-  }) => {
+  test("ends each signal at its token's price, with event and totals in one transaction", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
     await track(app);
@@ -235,9 +233,7 @@ describe("where the price comes from", () => {
     expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
   });
 
-  test("no exchange in reach: stored samples decide, the gap is stated and counts at most as chance", async ({
-    app,
-  }) => {
+  test("no exchange in reach: samples decide, and the gap counts as chance at most", async ({ app }) => {
     await issued(app, buy);
     noCandles(app);
     await app.pass(7 * MINUTE);

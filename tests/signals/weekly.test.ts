@@ -84,9 +84,7 @@ describe("the weekly recap", () => {
     expect(text).toMatch(/<b>Review<\/b>\n[^]*🔗 Record 12: [0-9a-f]{64}$/u);
   });
 
-  test("is stored and sent once however often it runs, and late on Monday it is last week's", async ({
-    app,
-  }) => {
+  test("is stored and sent once however often it runs, late on Monday for last week", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + 7 * DAY + HOUR);
     const open = () => app.t.mutation(internal.signals.weeks.openDue, {});
@@ -100,9 +98,7 @@ describe("the weekly recap", () => {
     expect((await app.rows("weeklyRecaps")).map(({ week }) => week)).toEqual(["2026-01-05", "2026-01-12"]);
   });
 
-  test("goes out without a review when the gateway stays away, and asks for none about an empty week", async ({
-    app,
-  }) => {
+  test("goes out unreviewed when the gateway stays away; an empty week is not reviewed", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + TO_SUNDAY);
     app.standins.fail("llm", { mode: "status", status: 401, schema: "signal_review" });

@@ -55,9 +55,7 @@ describe("proving an account", () => {
     expect(await linked(app)).toEqual([[ALICE.id, "alice", false]]);
   });
 
-  test("does not work from another handle, after its time, without a handle, or for an earlier code", async ({
-    app,
-  }) => {
+  test("does not work from another handle or none, too late, or with an earlier code", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const start = () => alice.mutation(api.social.app.startProof, { handle: "alice" });
     const { code: old } = await start();

@@ -7,9 +7,7 @@ const ALICE_CHAT = "4242";
 const BOB_CHAT = "4343";
 const BOB = { id: "201", handle: "bob" };
 
-test("what became of a mention is told in the linked messenger chat of its author, and in nobody else's", async ({
-  app,
-}) => {
+test("what became of a mention is told in its author's linked chat, and in no other", async ({ app }) => {
   for (const [subject, author, chat] of [
     ["alice", undefined, ALICE_CHAT],
     ["bob", BOB, BOB_CHAT],

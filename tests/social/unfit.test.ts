@@ -108,9 +108,7 @@ describe("an old post", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("that was forgotten as a stranger's, or erased with its user's data, is none when it comes again", async ({
-    app,
-  }) => {
+  test("that was forgotten or erased is no order when it comes again", async ({ app }) => {
     const strangers = event(said);
     await deliver(app, strangers);
     await app.settle();

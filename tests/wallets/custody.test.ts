@@ -52,9 +52,7 @@ const PUBLIC_FUNCTIONS = [
 ];
 
 describe("custody", () => {
-  test("rotates every key to the current master key, resumes, and runs twice without effect", async ({
-    app,
-  }) => {
+  test("rotates every key to the current master key, resumes, and has no effect twice", async ({ app }) => {
     const users = Array.from({ length: 120 }, (_, i) => `user-${i}`);
     for (const [i, userId] of users.entries())
       await app.post("/mcp/wallet/create", { userId }, { ip: `198.51.100.${i}` });

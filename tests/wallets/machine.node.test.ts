@@ -129,9 +129,7 @@ describe("a node that lies about nonces", () => {
     expect((await rowsOf(app))[0]?.nonce).toBe(0);
   });
 
-  test("gets no signature for one far beyond what was signed; afterwards the wallet goes on", async ({
-    app,
-  }) => {
+  test("gets no signature for one far beyond what was signed; the wallet then goes on", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const honest = lie(1_000);
     const { status, body } = await send(app, freshAddress());
@@ -200,9 +198,7 @@ describe("the network fee", () => {
     return String(body.txHash);
   }
 
-  test("that outgrows a send is met: the same send for more, under the same nonce, is mined once", async ({
-    app,
-  }) => {
+  test("that outgrows a send is met by the same send for more, under the same nonce", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const txHash = await outgrown(app, to);

@@ -124,9 +124,7 @@ describe("a transaction on its way", () => {
     expect(await etherOf(to)).toBe(5n);
   });
 
-  test("that may not have arrived holds up what comes behind it, and no nonce is left out", async ({
-    app,
-  }) => {
+  test("that may not have arrived holds up the next, and no nonce is left out", async ({ app }) => {
     deadlines.receipt = 100;
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const restore = intercept(({ body }, pass) =>

@@ -163,9 +163,7 @@ describe("a userId the user already has", () => {
 });
 
 describe("research of a signed-in user's userId", () => {
-  test("is started and stopped with that user's token alone, wherever its reports would go", async ({
-    app,
-  }) => {
+  test("is started and stopped with that user's token alone", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
     const start = { userId, token: "SOL", messengerChatId: "666" };
@@ -221,9 +219,7 @@ describe("moving funds over HTTP", () => {
     }
   });
 
-  test("is decided in the transaction that opens it: a userId claimed meanwhile is guarded too", async ({
-    app,
-  }) => {
+  test("is decided in the transaction that opens it: a userId claimed meanwhile counts", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: "alice-id" });
     const [wallet] = await app.rows("wallets");
     await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });

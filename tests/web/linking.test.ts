@@ -21,9 +21,7 @@ async function signedIn(app: App, subject: string) {
 const failsWith = (code: string) => ({ data: { code } });
 
 describe("linking an address", () => {
-  test("takes a signature of the challenge by that address, and makes its deposits the user's", async ({
-    app,
-  }) => {
+  test("takes a signature by that address, and makes its deposits the user's", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const { message, nonce, expiresAt } = await alice.challenge(wallet.address.toLowerCase());
     expect(message).toContain(wallet.address);

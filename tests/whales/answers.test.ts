@@ -294,9 +294,7 @@ describe("two movements of nearly one amount", () => {
     ]);
   });
 
-  test("told again are the same two: the nearest amounts belong together, and a third is new", async ({
-    app,
-  }) => {
+  test("told again are the same two by the nearest amounts, and a third is new", async ({ app }) => {
     agentSays(app, [a, c]);
     await watchHour(app);
     const again = [
