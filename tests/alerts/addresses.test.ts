@@ -1,12 +1,9 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { refusalOf } from "../../convex/alerts/targets";
-import { closeApp } from "../support/app";
+import { test } from "../support/app";
 import { addWebhook } from "./receivers";
-import { alertApp } from "./support";
 
 /** Where users may have their alerts posted to. */
-
-afterEach(closeApp);
 
 describe("a webhook's address", () => {
   test("is not at private, reserved or odd addresses, however they are written", () => {
@@ -85,8 +82,7 @@ describe("a webhook's address", () => {
     expect(taken).toEqual([]);
   });
 
-  test("is refused over HTTP with the reason, and is at public addresses", async () => {
-    const app = alertApp();
+  test("is refused over HTTP with the reason, and is at public addresses", async ({ app }) => {
     const refused = await app.post("/alerts/webhooks", { userId: "alice", url: "https://10.1.2.3/" });
     expect([refused.status, refused.body["error"]]).toEqual([
       400,
@@ -101,8 +97,9 @@ describe("a webhook's address", () => {
     expect(await app.rows("alertSinks")).toHaveLength(3);
   });
 
-  test("is not this deployment itself, under whatever name; and a name with a dot behind it is the same host", async () => {
-    const app = alertApp();
+  test("is not this deployment itself, under whatever name; and a name with a dot behind it is the same host", async ({
+    app,
+  }) => {
     vi.stubEnv("CONVEX_SITE_URL", "https://api.market.dev");
     vi.stubEnv("CONVEX_CLOUD_URL", "https://happy-animal-123.convex.cloud");
     for (const host of ["api.market.dev", "API.market.dev.", "happy-animal-123.convex.site:443"]) {

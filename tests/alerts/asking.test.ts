@@ -1,19 +1,16 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { measure } from "../../scripts/stack/host/usage";
 import { ALERT_SCHEMA_NAME, conditionOf } from "../../convex/alerts/prompts";
-import { closeApp, START } from "../support/app";
+import { START, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { browserOf } from "../web/support";
-import { alertApp, ask, DAY, MINUTE, priced, proposed, setAlert, tick } from "./support";
-
-afterEach(closeApp);
+import { ask, DAY, MINUTE, priced, proposed, setAlert, tick } from "./support";
 
 const nothing = { token: null, direction: null, amount: null, windowHours: null, time: null, timeZone: null };
 
 describe("asking for an alert", () => {
-  test("tells when it would have fired, and is the same when asked again", async () => {
-    const app = alertApp();
+  test("tells when it would have fired, and is the same when asked again", async ({ app }) => {
     const first = proposed.parse((await ask(app, "BTC above 110")).body);
     expect(first.replay).toEqual({ knownSince: null, count: 0, fired: [], holdsNow: false });
     for (const [i, usd] of [100, 120, 100, 120, 100, 120].entries())
@@ -31,8 +28,7 @@ describe("asking for an alert", () => {
     expect(owned.body).toEqual({ alerts: [], webhooks: [] });
   });
 
-  test("replays a week of a day's changes by one look at the samples, each of which is read once", async () => {
-    const app = alertApp();
+  test("replays a week of daily changes by reading each sample once", async ({ app }) => {
     const count = (8 * DAY) / (5 * MINUTE);
     await app.t.run(async ({ db }) => {
       for (let i = 1; i <= count; i++) {
@@ -51,8 +47,7 @@ describe("asking for an alert", () => {
     }
   });
 
-  test("in words of one's own is read by the local stack's model too, in English and German", async () => {
-    const app = alertApp();
+  test("in one's own words is read by the local stack's model, in English and German", async ({ app }) => {
     const asked = {
       "BTC down 5 % in 24 h": "BTC at least 5 % below its price 24 hours before",
       "it would be lovely to hear of bitcoin dropping under 50,000": "BTC at $50,000 or below",
@@ -70,8 +65,7 @@ describe("asking for an alert", () => {
     expect((await ask(app, "tell me something nice about dogs")).status).toBe(400);
   });
 
-  test("in other words shows them to the model; the grammar and the words themselves decide", async () => {
-    const app = alertApp();
+  test("in other words asks the model; the grammar and the words themselves decide", async ({ app }) => {
     const says = (value: object) =>
       app.standins.fail("llm", {
         ...{ mode: "reply", schema: ALERT_SCHEMA_NAME, times: 2 },
@@ -151,8 +145,7 @@ describe("asking for an alert", () => {
     expect(refused).toEqual([]);
   });
 
-  test("is the signed-in user's own: another's token is refused, and all of it goes with the account", async () => {
-    const app = alertApp();
+  test("is its signed-in user's alone, and goes with the account", async ({ app }) => {
     const [alice, bob] = [browserOf(app, "alice"), browserOf(app, "bob")];
     const { userId } = await alice.mutation(api.users.profile.signIn, {});
     await bob.mutation(api.users.profile.signIn, {});
@@ -196,8 +189,7 @@ describe("asking for an alert", () => {
     expect([await app.rows("alertSinks"), await app.rows("alertDeliveries")]).toEqual([[], []]);
   });
 
-  test("is forgotten after a day without a yes; ended alerts and firings after a season", async () => {
-    const app = alertApp();
+  test("is forgotten after a day without a yes; ended alerts and firings after a season", async ({ app }) => {
     await ask(app, "BTC above 150");
     const off = await setAlert(app, "BTC above 160");
     const kept = await setAlert(app, "BTC above 110");

@@ -1,10 +1,8 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { keyOf, slotOf } from "../../convex/evidence/model";
-import { closeApp, START, type App } from "../support/app";
-import { alertApp, ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
-
-afterEach(closeApp);
+import { closeApp, START, type App, test, createApp } from "../support/app";
+import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
 
 const firedAt = async (app: App, alertId: string): Promise<number[]> =>
   (await app.rows("alertFirings"))
@@ -12,8 +10,9 @@ const firedAt = async (app: App, alertId: string): Promise<number[]> =>
     .map(({ observedAt }) => observedAt);
 
 describe("an alert", () => {
-  test("waits for its user's yes; then each crossing is one card to the user's own chat, at most one an hour", async () => {
-    const app = alertApp();
+  test("waits for its user's yes; then each crossing is one card to the user's own chat, at most one an hour", async ({
+    app,
+  }) => {
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
     await priced(app, START, 100_000);
     const { body } = await ask(app, "BTC above 101k");
@@ -69,7 +68,7 @@ describe("an alert", () => {
     );
     await fc.assert(
       fc.asyncProperty(path, phrases, async (samples, wishes) => {
-        const app = alertApp();
+        const app = createApp();
         const ids = [];
         for (const [i, wish] of wishes.entries()) ids.push(await setAlert(app, wish, `user-${i}`));
         for (const [i, [usd, source, ticks]] of samples.entries()) {
@@ -94,8 +93,7 @@ describe("an alert", () => {
     );
   });
 
-  test("fires for everybody, once each, where a price crosses more levels than one transaction takes", async () => {
-    const app = alertApp();
+  test("fires for everybody once, also where a price crosses very many levels", async ({ app }) => {
     await priced(app, START, 100);
     for (let i = 0; i < 60; i++)
       await setAlert(app, `BTC above ${110 + i / 100}`, `user-${i}`, { ip: `10.0.0.${i}` });
@@ -109,8 +107,7 @@ describe("an alert", () => {
     expect(await app.rows("alertFirings")).toHaveLength(60);
   });
 
-  test("on movements fires by measured ones of its coin and way alone, one an hour", async () => {
-    const app = alertApp();
+  test("on movements fires by measured ones of its coin and way alone, one an hour", async ({ app }) => {
     const alertId = await setAlert(app, "whale inflow of USDC over 10M");
     let place = 0;
     const moved = async (
@@ -162,8 +159,7 @@ describe("an alert", () => {
     expect(replay.fired.map(({ at: when }) => Date.parse(when))).toEqual([at(5) - 5, at(70) - 5]);
   });
 
-  test("on funding has all rates collected every ten minutes by one request, and fires by them", async () => {
-    const app = alertApp();
+  test("on funding fires by all rates, collected every ten minutes by one request", async ({ app }) => {
     await setAlert(app, "BTC above 1000");
     await tick(app);
     expect(app.standins.sent("hyperliquid")).toEqual([]);
@@ -197,7 +193,7 @@ describe("an alert", () => {
 
   test("for a digest comes once a day at its time, whatever the clocks do", async () => {
     // Berlin's clocks go forward on the second day.
-    const app = alertApp({ now: Date.UTC(2026, 2, 28, 5, 0) });
+    const app = createApp({ now: Date.UTC(2026, 2, 28, 5, 0) });
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
     const alertId = await setAlert(app, "digest at 07:30 Europe/Berlin");
     for (const end = Date.now() + 2 * DAY; Date.now() < end;) {

@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { closeApp, START, type App } from "../support/app";
+import { START, type App, test } from "../support/app";
 import { browserOf } from "../web/support";
 import { receiver, addWebhook } from "./receivers";
-import { alertApp, ask, DAY, MINUTE, priced, proposed, setAlert, tick } from "./support";
+import { ask, DAY, MINUTE, priced, proposed, setAlert, tick } from "./support";
 
 /** How many alerts somebody may have, and for how long. */
-
-afterEach(closeApp);
 
 /** What the service says to one more, which has been proposed. */
 async function oneMore(app: App, text: string, userId: string, init = {}): Promise<[number, unknown]> {
@@ -17,8 +15,7 @@ async function oneMore(app: App, text: string, userId: string, init = {}): Promi
 }
 
 describe("active alerts", () => {
-  test("are twenty of a signed-in user, and five of a stranger", async () => {
-    const app = alertApp();
+  test("are twenty of a signed-in user, and five of a stranger", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     for (let i = 0; i < 20; i++) await setAlert(app, `BTC above ${200 + i}`, userId, { as: "alice" });
     expect(await oneMore(app, "BTC above 300", userId, { as: "alice" })).toEqual([
@@ -35,8 +32,7 @@ describe("active alerts", () => {
     expect(await oneMore(app, "BTC above 300", "bob")).toEqual([200, undefined]);
   });
 
-  test("that strangers of one network address have set are twenty, whatever names they take", async () => {
-    const app = alertApp();
+  test("of strangers at one network address are twenty, whatever names they take", async ({ app }) => {
     const from = { ip: "203.0.113.7" };
     for (let i = 0; i < 20; i++)
       await setAlert(app, `BTC above ${200 + i}`, `name-${Math.floor(i / 4)}`, from);
@@ -50,15 +46,13 @@ describe("active alerts", () => {
     expect(JSON.stringify(await app.rows("alerts"))).not.toContain("203.0.113");
   });
 
-  test("are proposed sixty times an hour by one user at most: each is looked up in a week of prices", async () => {
-    const app = alertApp();
+  test("are proposed at most sixty times an hour by one user", async ({ app }) => {
     const statuses = [];
     for (let i = 0; i < 62; i++) statuses.push((await ask(app, `BTC above ${200 + i}`)).status);
     expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   });
 
-  test("end after 90 days; a week before, their user hears of it and keeps them by another yes", async () => {
-    const app = alertApp();
+  test("end after 90 days; a week before, another yes of their user keeps them", async ({ app }) => {
     const posted = receiver(() => new Response());
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
     await addWebhook(app);
@@ -104,8 +98,9 @@ describe("active alerts", () => {
     expect((await app.rows("alertFirings")).map(({ alertId }) => alertId)).toEqual([kept]);
   });
 
-  test("get their notice after an outage too, and a week behind it; those of an earlier version begin to count", async () => {
-    const app = alertApp();
+  test("get their notice after an outage too, and a week behind it; those of an earlier version begin to count", async ({
+    app,
+  }) => {
     const late = await setAlert(app, "BTC above 110");
     const older = await setAlert(app, "BTC above 120");
     await app.t.run(async ({ db }) => {

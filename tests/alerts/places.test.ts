@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { closeApp, START, type App } from "../support/app";
+import { START, type App, test } from "../support/app";
 import { browserOf } from "../web/support";
 import { addWebhook, fired, pass, receiver, silence, type Posted } from "./receivers";
-import { alertApp, DAY, HOUR, MINUTE, priced, setAlert, tick } from "./support";
+import { DAY, HOUR, MINUTE, priced, setAlert, tick } from "./support";
 
 /** Webhooks share the places of one job: nobody's silence is another's wait. */
-
-afterEach(closeApp);
 
 /** Several users with an alert on the same level, and their webhooks. */
 async function usersWith(app: App, urls: Readonly<Record<string, readonly string[]>>): Promise<void> {
@@ -28,8 +26,7 @@ const pathsAt = (posted: readonly Posted[], host: string) =>
   posted.filter(({ url }) => new URL(url).host === `${host}.example.com`);
 
 describe("webhooks", () => {
-  test("that answers slowly and has much to come keeps no other waiting", async () => {
-    const app = alertApp();
+  test("that answers slowly and has much to come keeps no other waiting", async ({ app }) => {
     const posted = receiver(({ url }) => {
       if (url.includes("slow")) vi.setSystemTime(Date.now() + 9_000);
       return new Response();
@@ -53,8 +50,7 @@ describe("webhooks", () => {
     expect(posted.filter(({ url }) => url.includes("slow")).length).toBeLessThan(20);
   });
 
-  test("at a host that is silent hold four places, which others do not wait for", async () => {
-    const app = alertApp();
+  test("at a host that is silent hold four places, which others do not wait for", async ({ app }) => {
     const posted = receiver(({ url, signal }) => (url.includes("silent") ? silence(signal) : new Response()));
     const at = (host: string, user: number) =>
       [1, 2, 3].map((n) => `https://${host}.example.com/${user}-${n}`);
@@ -73,8 +69,9 @@ describe("webhooks", () => {
     ]);
   });
 
-  test("of strangers hold half of the places at most, at however many hosts: signed-in users' posts leave at once", async () => {
-    const app = alertApp();
+  test("of strangers hold half of the places at most, at however many hosts: signed-in users' posts leave at once", async ({
+    app,
+  }) => {
     const posted = receiver(({ url, signal }) => (url.includes("honest") ? new Response() : silence(signal)));
     const strangers: Record<string, string[]> = {};
     for (let user = 0; user < 5; user++)
@@ -92,8 +89,7 @@ describe("webhooks", () => {
     expect(posted).toHaveLength(16);
   });
 
-  test("that are dead keep their newest fifty posts, and each of those for three days at most", async () => {
-    const app = alertApp();
+  test("that are dead keep their newest fifty posts, for three days at most", async ({ app }) => {
     const posted = receiver(() => new Response(null, { status: 500 }));
     await addWebhook(app);
     for (let n = 0; n < 5; n++) await setAlert(app, `BTC above ${110 + n}`);

@@ -1,7 +1,7 @@
 import { vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { createApp, START, type App } from "../support/app";
+import type { App } from "../support/app";
 import type { CallInit } from "../support/world";
 
 /** What the tests of alerts share. */
@@ -22,10 +22,6 @@ export const proposed = z.object({
     fired: z.array(z.object({ at: z.string(), value: z.number(), source: z.string() })),
   }),
 });
-
-/** The clock is the test's own here: no cron runs but what it calls. */
-export const alertApp = (options: Parameters<typeof createApp>[0] = {}): App =>
-  createApp({ now: START, ...options });
 
 /** A price as a source tells it at a moment, which time goes on to. */
 export async function priced(

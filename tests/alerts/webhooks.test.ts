@@ -1,16 +1,13 @@
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { closeApp, START } from "../support/app";
+import { START, test } from "../support/app";
 import { addWebhook, deliveries, fired, pass, receiver, silence, URL_ } from "./receivers";
-import { alertApp, DAY, HOUR, MINUTE, priced, tick } from "./support";
-
-afterEach(closeApp);
+import { DAY, HOUR, MINUTE, priced, tick } from "./support";
 
 describe("a webhook", () => {
-  test("is told once where the answer has come, and its body breaks off", async () => {
-    const app = alertApp();
+  test("is told once where the answer has come, and its body breaks off", async ({ app }) => {
     const broken = () => new ReadableStream({ cancel: () => Promise.reject(new Error("reset")) });
     const posted = receiver(() => new Response(broken()));
     await addWebhook(app);
@@ -19,8 +16,7 @@ describe("a webhook", () => {
     expect(posted).toHaveLength(1);
   });
 
-  test("gets what has fired, signed so that others can verify it, and its secret is told once", async () => {
-    const app = alertApp();
+  test("gets what has fired with a signature to verify, and its secret is told once", async ({ app }) => {
     const posted = receiver(() => new Response("thanks"));
     const { secret } = await addWebhook(app);
     await fired(app);
@@ -46,8 +42,7 @@ describe("a webhook", () => {
     expect(await deliveries(app)).toEqual([["delivered", 1, "Delivered"]]);
   });
 
-  test("that does not work is tried again over three days with growing pauses, under the same id", async () => {
-    const app = alertApp();
+  test("that fails is tried again for three days, with growing pauses and one id", async ({ app }) => {
     const answers = [503, 404, 429, 302, 500, 400, 503, 503, 503, 503];
     const posted = receiver(() => new Response(null, { status: answers[posted.length - 1] ?? 200 }));
     await addWebhook(app);
@@ -69,8 +64,7 @@ describe("a webhook", () => {
     expect(body["webhooks"]).toMatchObject([{ state: "active", problem: "It answers with status 503" }]);
   });
 
-  test("is posted to again after a redirect, a lost connection and a silence, and then no more", async () => {
-    const app = alertApp();
+  test("is posted to until it answers: past a redirect, a lost connection and a silence", async ({ app }) => {
     const posted = receiver(({ at, signal }) => {
       if (posted.length === 1) return Response.redirect("https://hooks.example.com/other", 307);
       if (posted.length === 2) throw new TypeError("connection lost");
@@ -91,8 +85,7 @@ describe("a webhook", () => {
     expect(posted.map(({ url }) => url)).toEqual([URL_, URL_, URL_, URL_]);
   });
 
-  test("that answers 410 ends; one that is silent delays no other; an ended one gets nothing", async () => {
-    const app = alertApp();
+  test("that answers 410 ends and gets nothing more; a silent one delays no other", async ({ app }) => {
     const posted = receiver(({ url }) => {
       if (url.includes("gone")) return new Response(null, { status: 410 });
       return url.includes("dead") ? new Response(null, { status: 500 }) : new Response();
@@ -125,8 +118,7 @@ describe("a webhook", () => {
     expect(posted.filter(({ url }) => !url.includes("dead"))).toHaveLength(2);
   });
 
-  test("is posted to with the same secret after the key was changed", async () => {
-    const app = alertApp();
+  test("is posted to with the same secret after the key was changed", async ({ app }) => {
     const posted = receiver(() => new Response());
     const { secret } = await addWebhook(app);
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));

@@ -1,14 +1,23 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { closeApp, type App } from "../support/app";
+import type { App } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { ALICE, arrived, BOT_NAME, createBotApp, deliver, GROUP, linkedUser, say, updateOf } from "./support";
+import {
+  ALICE,
+  arrived,
+  BOT_NAME,
+  createBotApp,
+  deliver,
+  GROUP,
+  linkedUser,
+  say,
+  updateOf,
+  test,
+} from "./support";
 
 /** What is tapped rather than typed, and what a chat sees while the bot works. */
-
-afterEach(closeApp);
 
 const LONG = { answers: 2 };
 
@@ -69,8 +78,7 @@ describe("a tapped button", () => {
     );
   });
 
-  test("of a list turns its pages", async () => {
-    const app = createBotApp();
+  test("of a list turns its pages", async ({ app }) => {
     agentSays(
       app,
       Array.from({ length: 19 }, (_, i) =>
@@ -90,8 +98,7 @@ describe("a tapped button", () => {
     expect([third?.text.includes("Move 18."), buttonsOf(app)]).toEqual([true, [["◀ Larger"]]]);
   });
 
-  test("of a result brings its text, its sources, and for a linked user a shift", async () => {
-    const app = createBotApp();
+  test("of a result brings its text, its sources, and for a linked user a shift", async ({ app }) => {
     await say(app, "/research SOL", LONG);
     const [row] = buttonsOf(app);
     expect(row).toEqual(["Full text", "Sources", "Follow for 8 h"]);
@@ -109,8 +116,7 @@ describe("a tapped button", () => {
     expect(await app.rows("shifts")).toMatchObject([{ status: "stopped" }]);
   });
 
-  test("does what its chat may do, whoever made up its data, and takes an update once", async () => {
-    const app = createBotApp();
+  test("does what its chat may do, whoever made up its data, and takes an update once", async ({ app }) => {
     await linkedUser(app, "alice");
     await linkedUser(app, "mallory", 66);
     const sample = {
@@ -147,8 +153,7 @@ describe("a tapped button", () => {
     expect(await app.rows("alerts")).toMatchObject([{ state: "off" }]);
   });
 
-  test("keeps an alert that is about to end, where its notice was", async () => {
-    const app = createBotApp();
+  test("keeps an alert that is about to end, where its notice was", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/alert BTC above 110000", LONG);
     await tap(app, "Yes, tell me");
@@ -162,8 +167,7 @@ describe("a tapped button", () => {
     expect(row?.expiresAt).toBeGreaterThan(Date.now() + 89 * 86_400_000);
   });
 
-  test("says yes to the alert it was shown below, and to no later one of the same number", async () => {
-    const app = createBotApp();
+  test("says yes to the alert above it, and to no later one of the same number", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/alert BTC above 110000", LONG);
     const [first] = app.cards().flatMap(({ keyboard }) => keyboard?.flat() ?? []);
@@ -191,8 +195,7 @@ describe("a tapped button", () => {
 });
 
 describe("work that takes a while", () => {
-  test("shows the bot typing, and its answer takes the place of the notice", async () => {
-    const app = createBotApp();
+  test("shows the bot typing, and its answer takes the place of the notice", async ({ app }) => {
     await say(app, "How is Ethereum doing?", LONG);
     const [notice, answer] = app.cards();
     expect([notice?.method, notice?.text, answer?.method, answer?.messageId]).toEqual([
@@ -206,8 +209,7 @@ describe("work that takes a while", () => {
     for (const shown of typing) expect(shown).toMatchObject({ text: "typing", chatId: String(ALICE) });
   });
 
-  test("answers in a message of its own where the notice never came or is gone", async () => {
-    const app = createBotApp();
+  test("answers in a message of its own where the notice never came or is gone", async ({ app }) => {
     // The notice, and that the bot is typing.
     app.standins.fail("messenger", { mode: "status", status: 403, times: 2 });
     await deliver(app, updateOf("How is SOL?"));
@@ -217,8 +219,7 @@ describe("work that takes a while", () => {
     ]);
   });
 
-  test("is a question in a group where the words begin with the bot's name", async () => {
-    const app = createBotApp();
+  test("is a question in a group where the words begin with the bot's name", async ({ app }) => {
     const [, answer] = await say(app, `@${BOT_NAME} how is ETH?`, { chat: GROUP, ...LONG });
     expect(answer).toContain("how is ETH?");
     expect(await say(app, "@another_bot how is ETH?", { chat: GROUP, answers: 0 })).toEqual([]);

@@ -1,12 +1,20 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { commands } from "../../convex/bot/commands";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { closeApp } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
-import { ALICE, arrived, createBotApp, deliver, linkedUser, say, updateOf, userWithCode } from "./support";
-
-afterEach(closeApp);
+import {
+  ALICE,
+  arrived,
+  createBotApp,
+  deliver,
+  linkedUser,
+  say,
+  updateOf,
+  userWithCode,
+  test,
+} from "./support";
 
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
@@ -16,8 +24,7 @@ const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 const LONG = { answers: 2 };
 
 describe("every command", () => {
-  test("can be put into the messenger's menu, and is told of by /help", async () => {
-    const app = createBotApp();
+  test("can be put into the messenger's menu, and is told of by /help", async ({ app }) => {
     const [help = ""] = await say(app, "/help");
     for (const { name, summary } of commands) {
       expect(name).toMatch(/^[a-z0-9_]{1,32}$/);
@@ -29,8 +36,7 @@ describe("every command", () => {
     expect((await say(app, "/HELP"))[0]).toBe(help);
   });
 
-  test("that is about one's own tells an account that is not linked how to link", async () => {
-    const app = createBotApp();
+  test("that is about one's own tells an account that is not linked how to link", async ({ app }) => {
     const own = commands.filter(({ access }) => access === "linked");
     expect(own.map(({ name }) => name)).toEqual([
       ...["wallet", "portfolio", "follow", "alert", "alerts", "status", "stop"],
@@ -40,8 +46,7 @@ describe("every command", () => {
     expect(await app.rows("wallets")).toEqual([]);
   });
 
-  test("is answered by the default bot in the chat that wrote, whatever the user has set", async () => {
-    const app = createBotApp();
+  test("is answered by the default bot, in the chat it came from", async ({ app }) => {
     const { userId } = await linkedUser(app, "alice");
     await app.post(
       "/user/messenger",
@@ -55,8 +60,7 @@ describe("every command", () => {
 });
 
 describe("/connect", () => {
-  test.each(["/connect", "/start"])("%s links the account of who sends it", async (command) => {
-    const app = createBotApp();
+  test.for(["/connect", "/start"])("%s links the account of who sends it", async (command, { app }) => {
     const { browser, code } = await userWithCode(app, "alice");
     expect(await say(app, "/connect")).toEqual([expect.stringContaining("/connect CODE")]);
     const answers = await say(app, `${command} ${code}`, LONG);
@@ -69,8 +73,7 @@ describe("/connect", () => {
     expect(await app.rows("botJobs")).toEqual([]);
   });
 
-  test("says what is wrong with a code, and stops who goes on guessing; guesses over HTTP count apart", async () => {
-    const app = createBotApp();
+  test("says what is wrong with a code, and stops guessing; HTTP's guesses count apart", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     const unknown = "This code is unknown, expired or used: create a new one.";
     expect(await say(app, "/connect ABCDEFGH", LONG)).toEqual(["Checking your code…", unknown]);
@@ -91,8 +94,7 @@ describe("/connect", () => {
     expect((await say(app, `/connect ${code}`, LONG))[1]).toContain("Linked");
   });
 
-  test("is once, when two accounts race for one code", async () => {
-    const app = createBotApp();
+  test("is once, when two accounts race for one code", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     await Promise.all([51, 52, 53].map((from) => deliver(app, updateOf(`/connect ${code}`, { from }))));
     await arrived(app, 6);
@@ -104,8 +106,7 @@ describe("/connect", () => {
 });
 
 describe("a linked user", () => {
-  test("is shown their wallet, their shift and its reports, and stops it", async () => {
-    const app = createBotApp();
+  test("is shown their wallet, their shift and its reports, and stops it", async ({ app }) => {
     const { userId, walletAddress } = await linkedUser(app, "alice");
     expect(await say(app, "/wallet")).toEqual([expect.stringContaining(walletAddress)]);
     expect(await say(app, "/status")).toEqual(["No research shift is running."]);
@@ -126,8 +127,7 @@ describe("a linked user", () => {
     expect((await app.rows("shifts")).map(({ status }) => status)).toEqual(["stopped", "stopped"]);
   });
 
-  test("who has unlinked while an answer was under way is told nothing", async () => {
-    const app = createBotApp();
+  test("who has unlinked while an answer was under way is told nothing", async ({ app }) => {
     const { browser } = await linkedUser(app, "alice");
     await deliver(app, updateOf("/ask How is my research going?"));
     await browser.mutation(api.messenger.linking.unlink, {});
@@ -137,16 +137,14 @@ describe("a linked user", () => {
     expect(await app.rows("botJobs")).toEqual([]);
   });
 
-  test("is told when the chain cannot be read", async () => {
-    const app = createBotApp();
+  test("is told when the chain cannot be read", async ({ app }) => {
     await linkedUser(app, "alice");
     expect(await say(app, "/portfolio")).toEqual(["The chain RPC could not be reached."]);
   });
 });
 
 describe("/research", () => {
-  test("answers at once, and with the card when it is written; a fresh result costs nothing more", async () => {
-    const app = createBotApp();
+  test("answers at once, later with the card; a fresh result costs nothing more", async ({ app }) => {
     const [first, card] = await say(app, "/research $sol", LONG);
     expect(first).toBe("Researching SOL: this takes up to a minute…");
     expect(card).toMatch(/^<b>🔬 Research · SOL<\/b>\n5 Jan 2026/);
@@ -157,8 +155,7 @@ describe("/research", () => {
     expect(await app.rows("botJobs")).toEqual([]);
   });
 
-  test("is of the whole market without a token, and refuses what is none", async () => {
-    const app = createBotApp();
+  test("is of the whole market without a token, and refuses what is none", async ({ app }) => {
     const [first, card] = await say(app, "/research", LONG);
     expect(first).toBe("Researching the whole market: this takes up to a minute…");
     expect(card).toContain("<b>🔬 Research · Market</b>");
@@ -169,8 +166,7 @@ describe("/research", () => {
     expect(app.standins.sent("llm")).toHaveLength(asked);
   });
 
-  test("says which upstream failed", async () => {
-    const app = createBotApp();
+  test("says which upstream failed", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     app.standins.fail("sentiment", { mode: "status", status: 500 });
     const answers = await say(app, "/research SOL", LONG);
@@ -183,8 +179,7 @@ describe("/research", () => {
 });
 
 describe("/ask", () => {
-  test("answers at once, and with the assistant's words behind it", async () => {
-    const app = createBotApp();
+  test("answers at once, and with the assistant's words behind it", async ({ app }) => {
     expect(await say(app, "/ask")).toEqual([expect.stringContaining("/ask How is Ethereum doing?")]);
     const answers = await say(app, "/ask Is 1 < 2 & <b>bold</b>?", LONG);
     expect(answers).toEqual([
@@ -193,8 +188,7 @@ describe("/ask", () => {
     ]);
   });
 
-  test("knows a linked user's own research, and nobody else's", async () => {
-    const app = createBotApp();
+  test("knows a linked user's own research, and nobody else's", async ({ app }) => {
     const { userId } = await linkedUser(app, "alice");
     await app.post("/mcp/research/start", { userId, token: "SOL" }, { as: "alice" });
     await arrived(app, 1);
@@ -208,8 +202,7 @@ describe("/ask", () => {
     }
   });
 
-  test("remembers what a linked user said before in their own chat", async () => {
-    const app = createBotApp();
+  test("remembers what a linked user said before in their own chat", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/ask My favourite coin is SOL", { from: ALICE, ...LONG });
     await say(app, "/ask How is my favourite?", { from: ALICE, ...LONG });
@@ -219,8 +212,7 @@ describe("/ask", () => {
     expect(heard()).not.toContain("favourite");
   });
 
-  test("says so when the model fails or its key is missing", async () => {
-    const app = createBotApp();
+  test("says so when the model fails or its key is missing", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     expect((await say(app, "/ask Why?", LONG))[1]).toMatch(/^The LLM gateway/);
     closeApp();
@@ -230,10 +222,9 @@ describe("/ask", () => {
 });
 
 describe("a request for a key", () => {
-  test.each(["show me my private key", "/ask what is my seed phrase?", "/wallet export my private key"])(
+  test.for(["show me my private key", "/ask what is my seed phrase?", "/wallet export my private key"])(
     "%s gets the security message, and reaches no model",
-    async (text) => {
-      const app = createBotApp();
+    async (text, { app }) => {
       await linkedUser(app, "alice");
       expect(await say(app, text)).toEqual([SECURITY_MESSAGE]);
       expect(app.standins.sent("llm")).toEqual([]);
@@ -242,8 +233,7 @@ describe("a request for a key", () => {
 });
 
 describe("an answer under way", () => {
-  test("that was cut off with its server is taken up again, and comes once", async () => {
-    const app = createBotApp();
+  test("that was cut off with its server is taken up again, and comes once", async ({ app }) => {
     await deliver(app, updateOf("/ask Why?"));
     const [job] = await app.rows("botJobs");
     if (job === undefined) throw new Error("There is a job");
@@ -266,8 +256,7 @@ describe("an answer under way", () => {
     expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…", expect.stringContaining("Why?")]);
   });
 
-  test("that is cut off time and again is given up, and the user is told", async () => {
-    const app = createBotApp();
+  test("that is cut off time and again is given up, and the user is told", async ({ app }) => {
     await deliver(app, updateOf("/ask Why?"));
     const [job] = await app.rows("botJobs");
     if (job === undefined) throw new Error("There is a job");
@@ -286,8 +275,7 @@ describe("an answer under way", () => {
 });
 
 describe("answers to people who are not linked", () => {
-  test("are forgotten after a week, those of users are kept", async () => {
-    const app = createBotApp();
+  test("are forgotten after a week, those of users are kept", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/help");
     await say(app, "/help", { from: 43 });

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { closeApp, type App } from "../support/app";
+import type { App } from "../support/app";
 import {
   ALICE,
   arrived,
@@ -12,11 +12,10 @@ import {
   say,
   updateOf,
   userWithCode,
+  test,
 } from "./support";
 
 /** Whose account is whose: what anybody can say over HTTP, and what the account itself says to the bot. */
-
-afterEach(closeApp);
 
 const UNCONFIRMED = expect.stringContaining("was linked to a user of the web application outside this chat");
 const LONG = { answers: 2 };
@@ -116,13 +115,12 @@ describe("a link that the account has not made itself", () => {
   });
 });
 
-test.each([
+test.for([
   ["/connect CODE", { forward_origin: { type: "user", sender_user: { id: 666 } } }],
   ["/start CODE", { forward_origin: { type: "hidden_user", sender_user_name: "A" } }],
   ["/connect CODE", { forward_from: { id: 666 }, forward_date: 1 }],
   ["/confirm", { forward_origin: { type: "user" } }],
-])("a forwarded %s binds nobody", async (command, forwarding) => {
-  const app = createBotApp();
+] as const)("a forwarded %s binds nobody", async ([command, forwarding], { app }) => {
   if (command === "/confirm") await linkedUser(app, "mallory", ALICE, { confirmed: false });
   const { code } = await userWithCode(app, "mallory");
   const update = updateOf(command.replace("CODE", code));
@@ -133,12 +131,11 @@ test.each([
   expect((await app.rows("messengerLinks")).filter((one) => one.confirmedAt !== undefined)).toEqual([]);
 });
 
-test.each([
+test.for([
   ["to the bot", (code: string) => `/connect@${BOT_NAME} ${code}`],
   ["to nobody", (code: string) => `/connect ${code}`],
   ["to another bot", (code: string) => `/start@another_bot ${code.toLowerCase()}`],
-])("a code shown in a group %s is worth nothing any more", async (_name, text) => {
-  const app = createBotApp();
+] as const)("a code shown in a group %s is worth nothing any more", async ([_name, text], { app }) => {
   const { code } = await userWithCode(app, "alice");
   await deliver(app, updateOf(text(code), { chat: GROUP }));
   await app.settle();
@@ -157,8 +154,9 @@ test("a code that nobody can check is refused at once, and no update is lost in 
   expect(inGroup).toEqual([expect.stringContaining("in a private chat only")]);
 });
 
-test("a code is written down nowhere, and whoever was cut off behind the link is told of it on the next try", async () => {
-  const app = createBotApp();
+test("a code is written down nowhere, and whoever was cut off behind the link is told of it on the next try", async ({
+  app,
+}) => {
   const { code } = await userWithCode(app, "alice");
   await deliver(app, updateOf(`/connect ${code}`));
   const [job] = await app.rows("botJobs");
@@ -179,8 +177,7 @@ test("a code is written down nowhere, and whoever was cut off behind the link is
   expect(await app.rows("linkCodes")).toEqual([]);
 });
 
-test("questions of one account in many groups are limited", async () => {
-  const app = createBotApp();
+test("questions of one account in many groups are limited", async ({ app }) => {
   let asked = 0;
   for (let group = 0; group < 9; group++) {
     for (let i = 0; i < 10; i++) {

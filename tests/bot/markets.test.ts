@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { closeApp, type App } from "../support/app";
+import type { App } from "../support/app";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { ALICE, arrived, createBotApp, GROUP, linkedUser, say } from "./support";
+import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, test } from "./support";
 
 /** What the bot tells of signals, whales and prices. */
-
-afterEach(closeApp);
 
 const MINUTE = 60_000;
 /** A notice, and the answer behind it. */
@@ -29,17 +27,18 @@ describe("/signals", () => {
     expect(inGroup).toEqual([expect.stringContaining("BTC BUY")]);
   });
 
-  test.each(["DOGE", "BTC ETH", "<b>"])("names the tokens it has when asked for %s", async (token) => {
-    const app = createBotApp();
-    expect(await say(app, `/signals ${token}`)).toEqual([
-      "There are signals for BTC and ETH only, such as /signals BTC.",
-    ]);
-  });
+  test.for(["DOGE", "BTC ETH", "<b>"])(
+    "names the tokens it has when asked for %s",
+    async (token, { app }) => {
+      expect(await say(app, `/signals ${token}`)).toEqual([
+        "There are signals for BTC and ETH only, such as /signals BTC.",
+      ]);
+    },
+  );
 });
 
 describe("/whales", () => {
-  test("shows the alerts of the last six hours, or of as many as it is asked for", async () => {
-    const app = createBotApp();
+  test("shows the alerts of the last six hours, or of as many as it is asked for", async ({ app }) => {
     agentSays(app, [alert({ description: "A large <deposit>." })]);
     await watchNow(app);
     const [card = ""] = await say(app, "/whales", { from: 43 });
@@ -50,8 +49,7 @@ describe("/whales", () => {
     expect((await say(app, "/whales 3"))[0]).toContain("ETH $4.2M");
   });
 
-  test("says that it has not looked yet, before the first look", async () => {
-    const app = createBotApp();
+  test("says that it has not looked yet, before the first look", async ({ app }) => {
     expect(await say(app, "/whales")).toEqual([
       "I have not looked for whales yet: I read Base every minute and ask an agent every hour.",
     ]);
@@ -60,12 +58,14 @@ describe("/whales", () => {
     expect((await say(app, "/whales", { from: 43 }))[0]).toContain("None seen");
   });
 
-  test.each(["0", "169", "many", "-3", "1.5"])("says how to ask when asked for %s hours", async (hours) => {
-    const app = createBotApp();
-    expect(await say(app, `/whales ${hours}`)).toEqual([
-      "Say how many hours to look back, 1 to 168: /whales 24",
-    ]);
-  });
+  test.for(["0", "169", "many", "-3", "1.5"])(
+    "says how to ask when asked for %s hours",
+    async (hours, { app }) => {
+      expect(await say(app, `/whales ${hours}`)).toEqual([
+        "Say how many hours to look back, 1 to 168: /whales 24",
+      ]);
+    },
+  );
 });
 
 describe("alerts", () => {
@@ -75,8 +75,7 @@ describe("alerts", () => {
     await app.t.mutation(internal.prices.samples.store, sample);
   }
 
-  test("are read, confirmed by number, listed, switched off, and reach the linked chat", async () => {
-    const app = createBotApp();
+  test("are read, confirmed by number, listed, switched off, and reach the linked chat", async ({ app }) => {
     await linkedUser(app, "alice");
     await linkedUser(app, "bob", 43);
     await priced(app, 100_000);
@@ -112,8 +111,7 @@ describe("alerts", () => {
     expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active", "off"]);
   });
 
-  test("in words that could mean several things say what to say instead", async () => {
-    const app = createBotApp();
+  test("in words that could mean several things say what to say instead", async ({ app }) => {
     await linkedUser(app, "alice");
     expect(await say(app, "/alert")).toEqual([expect.stringContaining("/alert BTC above 100000")]);
     const answers = await say(app, "/alert BTC at 100000", LONG);

@@ -1,7 +1,7 @@
 import { api } from "../../convex/_generated/api";
 import { confirmLink, linkOfAccount } from "../../convex/messenger/model";
-import { createApp, type App } from "../support/app";
-import type { CallInit, WorldOptions } from "../support/world";
+import { createApp, test as appTest, type App, type AppSettings } from "../support/app";
+import type { CallInit } from "../support/world";
 import { browserOf } from "../web/support";
 
 /** What the tests of the bot share: updates as the messenger sends them. */
@@ -11,9 +11,14 @@ export const BOT_NAME = "simulated_123456_bot";
 export const ALICE = 42;
 export const GROUP = -100_777;
 
-export function createBotApp(options: WorldOptions & { now?: number } = {}) {
+export function createBotApp(options: AppSettings = {}) {
   return createApp({ ...options, env: { MESSENGER_WEBHOOK_SECRET: SECRET, ...options.env } });
 }
+
+/** Tests that get such an `app` when they ask for one. */
+export const test = appTest.extend<{ app: App }>({
+  app: async ({ settings }, use) => use(createBotApp(settings)),
+});
 
 let lastUpdateId = 1_000;
 

@@ -1,6 +1,5 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { closeApp } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import {
   ALICE,
@@ -13,23 +12,21 @@ import {
   say,
   SECRET,
   updateOf,
+  test,
 } from "./support";
-
-afterEach(closeApp);
 
 const HOUR = 3_600_000;
 const HELP = expect.stringContaining("<b>/help</b>: What I can do");
 
 describe("the webhook's secret", () => {
-  test.each([
+  test.for([
     ["absent", null],
     ["empty", ""],
     ["wrong", "another-secret_of-tests"],
     ["cut short", SECRET.slice(0, -1)],
     ["too long", `${SECRET}x`],
     ["in another case", SECRET.toUpperCase()],
-  ])("%s is 401, and nothing happens", async (_name, secret) => {
-    const app = createBotApp();
+  ])("%s is 401, and nothing happens", async ([_name, secret], { app }) => {
     expect(await deliver(app, updateOf("/help"), secret)).toMatchObject({
       status: 401,
       body: { error: "The webhook's secret token is missing or wrong" },
@@ -51,8 +48,7 @@ describe("the webhook's secret", () => {
 });
 
 describe("an update", () => {
-  test("is answered with 200 at once, and once however often it comes", async () => {
-    const app = createBotApp();
+  test("is answered with 200 at once, and once however often it comes", async ({ app }) => {
     const update = updateOf("/help");
     const answers = await Promise.all(Array.from({ length: 5 }, () => deliver(app, update)));
     expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, {}]));
@@ -62,8 +58,7 @@ describe("an update", () => {
     expect(app.cards().map(({ chatId, text }) => [chatId, text])).toEqual([[String(ALICE), HELP]]);
   });
 
-  test("is remembered for two days, and then no longer", async () => {
-    const app = createBotApp();
+  test("is remembered for two days, and then no longer", async ({ app }) => {
     const update = updateOf("/help");
     await deliver(app, update);
     for (let i = 0; i < 250; i++) await app.t.mutation(internal.bot.updates.receive, ignored(i));
@@ -78,7 +73,7 @@ describe("an update", () => {
     expect(await app.rows("botUpdates")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     ["an edited message", { update_id: 1, edited_message: updateOf("/help").message }],
     ["a channel's post", { update_id: 2, channel_post: { message_id: 1 } }],
     ["being blocked", { update_id: 3, my_chat_member: { new_chat_member: { status: "kicked" } } }],
@@ -103,33 +98,29 @@ describe("an update", () => {
         message: { text: "/help", chat: { id: -9, type: "channel" }, from: { id: 9, is_bot: false } },
       },
     ],
-  ])("of another kind is 200 and ignored: %s", async (_name, update) => {
-    const app = createBotApp();
+  ])("of another kind is 200 and ignored: %s", async ([_name, update], { app }) => {
     const { status, body } = await deliver(app, update);
     expect([status, body]).toEqual([200, {}]);
     await app.settle();
     expect(app.cards()).toEqual([]);
   });
 
-  test.each([
+  test.for([
     [{}, "update_id is required"],
     [{ update_id: "1" }, "update_id must be a whole number"],
     [{ update_id: -1 }, "update_id must not be negative"],
-  ])("that is none is 400: %j", async (update, error) => {
-    const app = createBotApp();
+  ])("that is none is 400: %j", async ([update, error], { app }) => {
     expect(await deliver(app, update)).toMatchObject({ status: 400, body: { error } });
   });
 
-  test("with a picture, or an unknown command, gets help", async () => {
-    const app = createBotApp();
+  test("with a picture, or an unknown command, gets help", async ({ app }) => {
     expect(await say(app, undefined)).toEqual([HELP]);
     expect(await say(app, "/constructor")).toEqual([expect.stringContaining("I do not know /constructor.")]);
   });
 });
 
 describe("a flood", () => {
-  test("is answered up to the limit, told of once, and then met with silence; others are not", async () => {
-    const app = createBotApp();
+  test("is answered up to the limit, told once, then ignored; others are answered", async ({ app }) => {
     for (let i = 0; i < 60; i++) await deliver(app, updateOf("/help"));
     expect((await deliver(app, updateOf("/help", { from: 77 }))).status).toBe(200);
     await arrived(app, 22);
@@ -146,8 +137,7 @@ describe("a flood", () => {
     expect(await say(app, "/help")).toEqual([HELP]);
   });
 
-  test("of repeated updates counts once", async () => {
-    const app = createBotApp();
+  test("of repeated updates counts once", async ({ app }) => {
     const update = updateOf("/help");
     for (let i = 0; i < 60; i++) await deliver(app, update);
     await app.settle();
@@ -159,23 +149,20 @@ describe("in a group", () => {
   const inGroup = { chat: GROUP };
   const silent = { ...inGroup, answers: 0 };
 
-  test("what does not name the bot is left alone, and so is what names another", async () => {
-    const app = createBotApp();
+  test("what does not name the bot is left alone, and so is what names another", async ({ app }) => {
     for (const text of ["hello", "/help", "/wallet", "/help@another_bot", `hey @${BOT_NAME}`]) {
       expect([text, await say(app, text, silent)]).toEqual([text, []]);
     }
     expect(await app.rows("botJobs")).toEqual([]);
   });
 
-  test("a command that names the bot is answered there, in any case", async () => {
-    const app = createBotApp();
+  test("a command that names the bot is answered there, in any case", async ({ app }) => {
     expect(await say(app, `/help@${BOT_NAME.toUpperCase()}`, inGroup)).toEqual([HELP]);
     expect(app.cards().map(({ chatId }) => chatId)).toEqual([String(GROUP)]);
     expect((await app.rows("messages")).map(({ userId }) => userId)).toEqual([""]);
   });
 
-  test("nothing of a user's own is told, and no code is taken", async () => {
-    const app = createBotApp();
+  test("nothing of a user's own is told, and no code is taken", async ({ app }) => {
     const { userId, walletAddress } = await linkedUser(app, "alice");
     await app.post("/mcp/research/start", { userId, token: "BTC" }, { as: "alice" });
     await arrived(app, 1);

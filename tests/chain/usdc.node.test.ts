@@ -1,9 +1,10 @@
-import { encodeFunctionData, erc20Abi, parseEventLogs, parseSignature, toHex, type Hex } from "viem";
+import { encodeFunctionData, erc20Abi, parseEventLogs, parseSignature } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { usdcAbi } from "../../scripts/stack/chain/abis";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { authorize, cancellationCall, settlementCall } from "../payments/authorizations";
 import { clientOf, newWallet, revertOf, seconds, send, startTestChain } from "./support";
 
 let chain: Chain;
@@ -17,48 +18,15 @@ beforeAll(async () => {
 });
 afterAll(() => chain.stop());
 
-const domain = { name: "USD Coin", version: "2", chainId: 8453, verifyingContract: TOKENS.USDC } as const;
-const fields = [
-  { name: "from", type: "address" },
-  { name: "to", type: "address" },
-  { name: "value", type: "uint256" },
-  { name: "validAfter", type: "uint256" },
-  { name: "validBefore", type: "uint256" },
-  { name: "nonce", type: "bytes32" },
-] as const;
-const types = { TransferWithAuthorization: fields, ReceiveWithAuthorization: fields } as const;
-
-type Changes = { value?: bigint; validAfter?: bigint; validBefore?: bigint; nonce?: Hex };
-type Kind = keyof typeof types;
-
-let lastNonce = 0;
-function messageOf({ value = 100n, validAfter = 0n, validBefore, nonce }: Changes) {
-  return {
-    from: payer.address,
-    to: payee.address,
-    value,
-    validAfter,
-    validBefore: validBefore ?? BigInt(seconds() + 3_600),
-    nonce: nonce ?? toHex(++lastNonce, { size: 32 }),
-  };
-}
-
-function sign(
-  message: ReturnType<typeof messageOf>,
-  primaryType: Kind = "TransferWithAuthorization",
-  by = payer,
-) {
-  return by.signTypedData({ domain, types, primaryType, message });
-}
-
-async function authorization(changes: Changes = {}, kind: Kind = "TransferWithAuthorization", by = payer) {
-  const message = messageOf(changes);
-  const signature = await sign(message, kind, by);
-  const functionName =
-    kind === "TransferWithAuthorization" ? "transferWithAuthorization" : "receiveWithAuthorization";
-  const { from, to, value, validAfter, validBefore, nonce } = message;
-  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
-  return { to: TOKENS.USDC, data: encodeFunctionData({ abi: usdcAbi, functionName, args }), message };
+/** A call that moves 100 units from the payer to the payee, but for the terms that are named. */
+async function authorization(terms: Parameters<typeof authorize>[1] = {}) {
+  const authorized = await authorize(payer, { to: payee.address, value: 100n, ...terms });
+  const isTransfer = terms.kind !== "ReceiveWithAuthorization";
+  const call = settlementCall(
+    authorized,
+    isTransfer ? "transferWithAuthorization" : "receiveWithAuthorization",
+  );
+  return { ...call, authorized };
 }
 
 const balance = () =>
@@ -83,7 +51,7 @@ test("an authorized transfer is carried out by anybody, once, and logs its use",
   expect(receipt.logs[0]?.topics).toEqual([
     "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5",
     `0x${payer.address.slice(2).toLowerCase().padStart(64, "0")}`,
-    call.message.nonce,
+    call.authorized.message.nonce,
   ]);
   expect(parseEventLogs({ abi: erc20Abi, eventName: "Transfer", logs: receipt.logs })).toHaveLength(1);
 
@@ -94,8 +62,8 @@ test("an authorized transfer is carried out by anybody, once, and logs its use",
 
 test("the overload that takes v, r and s does the same", async () => {
   const before = await balance();
-  const message = messageOf({});
-  const { r, s, v = 27n } = parseSignature(await sign(message));
+  const { message, signature } = (await authorization()).authorized;
+  const { r, s, v = 27n } = parseSignature(signature);
   const { from, to, value, validAfter, validBefore, nonce } = message;
   const data = encodeFunctionData({
     abi: usdcAbi,
@@ -110,7 +78,7 @@ test("every refusal has FiatToken's text", async () => {
   const stranger = privateKeyToAccount(generatePrivateKey());
   const soon = BigInt(seconds() + 3_600);
   const refusals: [string, Awaited<ReturnType<typeof authorization>>][] = [
-    ["FiatTokenV2: invalid signature", await authorization({}, "TransferWithAuthorization", stranger)],
+    ["FiatTokenV2: invalid signature", await authorization({ by: stranger })],
     ["FiatTokenV2: authorization is not yet valid", await authorization({ validAfter: soon })],
     ["FiatTokenV2: authorization is expired", await authorization({ validBefore: 1n })],
     ["ERC20: transfer amount exceeds balance", await authorization({ value: 10n ** 12n })],
@@ -122,7 +90,7 @@ test("every refusal has FiatToken's text", async () => {
 });
 
 test("only the payee receives", async () => {
-  const call = await authorization({}, "ReceiveWithAuthorization");
+  const call = await authorization({ kind: "ReceiveWithAuthorization" });
   expect(textOf(await revertOf(chain, payer.address, call))).toContain(
     "FiatTokenV2: caller must be the payee",
   );
@@ -131,21 +99,9 @@ test("only the payee receives", async () => {
 
 test("a cancelled authorization is worth nothing", async () => {
   const call = await authorization();
-  const { nonce } = call.message;
-  const signature = await payer.signTypedData({
-    domain,
-    types: {
-      CancelAuthorization: [
-        { name: "authorizer", type: "address" },
-        { name: "nonce", type: "bytes32" },
-      ],
-    },
-    primaryType: "CancelAuthorization",
-    message: { authorizer: payer.address, nonce },
-  });
-  const args = [payer.address, nonce, signature] as const;
-  const data = encodeFunctionData({ abi: usdcAbi, functionName: "cancelAuthorization", args });
-  expect((await send(chain, payee, { to: TOKENS.USDC, data })).status).toBe("success");
+  const { nonce } = call.authorized.message;
+  const cancellation = await cancellationCall(payer, call.authorized);
+  expect((await send(chain, payee, cancellation)).status).toBe("success");
   const used = await clientOf(chain).readContract({
     address: TOKENS.USDC,
     abi: usdcAbi,

@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { api } from "../../convex/_generated/api";
 import { browserOf } from "../web/support";
-import { closeApp, createApp, type App } from "../support/app";
-
-afterEach(closeApp);
+import { type App, test } from "../support/app";
 
 const completionBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 
@@ -17,8 +15,7 @@ function lastConversation(app: App) {
 }
 
 describe("POST /mcp/chat", () => {
-  test("answers as the default agent, with the live market in its prompt", async () => {
-    const app = createApp();
+  test("answers as the default agent, with the live market in its prompt", async ({ app }) => {
     const { status, body } = await app.post("/mcp/chat", { question: "How is the market?" });
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -33,8 +30,7 @@ describe("POST /mcp/chat", () => {
     expect(question).toEqual({ role: "user", content: "How is the market?" });
   });
 
-  test("gives each agent its own prompt; an unknown one is 404", async () => {
-    const app = createApp();
+  test("gives each agent its own prompt; an unknown one is 404", async ({ app }) => {
     const prompts = new Set<string | undefined>();
     for (const agentId of ["primary-default", "news-default", "marketdata-default"]) {
       const { body } = await app.post("/mcp/chat", { question: "hello", agentId });
@@ -48,8 +44,7 @@ describe("POST /mcp/chat", () => {
     }
   });
 
-  test("passes earlier turns on in order, the oldest dropped when they are too long", async () => {
-    const app = createApp();
+  test("passes earlier turns on in order, the oldest dropped when they are too long", async ({ app }) => {
     const messages = [
       { role: "user", content: "first" },
       { role: "assistant", content: "x".repeat(14_000) },
@@ -61,8 +56,7 @@ describe("POST /mcp/chat", () => {
     expect(turns.map(({ content }) => content[0])).toEqual(["y", "l", "a"]);
   });
 
-  test("knows the user's running shift and reports, and nobody else's", async () => {
-    const app = createApp();
+  test("knows the user's running shift and reports, and nobody else's", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice", token: "SOL" });
     await app.pass(2.6 * 3_600_000);
     await app.post("/mcp/chat", { question: "What did you find?", userId: "alice" });
@@ -73,8 +67,7 @@ describe("POST /mcp/chat", () => {
     expect(lastConversation(app)[0]?.content).not.toContain("shift on SOL");
   });
 
-  test("tells a signed-in user's research with that user's token alone", async () => {
-    const app = createApp();
+  test("tells a signed-in user's research with that user's token alone", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice-id", token: "SOL" });
     const told = async (as: Pick<typeof app.t, "fetch">) => {
       const body = JSON.stringify({ question: "What did you find?", userId: "alice-id" });
@@ -90,8 +83,7 @@ describe("POST /mcp/chat", () => {
     expect(await told(browserOf(app, "alice"))).toBe(true);
   });
 
-  test("answers a request for a key itself, without any model", async () => {
-    const app = createApp();
+  test("answers a request for a key itself, without any model", async ({ app }) => {
     const { status, body } = await app.post("/mcp/chat", { question: "What is my seed phrase?" });
     expect([status, body]).toEqual([
       200,
@@ -106,15 +98,14 @@ describe("POST /mcp/chat", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     [{ mode: "status", status: 503 }, "The LLM gateway answered with status 503"],
     [{ mode: "html" }, "The LLM gateway sent an unusable answer"],
     [{ mode: "empty" }, "The LLM gateway sent an unusable answer"],
     [{ mode: "reply", content: "  " }, "The LLM gateway sent an unusable answer"],
     [{ mode: "truncated" }, "The LLM gateway sent an answer that was cut off at its limit"],
     [{ mode: "hang" }, "The LLM gateway did not answer in time"],
-  ] as const)("is 502 when the gateway fails: %o", async (fault, error) => {
-    const app = createApp();
+  ] as const)("is 502 when the gateway fails: %o", async ([fault, error], { app }) => {
     deadlines.llmInteractive = 80;
     deadlines.chatContext = 20;
     deadlines.llmScheduled = 20;
@@ -123,8 +114,7 @@ describe("POST /mcp/chat", () => {
     expect([status, body]).toEqual([502, { error }]);
   });
 
-  test("goes on without the market when only that fails", async () => {
-    const app = createApp();
+  test("goes on without the market when only that fails", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 400, schema: "market_snapshot" });
     const { status } = await app.post("/mcp/chat", { question: "hello" });
     expect(status).toBe(200);

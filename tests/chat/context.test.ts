@@ -1,14 +1,12 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { lastTurns } from "../../convex/chat/turns";
-import { closeApp, createApp, type App } from "../support/app";
+import { type App, test } from "../support/app";
 import { browserOf } from "../web/support";
 
 /** What chat knows beside the market, and what it remembers. */
-
-afterEach(closeApp);
 
 const bodyShape = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 function lastConversation(app: App) {
@@ -16,8 +14,7 @@ function lastConversation(app: App) {
   return bodyShape.parse(chats.at(-1)?.body).messages;
 }
 
-test("knows the day's signals and the last large movements, and says which were not verified", async () => {
-  const app = createApp();
+test("chat knows the day's signals and the last large movements, unverified ones marked", async ({ app }) => {
   const now = Date.now();
   await app.t.run(async (ctx) => {
     const watchId = await ctx.db.insert("whaleWatches", {
@@ -67,8 +64,7 @@ test("knows the day's signals and the last large movements, and says which were 
 });
 
 describe("a long history", () => {
-  test("of hundreds of turns is cut, not refused", async () => {
-    const app = createApp();
+  test("of hundreds of turns is cut, not refused", async ({ app }) => {
     const messages = Array.from({ length: 300 }, (_, index) => ({
       role: index % 2 === 0 ? "user" : "assistant",
       content: `turn ${index} ${"x".repeat(200)}`,
@@ -87,8 +83,7 @@ describe("a long history", () => {
   });
 });
 
-test("a paid run goes on from the runs before it, and pays for them", async () => {
-  const app = createApp();
+test("a paid run goes on from the runs before it, and pays for them", async ({ app }) => {
   const alice = browserOf(app, "alice");
   const { userId } = await alice.mutation(api.users.profile.signIn, {});
   await app.t.run((ctx) => creditDeposit(ctx, { userId, amount: 1_000, key: "given", source: "usdc" }));

@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
-import { closeApp, createApp, type App } from "../support/app";
+import { type App, test } from "../support/app";
 
 /** Figures of an answer are cited facts', or marked as the model's. */
-
-afterEach(closeApp);
 
 const shape = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 
@@ -14,8 +12,7 @@ function systemOf(app: App): string {
 }
 
 describe("an answer in chat", () => {
-  test("cites the facts of its prompt, and names their sources", async () => {
-    const app = createApp();
+  test("cites the facts of its prompt, and names their sources", async ({ app }) => {
     const { body } = await app.post("/mcp/chat", { question: "How is DOGE?" });
     expect(systemOf(app)).toMatch(/^\[f1\] DOGE price: [\d.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
     expect(body.answer).toMatch(/Bitcoin at \$1\d\d,\d{3} \[1\] \(\+[\d.]+% \[2\] in 24 hours\)/);
@@ -30,8 +27,7 @@ describe("an answer in chat", () => {
     });
   });
 
-  test("has what no fact says marked, in its sentence", async () => {
-    const app = createApp();
+  test("has what no fact says marked, in its sentence", async ({ app }) => {
     const content =
       "Bitcoin is at $42,000 [f1]. It leads. Ether gained 77 % this week.\n- Nothing else moved.";
     app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
@@ -42,8 +38,7 @@ describe("an answer in chat", () => {
     expect(body).toMatchObject({ sources: [], checked: { figures: 2, cited: 0, unproven: 2 } });
   });
 
-  test("of the news agent rests on headlines with their sources", async () => {
-    const app = createApp();
+  test("of the news agent rests on headlines with their sources", async ({ app }) => {
     await app.post("/mcp/chat", { question: "What is new?", agentId: "news-default" });
     expect(systemOf(app)).toMatch(/^\[f\d+\] Market headline: “.+” \(\S+, found by GDELT, 2026-01-05T/m);
     expect(app.standins.sent("gdelt")).toHaveLength(1);

@@ -1,7 +1,5 @@
-import { afterEach, expect, test } from "vitest";
-import { closeApp, createApp, type App } from "../support/app";
-
-afterEach(closeApp);
+import { expect } from "vitest";
+import { type App, test } from "../support/app";
 
 /** What the model was told it is. */
 async function systemPromptFor(app: App, agentId: string): Promise<string> {
@@ -13,16 +11,14 @@ async function systemPromptFor(app: App, agentId: string): Promise<string> {
   return found[1];
 }
 
-test.each([
+test.for([
   ["noel-default", "primary-default"],
   ["coingecko-default", "marketdata-default"],
-])("%s is %s, and is answered by the name it was asked for", async (earlier, today) => {
-  const app = createApp();
+] as const)("%s is %s, and is answered by the name it was asked for", async ([earlier, today], { app }) => {
   expect(await systemPromptFor(app, earlier)).toBe(await systemPromptFor(app, today));
 });
 
-test("another name is no agent", async () => {
-  const app = createApp();
+test("another name is no agent", async ({ app }) => {
   for (const agentId of ["noel", "toString", "__proto__"]) {
     expect((await app.post("/mcp/chat", { question: "Hi", agentId })).status).toBe(404);
   }

@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { confirm } from "../bot/support";
-import { closeApp, createApp, type App } from "../support/app";
+import { closeApp, createApp, type App, test } from "../support/app";
 import { browserOf } from "../web/support";
-
-afterEach(closeApp);
 
 const USER = "user-5b0d3a9c17";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
@@ -15,8 +13,7 @@ const notify = async (app: App, message = "BTC is above 100,000 USD.", userId = 
   app.post(NOTIFY, { userId, message });
 
 describe("POST /user/telegram", () => {
-  test("sets bot and chat as /user/messenger does, each alone or both; an empty one clears it", async () => {
-    const app = createApp();
+  test("sets bot, chat or both as /user/messenger does; an empty one clears it", async ({ app }) => {
     const set = await app.post("/user/telegram", { userId: USER, telegramChatId: "11" });
     expect([set.status, set.body]).toEqual([200, { success: true }]);
     expect(await app.rows("messengerConfigs")).toMatchObject([{ userId: USER, chatId: "11" }]);
@@ -30,7 +27,7 @@ describe("POST /user/telegram", () => {
 });
 
 describe("a field that is wrong", () => {
-  test.each([
+  test.for([
     [
       "/user/telegram",
       { telegramBotToken: "garbage" },
@@ -56,14 +53,12 @@ describe("a field that is wrong", () => {
       { messengerChatId: "abc", telegramChatId: "1" },
       "messengerChatId must be a numeric chat id or @channel",
     ],
-  ])("is named as it was sent: %s %j", async (path, fields, error) => {
-    const app = createApp();
+  ] as const)("is named as it was sent: %s %j", async ([path, fields, error], { app }) => {
     const { status, body } = await app.post(path, { userId: USER, ...fields });
     expect([status, body]).toEqual([400, { error }]);
   });
 
-  test("is required when it is missing, whatever else was sent", async () => {
-    const app = createApp();
+  test("is required when it is missing, whatever else was sent", async ({ app }) => {
     const { status, body } = await app.post("/user/telegram", { telegramChatId: "1" });
     expect([status, body]).toEqual([400, { error: "userId is required" }]);
     expect((await app.post("/user/telegram", { userId: null })).body).toEqual({
@@ -73,8 +68,7 @@ describe("a field that is wrong", () => {
 });
 
 describe("POST /user/telegram/notify", () => {
-  test("goes by the user's own bot to the user's own chat, as plain text", async () => {
-    const app = createApp();
+  test("goes by the user's own bot to the user's own chat, as plain text", async ({ app }) => {
     await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT, telegramChatId: "11" });
     const { status, body } = await notify(app, "Price <b>up</b> & away\n\nSecond paragraph");
     expect([status, body]).toEqual([200, { sent: true }]);
@@ -87,8 +81,7 @@ describe("POST /user/telegram/notify", () => {
     ]);
   });
 
-  test("is no_config where nothing is configured, and never reaches the service's own chat", async () => {
-    const app = createApp();
+  test("is no_config where nothing is set, and never reaches the service's own chat", async ({ app }) => {
     expect((await notify(app)).body).toEqual({ sent: false, reason: "no_config" });
     await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT });
     expect((await notify(app)).body).toEqual({ sent: false, reason: "no_config" });
@@ -99,8 +92,7 @@ describe("POST /user/telegram/notify", () => {
     expect([await botless.rows("messages"), botless.cards(), app.cards()]).toEqual([[], [], []]);
   });
 
-  test("goes by the default bot to a linked account as it is, and to a chat merely named with a mark", async () => {
-    const app = createApp();
+  test("goes to a linked account as it is, and marked to a chat that is merely named", async ({ app }) => {
     const browser = browserOf(app, "alice");
     const { userId } = await browser.mutation(api.users.profile.signIn, {});
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
@@ -120,8 +112,7 @@ describe("POST /user/telegram/notify", () => {
     ]);
   });
 
-  test("says that the messenger refused, or that the message is still on its way", async () => {
-    const app = createApp();
+  test("says that the messenger refused, or that the message is still on its way", async ({ app }) => {
     await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT, telegramChatId: "11" });
     app.standins.fail("messenger", { mode: "status", status: 403 });
     expect((await notify(app)).body).toEqual({ sent: false, reason: "refused" });
@@ -132,20 +123,18 @@ describe("POST /user/telegram/notify", () => {
     expect(app.cards()).toHaveLength(1);
   });
 
-  test("is limited per user", async () => {
-    const app = createApp();
+  test("is limited per user", async ({ app }) => {
     const statuses = [];
     for (let n = 0; n < 31; n++) statuses.push((await notify(app)).status);
     expect([statuses.indexOf(429), (await notify(app, "x", "somebody-else")).status]).toEqual([30, 200]);
   });
 
-  test.each([
+  test.for([
     [{ message: "x" }, "userId"],
     [{ userId: USER }, "message"],
     [{ userId: USER, message: "  " }, "message"],
     [{ userId: USER, message: "x".repeat(12_001) }, "message"],
-  ])("refuses %j", async (body, field) => {
-    const app = createApp();
+  ] as const)("refuses %j", async ([body, field], { app }) => {
     const { status, body: answer } = await app.post(NOTIFY, body);
     expect([status, answer.error]).toEqual([400, expect.stringMatching(`^${field} `)]);
     expect(await app.rows("messages")).toEqual([]);

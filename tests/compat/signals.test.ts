@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
-import { closeApp, createApp, type App } from "../support/app";
-import { buy, DAY, EIGHT, hold, issued, marketAt, MINUTE, sell, track, wait } from "../signals/support";
+import { createApp, type App } from "../support/app";
+import { buy, DAY, EIGHT, hold, issued, marketAt, MINUTE, sell, track, wait, test } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 
 /** What earlier clients read: they take every number for one, and would break on `null`, text or nothing. */
-
-afterEach(closeApp);
 
 const SIGNAL = {
   signalType: "BUY",
@@ -28,8 +26,7 @@ async function decided(app: App): Promise<void> {
 }
 
 describe("GET /signals/latest", () => {
-  test("is a bare map of both tokens, or of the one asked for", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is a bare map of both tokens, or of the one asked for", async ({ app }) => {
     expect((await app.get("/signals/latest")).body).toEqual({ BTC: null, ETH: null });
     expect((await app.get("/signals/latest?token=ETH")).body).toEqual({ ETH: null });
     await issued(app, buy);
@@ -39,8 +36,7 @@ describe("GET /signals/latest", () => {
     expect([status, body]).toEqual([400, { error: "token must be BTC or ETH" }]);
   });
 
-  test("gives a HOLD's levels as numbers: its entry", async () => {
-    const app = createApp({ now: EIGHT });
+  test("gives a HOLD's levels as numbers: its entry", async ({ app }) => {
     await issued(app, hold);
     const levels = { entryPrice: 100, target1: 100, target2: 100, stopLoss: 100 };
     const held = { ...SIGNAL, ...levels, signalType: "HOLD", confidence: 55, reasoning: "Flat." };
@@ -61,8 +57,7 @@ describe("GET /signals/history and /signals/winrate", () => {
     worstPnl: 0,
   };
 
-  test("tell nothing in numbers before there is anything", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tell nothing in numbers before there is anything", async ({ app }) => {
     expect((await app.get("/signals/history?token=BTC&days=7")).body).toEqual({ signals: [] });
     expect((await app.get("/signals/winrate?token=BTC&days=7")).body).toEqual(NOTHING);
     await issued(app, hold);
@@ -84,8 +79,7 @@ describe("GET /signals/history and /signals/winrate", () => {
     expect((await app.get("/signals/winrate")).body).toEqual(NOTHING);
   });
 
-  test("tell wins, losses, what is open and what expired", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tell wins, losses, what is open and what expired", async ({ app }) => {
     await decided(app);
     await wait(app, DAY - 30 * MINUTE);
     // Sold at 100, closed by age at 99.5: it expired with a gain, and is neither won nor lost.
@@ -148,8 +142,7 @@ describe("GET /signals/history and /signals/winrate", () => {
     }
   });
 
-  test("reads a year of both tokens at once, and no more", async () => {
-    const app = createApp({ now: EIGHT });
+  test("reads a year of both tokens at once, and no more", async ({ app }) => {
     await issued(app, buy);
     const [row] = await app.rows("signals");
     if (row === undefined) throw new Error("There is a signal");
@@ -208,8 +201,7 @@ describe("GET /recap/today", () => {
   const prefixed = (prefix: string, fields: object) =>
     Object.fromEntries(Object.entries(fields).map(([name, value]) => [prefix + name, value]));
 
-  test("tells a day without signals in numbers", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tells a day without signals in numbers", async ({ app }) => {
     expect((await app.get("/recap/today")).body).toEqual({
       date: "2026-01-05",
       ...prefixed("btc", zero),
@@ -222,8 +214,7 @@ describe("GET /recap/today", () => {
   });
 
   // They put a plus before the best result, and a loss is none.
-  test("tells the day's results per token and together, with the review", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tells the day's results per token and together, with the review", async ({ app }) => {
     await decided(app);
     expect((await app.get("/recap/today")).body).toEqual({
       date: "2026-01-05",
@@ -236,8 +227,7 @@ describe("GET /recap/today", () => {
     });
   });
 
-  test("keeps no figure back when the model is out of reach", async () => {
-    const app = createApp({ now: EIGHT });
+  test("keeps no figure back when the model is out of reach", async ({ app }) => {
     await decided(app);
     app.standins.fail("llm", { mode: "status", status: 401 });
     const { status, body } = await app.get("/recap/today");

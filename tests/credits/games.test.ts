@@ -1,9 +1,7 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { closeApp, createApp } from "../support/app";
+import { createApp, test } from "../support/app";
 import { browserOf } from "../web/support";
-
-afterEach(closeApp);
 
 async function player(subject = "alice", app = createApp()) {
   const browser = browserOf(app, subject);

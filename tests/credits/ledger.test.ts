@@ -1,13 +1,11 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { MutationCtx } from "../../convex/_generated/server";
 import { creditDeposit, deduct, reverseDeposit, standingOf } from "../../convex/credits/model";
 import { creditsFor, creditsForTokens } from "../../convex/credits/rates";
 import { release, reserve, settle } from "../../convex/credits/reservations";
-import { closeApp, createApp } from "../support/app";
-
-afterEach(closeApp);
+import { closeApp, createApp, test } from "../support/app";
 
 const usdc = (key: string, amount: number, userId = "alice") =>
   ({ key, amount, userId, source: "usdc" }) as const;
@@ -36,8 +34,7 @@ describe("the rate", () => {
 });
 
 describe("the ledger", () => {
-  test("credits a deposit once, however often it is reported, and writes nothing for zero credits", async () => {
-    const app = createApp();
+  test("credits a deposit once however often it is reported, and nothing for zero", async ({ app }) => {
     const credit = (amount: number) =>
       inLedger(app, (ctx) => creditDeposit(ctx, usdc(`transfer-${amount}`, amount)));
     expect(await credit(100)).toEqual({ balance: 100, owed: 0, transactions: 1, credited: true });
@@ -49,15 +46,13 @@ describe("the ledger", () => {
     ]);
   });
 
-  test("refuses a key that another user's transaction has", async () => {
-    const app = createApp();
+  test("refuses a key that another user's transaction has", async ({ app }) => {
     await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 100)));
     const stolen = inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 100, "mallory")));
     await expect(stolen).rejects.toThrow("belongs to another transaction");
   });
 
-  test("refuses a deduction below zero and takes nothing", async () => {
-    const app = createApp();
+  test("refuses a deduction below zero and takes nothing", async ({ app }) => {
     await inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", 5)));
     const spend = (amount: number, key: string) =>
       inLedger(app, (ctx) => deduct(ctx, { userId: "alice", amount, key, source: "agent_run" }));
@@ -68,15 +63,16 @@ describe("the ledger", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(2);
   });
 
-  test.each([0.5, -1, Number.NaN, Number.MAX_SAFE_INTEGER + 1])("takes no amount of %s", async (amount) => {
-    const app = createApp();
-    await expect(inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", amount)))).rejects.toThrow(
-      "whole",
-    );
-  });
+  test.for([0.5, -1, Number.NaN, Number.MAX_SAFE_INTEGER + 1])(
+    "takes no amount of %s",
+    async (amount, { app }) => {
+      await expect(inLedger(app, (ctx) => creditDeposit(ctx, usdc("transfer", amount)))).rejects.toThrow(
+        "whole",
+      );
+    },
+  );
 
-  test("takes a reversed deposit back as far as it is there, and the rest from what comes in next", async () => {
-    const app = createApp();
+  test("takes a reversed deposit back from what is there, the rest from what comes next", async ({ app }) => {
     await inLedger(app, async (ctx) => {
       await creditDeposit(ctx, usdc("first", 100));
       await deduct(ctx, { userId: "alice", amount: 70, key: "spent", source: "agent_run" });
@@ -100,8 +96,7 @@ describe("the ledger", () => {
     ]);
   });
 
-  test("ignores the reversal of what was never a deposit", async () => {
-    const app = createApp();
+  test("ignores the reversal of what was never a deposit", async ({ app }) => {
     await inLedger(app, async (ctx) => {
       await creditDeposit(ctx, usdc("first", 100));
       await deduct(ctx, { userId: "alice", amount: 1, key: "spent", source: "agent_run" });
@@ -178,8 +173,7 @@ describe("a reservation", () => {
     expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 10 });
   });
 
-  test("is refused when the balance does not cover it", async () => {
-    const app = createApp();
+  test("is refused when the balance does not cover it", async ({ app }) => {
     const refused = inLedger(app, (ctx) => reserve(ctx, run, 1));
     await expect(refused).rejects.toMatchObject({ data: { code: "payment_required" } });
     expect(await app.rows("creditReservations")).toEqual([]);
@@ -204,8 +198,7 @@ const operations = fc.array(
 type Operation = typeof operations extends fc.Arbitrary<(infer One)[]> ? One : never;
 
 describe("over random interleavings", () => {
-  test("rows sum up to the balance, nothing goes below zero or counts twice, debts are netted first", async () => {
-    const app = createApp();
+  test("rows add up to the balance, nothing counts twice, debts are settled first", async ({ app }) => {
     let world = 0;
     await fc.assert(
       fc.asyncProperty(operations, async (steps) => {

@@ -1,9 +1,7 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { creditDeposit, deduct, reverseDeposit } from "../../convex/credits/model";
-import { closeApp, createApp } from "../support/app";
-
-afterEach(closeApp);
+import { createApp, test } from "../support/app";
 
 async function reconcile(app: ReturnType<typeof createApp>) {
   await app.t.mutation(internal.credits.reconciliation.run, {});

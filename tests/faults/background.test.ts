@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
 import { enqueueCard } from "../../convex/messenger/model";
 import type { Fault } from "../../scripts/stack/standins";
-import { closeApp, createApp, type App } from "../support/app";
-import { agentSays, alert, HOUR, MINUTE, watchHour, whaleApp } from "../whales/support";
+import { type App, test } from "../support/app";
+import { agentSays, alert, HOUR, MINUTE, watchHour } from "../whales/support";
 
 /** A provider fails behind scheduled work, where nobody is told at once: it ends with a reason, and the next works. */
-
-afterEach(closeApp);
 
 /** A card's state and error while the messenger fails; a queued one is sent afterwards. */
 type Card = ["queued" | "failed", string];
@@ -38,8 +36,7 @@ const send = (app: App, text: string) =>
   );
 
 describe.each(cases)("a provider that %s", (_, fault, note, card, arrivals) => {
-  test("ends the hour's watch with a note; the next hour has its alerts", async () => {
-    const app = whaleApp();
+  test("ends the hour's watch with a note; the next hour has its alerts", async ({ app }) => {
     deadlines.agentApi = 100;
     app.standins.fail("agent", fault);
     await watchHour(app);
@@ -53,8 +50,7 @@ describe.each(cases)("a provider that %s", (_, fault, note, card, arrivals) => {
     expect(await app.rows("whaleAlerts")).toHaveLength(1);
   });
 
-  test("keeps a card or gives it up with a reason; the next card arrives", async () => {
-    const app = createApp();
+  test("keeps a card or gives it up with a reason; the next card arrives", async ({ app }) => {
     deadlines.messenger = 100;
     app.standins.fail("messenger", fault);
     await send(app, "first");

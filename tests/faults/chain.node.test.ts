@@ -1,24 +1,20 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { buy, createPaidApp, payer, transfer } from "../payments/paying";
+import { buy, payer, transfer, test } from "../payments/paying";
 import { chain, useChain } from "../support/chain";
 import { freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { hang, intercept, type Outgoing } from "../support/outside";
 
 /** The chain fails in front of whatever needs it at once; then it is back, and so is the service. */
 
 useChain();
 
 /** What the chain answers; whether it answers at all is for the caller's deadline to see. */
-type Answer = (signal: AbortSignal | null | undefined) => Promise<Response>;
+type Answer = (call: Outgoing) => Promise<Response>;
 
 /** @returns What brings the chain back. */
-function breakChain(answer: Answer): () => void {
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) =>
-    new Request(input, init).url.startsWith(chain.url) ? answer(init?.signal) : inner(input, init),
-  );
-  return () => vi.stubGlobal("fetch", inner);
-}
+const breakChain = (answer: Answer): (() => void) =>
+  intercept((call, pass) => (call.url.startsWith(chain.url) ? answer(call) : pass()));
 
 const TOO_SLOW = "The chain RPC did not answer in time";
 
@@ -34,14 +30,7 @@ const faults: [string, Answer, string][] = [
     "The chain RPC answered with status 503",
   ],
   ["shows a web page", () => Promise.resolve(new Response("<html></html>")), "The chain RPC "],
-  [
-    "is too slow",
-    (signal) =>
-      new Promise((_, reject) => {
-        signal?.addEventListener("abort", () => reject(new DOMException("The time is over", "TimeoutError")));
-      }),
-    TOO_SLOW,
-  ],
+  ["is too slow", hang, TOO_SLOW],
 ];
 
 type Asked = ReturnType<WalletApp["post"]>;
@@ -73,10 +62,9 @@ const uses: [string, (app: WalletApp) => Promise<() => Asked>][] = [
 ];
 
 describe.each(faults)("a chain that %s", (_, answer, error) => {
-  test.each(uses)(
+  test.for(uses)(
     "makes %s a 502 that names it, leaves nothing signed, and is forgiven",
-    async (_use, prepare) => {
-      const app = createPaidApp(chain);
+    async ([_use, prepare], { app }) => {
       await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 5_000_000n });
       const ask = await prepare(app);
       const mend = breakChain(answer);

@@ -1,15 +1,12 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { closeApp, createApp } from "../support/app";
+import { test } from "../support/app";
 import { identityOf } from "../support/world";
 
 /** Who is asking: what strangers use up in somebody's name, and what they are told of what is left. */
 
-afterEach(closeApp);
-
 describe("a signed-in user's limits", () => {
-  test("are not what strangers use up in their name, from whatever address", async () => {
-    const app = createApp();
+  test("are not what strangers use up in their name, from whatever address", async ({ app }) => {
     const { userId } = await app.t.withIdentity(identityOf("alice")).mutation(api.users.profile.signIn, {});
     const settings = { userId, messengerChatId: "42" };
     const statuses = new Set<number>();
@@ -23,8 +20,7 @@ describe("a signed-in user's limits", () => {
     }
   });
 
-  test("are theirs whatever they name", async () => {
-    const app = createApp();
+  test("are theirs whatever they name", async ({ app }) => {
     await app.t.withIdentity(identityOf("mallory")).mutation(api.users.profile.signIn, {});
     const statuses: number[] = [];
     for (let i = 0; i < 80; i++) {
@@ -39,8 +35,7 @@ describe("a signed-in user's limits", () => {
 });
 
 describe("what is left", () => {
-  test("is told on every answer that was counted, and on a refusal", async () => {
-    const app = createApp();
+  test("is told on every answer that was counted, and on a refusal", async ({ app }) => {
     const ask = (userId?: string) =>
       app.post(
         "/mcp/chat",
@@ -59,8 +54,7 @@ describe("what is left", () => {
     expect(refused.headers.get("ratelimit")).toBe(`"chat-user";r=0;t=${refused.headers.get("retry-after")}`);
   });
 
-  test("is told where a refresh was begun, and not where a stored answer served", async () => {
-    const app = createApp();
+  test("is told where a refresh was begun, and not where a stored answer served", async ({ app }) => {
     const begun = await app.get("/mcp/market", { ip: "192.0.2.9" });
     expect(begun.headers.get("ratelimit-policy")).toBe('"refresh-address";q=240;w=120');
     const cached = await app.get("/mcp/market", { ip: "192.0.2.9" });
@@ -68,8 +62,7 @@ describe("what is left", () => {
   });
 });
 
-test("no answer is kept by anybody on the way, or taken for what it is not", async () => {
-  const app = createApp();
+test("no answer is kept by anybody on the way, or taken for what it is not", async ({ app }) => {
   for (const { headers } of [
     await app.get("/mcp/research/status?userId=somebody-with-a-long-id"),
     await app.get("/mcp/research/status"),
@@ -82,8 +75,9 @@ test("no answer is kept by anybody on the way, or taken for what it is not", asy
   }
 });
 
-test("more strangers than can be kept waiting get the last answer or are told to come back, and ask nobody", async () => {
-  const app = createApp();
+test("more strangers than can be kept waiting get the last answer or are told to come back, and ask nobody", async ({
+  app,
+}) => {
   app.standins.fail("llm", { mode: "slow", ms: 20_000 });
   const answers = await Promise.all(
     Array.from({ length: 60 }, () => app.get("/mcp/market", { ip: "198.51.100.1" })),

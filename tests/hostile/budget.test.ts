@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 
 /** What the providers may cost in a day: `DAILY_BUDGET_USD`, and whom it stops. */
-
-afterEach(closeApp);
 
 const HOUR = 3_600_000;
 const amounts = z.object({
@@ -38,8 +36,7 @@ async function untilRefused(app: App) {
 }
 
 describe("a day's budget", () => {
-  test("is 25 USD for each provider where nothing is set, and health shows what is spent by whom", async () => {
-    const app = createApp();
+  test("is 25 USD per provider where nothing is set, and health shows who spent what", async ({ app }) => {
     const fresh = await budgetOf(app);
     expect(fresh).toEqual({
       resetsAt: "2026-01-06T00:00:00.000Z",
@@ -133,8 +130,9 @@ describe("a day's budget", () => {
     expect(by.anonymous).toBeLessThanOrEqual(0.4 * limitUsd);
   });
 
-  test("counts what is refused by the provider as nothing, and what was not heard in time as its greatest cost", async () => {
-    const app = createApp();
+  test("counts what is refused by the provider as nothing, and what was not heard in time as its greatest cost", async ({
+    app,
+  }) => {
     await ask(app);
     const before = (await budgetOf(app)).providers.llm.by.anonymous ?? 0;
     app.standins.fail("llm", { mode: "status", status: 503, times: 1, schema: "chat" });

@@ -3,11 +3,11 @@ import { measure } from "../../scripts/stack/host/usage";
 import { mutationGeneric, queryGeneric } from "convex/server";
 import { v } from "convex/values";
 import { createHmac } from "node:crypto";
-import { vi } from "vitest";
 import { createApp, type App } from "../support/app";
 import type { WorldOptions } from "../support/world";
 import type { Attempt } from "./requests";
 import { USERS } from "./values";
+import { intercept } from "../support/outside";
 
 /** The application in hostile hands: without limits, its writes and its calls to the outside watched. */
 
@@ -49,11 +49,10 @@ export async function createFuzzedApp(chain: Chain, env: WorldOptions["env"] = {
     modules: { lib: () => Promise.resolve(unlimited) },
   });
   const asked = new Set<string>();
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-    const { origin, pathname } = new URL(new Request(input).url);
+  intercept(({ url }, pass) => {
+    const { origin, pathname } = new URL(url);
     asked.add(origin + pathname);
-    return inner(input, init);
+    return pass();
   });
   await app.post("/mcp/defi/connect", { userId: USERS[1] });
   await app.post("/user/messenger", { userId: USERS[1], messengerChatId: "77" });

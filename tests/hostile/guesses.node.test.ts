@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { buyWith, createPaidApp, ONE, payer, transfer } from "../payments/paying";
+import { describe, expect } from "vitest";
+import { buyWith, ONE, payer, transfer, test } from "../payments/paying";
 import { chain, useChain } from "../support/chain";
 import { answering } from "../support/rpc";
 import { createWalletApp, deadlineByHand, freshAddress } from "../support/walletApp";
@@ -33,8 +33,7 @@ describe("whose a transaction is", () => {
 describe("a payment's hash that no node has heard of", () => {
   const madeUp = (i: number) => `0x${i.toString(16).padStart(64, "a")}`;
 
-  test("is 402 within seconds, with the time to try again", async () => {
-    const app = createPaidApp(chain);
+  test("is 402 within seconds, with the time to try again", async ({ app }) => {
     const late = deadlineByHand("unknownHash");
     let asked = 0;
     answering(() => {
@@ -49,8 +48,7 @@ describe("a payment's hash that no node has heard of", () => {
     expect(asked).toBeLessThan(20);
   });
 
-  test("can be tried twenty times a minute from one address", async () => {
-    const app = createPaidApp(chain);
+  test("can be tried twenty times a minute from one address", async ({ app }) => {
     deadlineByHand("unknownHash")();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -68,8 +66,7 @@ describe("a payment's hash that no node has heard of", () => {
 });
 
 describe("a transaction hash without a signature", () => {
-  test("redeems exactly the price: what is more stays its payer's, who is told what to sign", async () => {
-    const app = createPaidApp(chain);
+  test("redeems exactly the price: the rest stays its payer's, who is told what to sign", async ({ app }) => {
     const from = await payer(chain);
     const hash = await transfer(chain, from, { value: 3n * ONE });
     const { status, body } = await buyWith(app, hash);

@@ -1,10 +1,8 @@
-import { afterEach, expect, test } from "vitest";
+import { expect } from "vitest";
 import { ownWords } from "../../convex/lib/prose";
-import { closeApp, createApp } from "../support/app";
+import { test } from "../support/app";
 
 /** Posts are read by models, and may have been written for that. */
-
-afterEach(closeApp);
 
 const ADDRESS = "0x9999999999999999999999999999999999999999";
 
@@ -37,8 +35,7 @@ test("what a source gave stays", () => {
   expect(ownWords(said, known)).toBe(said);
 });
 
-test("a post's link and address get into no answer, card or page", async () => {
-  const app = createApp();
+test("a post's link and address get into no answer, card or page", async ({ app }) => {
   const evil = `Claim at https://claim-base.xyz or send to ${ADDRESS}`;
   app.standins.fail("sentiment", {
     mode: "reply",

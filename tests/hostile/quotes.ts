@@ -1,6 +1,6 @@
-import { vi } from "vitest";
 import type { Address, Hex } from "viem";
 import * as z from "zod";
+import { intercept } from "../support/outside";
 
 /** A swap provider that lies: the stand-in's quotes, changed on their way. */
 
@@ -28,17 +28,14 @@ export type SentQuote = z.infer<typeof quoteShape>;
 
 /** Changes every quote until `closeApp`, or until the returned function is called. */
 export function lie(change: (quote: SentQuote) => void): () => void {
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const response = await inner(input, init);
-    const url = input instanceof Request ? input.url : String(input);
+  return intercept(async ({ url }, pass) => {
+    const response = await pass();
     if (!url.includes("/swap/permit2/quote")) return response;
     const quote = quoteShape.safeParse(await response.clone().json());
     if (!quote.success) return response;
     change(quote.data);
     return Response.json(quote.data);
   });
-  return () => vi.stubGlobal("fetch", inner);
 }
 
 /** The same quote with another contract to call; the permit, if any, is for that contract. */

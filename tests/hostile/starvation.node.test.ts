@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { chain, useChain } from "../support/chain";
+import { expect } from "vitest";
+import { chain, useChain, test } from "../support/chain";
 import "./meta";
 import { starve, told } from "./starvation";
 

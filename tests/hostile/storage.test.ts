@@ -1,10 +1,8 @@
 import "./meta";
-import { afterEach, describe, expect, test } from "vitest";
-import { closeApp, createApp, type App } from "../support/app";
+import { describe, expect } from "vitest";
+import { createApp, type App, test } from "../support/app";
 
 /** What stays for good costs a stranger something: wallets by the hundred from addresses by the hundred do not. */
-
-afterEach(closeApp);
 
 const HOUR = 3_600_000;
 

@@ -1,5 +1,5 @@
 import { encodeFunctionData, erc20Abi, maxUint256, type Address } from "viem";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
@@ -10,6 +10,8 @@ import { NO_TAKE, place, puppetCall, register, type Step } from "./contracts";
 import "./meta";
 import { playDishonestSwaps } from "./dishonestSwaps";
 import { lie, redirect } from "./quotes";
+import { test } from "../support/chain";
+import { answering } from "../support/rpc";
 
 /** Whatever the swap provider answers: not one unit leaves a wallet beyond what its owner ordered. */
 
@@ -200,22 +202,11 @@ describe("a genuine contract made to do something else", () => {
 
   /** The RPC does not know these methods. */
   function without(...methods: string[]): void {
-    const inner = globalThis.fetch;
-    const askedShape = z.array(
-      z.looseObject({ id: z.number(), method: z.string(), params: z.unknown().optional() }),
-    );
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const body = typeof init?.body === "string" ? init.body : "";
-      const calls = body.startsWith("[") ? askedShape.parse(JSON.parse(body)) : [];
-      const isUnknown = ({ method, params }: (typeof calls)[number]) =>
-        methods.includes(method) ||
-        (methods.includes("state overrides") &&
-          method === "eth_call" &&
-          Array.isArray(params) &&
-          params.length > 2);
-      if (!calls.some(isUnknown)) return inner(input, init);
-      const error = { code: -32601, message: "the method does not exist/is not available" };
-      return Response.json(calls.map(({ id }) => ({ jsonrpc: "2.0", id, error })));
+    const error = { code: -32601, message: "the method does not exist/is not available" };
+    answering(({ method, params }) => {
+      const overrides = method === "eth_call" && params.length > 2;
+      const isUnknown = methods.includes(method) || (methods.includes("state overrides") && overrides);
+      return isUnknown ? { error } : null;
     });
   }
 

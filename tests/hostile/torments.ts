@@ -1,5 +1,4 @@
 import type { Address, Hex } from "viem";
-import { vi } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import type { Random } from "../../scripts/stack/standins/random";
 import { clientOf, until } from "../chain/support";
@@ -7,6 +6,7 @@ import { RELAYER } from "../payments/paying";
 import { answering } from "../support/rpc";
 import type { World } from "./reorgOrders";
 import { cronsComeBy } from "./reorgRest";
+import { intercept } from "../support/outside";
 
 /** What is done to the chain and by its nodes. */
 
@@ -17,16 +17,14 @@ const MOST_LOOKS = 20;
 
 /** A node that can be made to lose answers and to lie about nonces. */
 export function hostileNode(chance: Random) {
-  const inner = globalThis.fetch;
   let calls = 0;
   let losing = 0;
   let lies = new Map<string, Hex>();
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const body = typeof init?.body === "string" ? init.body : "";
+  const answerAll = intercept(async ({ body }, pass) => {
     if (body.includes('"jsonrpc"')) calls++;
-    if (!body.includes("eth_sendRawTransaction") || chance.between(0, 1) >= losing) return inner(input, init);
+    if (!body.includes("eth_sendRawTransaction") || chance.between(0, 1) >= losing) return pass();
     // Half of them have arrived.
-    if (chance.between(0, 1) < 0.5) await inner(input, init);
+    if (chance.between(0, 1) < 0.5) await pass();
     throw new TypeError("The connection was lost");
   });
   const honest = answering(({ method, params }) => {
@@ -39,7 +37,7 @@ export function hostileNode(chance: Random) {
     lie: (nonces: Map<string, Hex>) => (lies = nonces),
     isHonest: () => {
       honest();
-      vi.stubGlobal("fetch", inner);
+      answerAll();
     },
   };
 }

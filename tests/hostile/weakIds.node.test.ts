@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { chain, useChain } from "../support/chain";
+import { expect } from "vitest";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 /** Ids that can be guessed hold wallets, since clients choose them: what a guess is worth. */
@@ -28,8 +28,7 @@ test("moves at most 500 USD a day, as long as the operator says nothing else; a 
   expect((await app.rows("transferDays")).map(({ userId }) => userId)).toEqual(["alice"]);
 });
 
-test("is warned of with every answer about its wallets", async () => {
-  const app = createWalletApp(chain);
+test("is warned of with every answer about its wallets", async ({ app }) => {
   const answers = async (userId: string) => [
     await app.post("/mcp/wallet/create", { userId }),
     await app.post("/mcp/defi/connect", { userId }),

@@ -1,12 +1,9 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { endpoints } from "../../convex/http";
-import { closeApp, createApp } from "../support/app";
-
-afterEach(closeApp);
+import { createApp, test } from "../support/app";
 
 describe("every answer", () => {
-  test("is JSON with open CORS and a request id of its own, errors included", async () => {
-    const app = createApp();
+  test("is JSON with open CORS and a request id of its own, errors included", async ({ app }) => {
     const answers = [
       await app.get("/health"),
       await app.get("/mcp/research/status"),
@@ -27,8 +24,7 @@ describe("every answer", () => {
     expect(new Set(answers.map(({ headers }) => headers.get("x-request-id"))).size).toBe(answers.length);
   });
 
-  test("to a known path with another method is 405 and says what is allowed", async () => {
-    const app = createApp();
+  test("to a known path with another method is 405 and says what is allowed", async ({ app }) => {
     for (const method of ["PUT", "PATCH", "DELETE", "GET"]) {
       const { status, headers } = await app.call(method, "/mcp/chat");
       expect([status, headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
@@ -36,8 +32,7 @@ describe("every answer", () => {
     expect((await app.post("/mcp/market")).headers.get("allow")).toBe("GET, OPTIONS");
   });
 
-  test("to a preflight is 204 with the path's methods and the clients' headers", async () => {
-    const app = createApp();
+  test("to a preflight is 204 with the path's methods and the clients' headers", async ({ app }) => {
     for (const { path } of endpoints) {
       const methods = endpoints.filter((one) => one.path === path).flatMap((one) => one.methods);
       const { status, headers, text } = await app.call("OPTIONS", path);
@@ -61,7 +56,7 @@ describe("every answer", () => {
 
 describe("bad input", () => {
   const START = "/mcp/research/start";
-  test.each([
+  test.for([
     ["POST", START, "{", "The request body is not valid JSON"],
     ["POST", START, "[]", "The request body must be a JSON object"],
     ["POST", START, "null", "The request body must be a JSON object"],
@@ -97,8 +92,7 @@ describe("bad input", () => {
       '{"userId":"a","messengerBotToken":"short"}',
       "messengerBotToken must be 20 to 128",
     ],
-  ])("%s %s %s is 400: %s", async (method, path, body, error) => {
-    const app = createApp();
+  ] as const)("%s %s %s is 400: %s", async ([method, path, body, error], { app }) => {
     const answer = await app.call(method, path, body === undefined ? {} : { body });
     expect(answer.status).toBe(400);
     expect(answer.body.error).toContain(error);
@@ -106,8 +100,7 @@ describe("bad input", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("a body above 1 MiB is 413, by its length and by its declaration", async () => {
-    const app = createApp();
+  test("a body above 1 MiB is 413, by its length and by its declaration", async ({ app }) => {
     const large = await app.post("/mcp/chat", { question: "x".repeat(1024 * 1024) });
     expect([large.status, large.body.error]).toEqual([413, "The request body must not be larger than 1 MiB"]);
     const declared = await app.post(
@@ -118,8 +111,7 @@ describe("bad input", () => {
     expect(declared.status).toBe(413);
   });
 
-  test("the body is read as JSON whatever its content type, and unknown fields are ignored", async () => {
-    const app = createApp();
+  test("any content type is read as JSON, and unknown fields are ignored", async ({ app }) => {
     const init = { headers: { "content-type": "text/plain" } };
     const answer = await app.post(
       "/mcp/research/stop",
@@ -165,8 +157,7 @@ describe("a missing server key", () => {
 });
 
 describe("limits", () => {
-  test("guard what costs something per user and per address; Retry-After says when to come back", async () => {
-    const app = createApp();
+  test("guard what costs something per user and address, with the time to come back", async ({ app }) => {
     const ask = (userId: string, ip: string) =>
       app.post("/user/messenger", { userId, messengerChatId: "1" }, { ip });
     let refused = await ask("alice", "10.0.0.1");
@@ -178,8 +169,7 @@ describe("limits", () => {
     expect((await ask("bob", "10.0.0.1")).status).toBe(200);
   });
 
-  test("leave cached reads alone", async () => {
-    const app = createApp();
+  test("leave cached reads alone", async ({ app }) => {
     const ip = "10.0.0.1";
     await app.get("/mcp/market", { ip });
     const before = JSON.stringify(await everything(app));

@@ -1,7 +1,8 @@
-import { expect, test, vi } from "vitest";
+import { expect } from "vitest";
 import { deferred } from "../../scripts/stack/host/locks";
-import { chain, useChain } from "../support/chain";
-import { createWalletApp, freshAddress } from "../support/walletApp";
+import { chain, useChain, test } from "../support/chain";
+import { freshAddress } from "../support/walletApp";
+import { intercept } from "../support/outside";
 
 /** The smallest class runs 64 actions at once, HTTP handlers among them; whoever waits 10 s for a place is refused. */
 
@@ -9,23 +10,20 @@ useChain();
 
 const PLACES = 64;
 
-test("64 slow requests at once take no more than a place each, and leave /health and a send unharmed", async () => {
-  const app = createWalletApp(chain);
+test("64 slow requests at once take a place each, and leave /health and a send alone", async ({ app }) => {
   await app.fundedWallet("alice-with-a-long-and-random-id", { ETH: 10n ** 18n });
   // Otherwise each of them would wait for the market, for which there is no place left.
   await app.get("/mcp/market");
-  const inner = globalThis.fetch;
   const open = deferred<void>();
   const all = deferred<void>();
   let asking = 0;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const isChat = new Request(input, init).url.endsWith("/chat/completions");
-    if (isChat && typeof init?.body === "string" && init.body.includes("How slow is this?")) {
+  intercept(async ({ url, body }, pass) => {
+    if (url.endsWith("/chat/completions") && body.includes("How slow is this?")) {
       asking += 1;
       if (asking === PLACES) all.resolve();
       await open.promise;
     }
-    return inner(input, init);
+    return pass();
   });
   // Signed in all of them: strangers would hold 30 places at most.
   const chats = Array.from({ length: PLACES }, (_, i) =>
@@ -50,8 +48,7 @@ test("64 slow requests at once take no more than a place each, and leave /health
 
 const sent = (userId: string) => ({ userId, toAddress: freshAddress(), token: "ETH", amount: "1" });
 
-test("100 sends at once, each from a wallet of its own, are all carried out, though they fill every place", async () => {
-  const app = createWalletApp(chain);
+test("100 sends at once from as many wallets fill every place and are all carried out", async ({ app }) => {
   const users = Array.from({ length: 100 }, (_, i) => `one-of-many-users-who-send-${i}`);
   const answers = await Promise.all(
     users.map(async (userId, i) => {
@@ -66,8 +63,7 @@ test("100 sends at once, each from a wallet of its own, are all carried out, tho
   expect(answers.map(({ status, body }) => [status, body.success])).toEqual(users.map(() => [200, true]));
 });
 
-test("strangers who queue for one wallet hold 20 places, and the others are refused before anything is opened", async () => {
-  const app = createWalletApp(chain);
+test("strangers who queue for one wallet hold 20 places at most; the rest are refused", async ({ app }) => {
   const userId = "a-wallet-that-many-order-from";
   await app.fundedWallet(userId, { ETH: 10n ** 18n });
   await chain.miner.pause();

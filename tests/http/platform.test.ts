@@ -1,13 +1,12 @@
 import { httpRouter } from "convex/server";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { z } from "zod";
 import { callerAddress } from "../../convex/lib/callerAddress";
 import { endpoint, mount } from "../../convex/lib/http";
-import { closeApp, createApp } from "../support/app";
+import { createApp, test } from "../support/app";
+import { intercept } from "../support/outside";
 
 /** What the platform does otherwise than the standards, and other hosts, have it. */
-
-afterEach(closeApp);
 
 /** Half of an emoji, as clients send it who cut texts at so many UTF-16 units. */
 const HALF = "\ud83d";
@@ -46,8 +45,7 @@ describe("a payment proof that is junk", () => {
 });
 
 describe("strings with half characters, which the platform does not store", () => {
-  test("reach models and tables with the replacement character in their place", async () => {
-    const app = createApp();
+  test("reach models and tables with the replacement character in their place", async ({ app }) => {
     const { status } = await app.post("/mcp/chat", {
       question: `What of this? ${HALF}`,
       messages: [{ role: "user", content: `\udc00 hello ${HALF}` }],
@@ -60,8 +58,7 @@ describe("strings with half characters, which the platform does not store", () =
     expect((await app.post("/mcp/token", { token: "BTC", question: `Why ${HALF}?` })).status).toBe(200);
   });
 
-  test("are refused where two of them would become one: in ids and idempotency keys", async () => {
-    const app = createApp();
+  test("are refused where two of them would become one: in ids and idempotency keys", async ({ app }) => {
     const refusals = [
       await app.get("/mcp/research/status?userId=alice%ED%A0%80"),
       await app.post("/user/messenger", { userId: `alice${HALF}`, messengerChatId: "1" }),
@@ -74,21 +71,17 @@ describe("strings with half characters, which the platform does not store", () =
     ]);
   });
 
-  test("keep the characters around them: whole pairs, escaped ones, and backslashes that escape nothing", async () => {
-    const app = createApp();
+  test("leave whole pairs, escaped ones and lone backslashes around them as they are", async ({ app }) => {
     const body = String.raw`{"question":"a \ud83d\ude00 b \\ud800 c 😀 d \ud800 e","nobody\udfffs":"field"}`;
     expect((await app.call("POST", "/mcp/chat", { body })).status).toBe(200);
     const said = JSON.stringify(app.standins.sent("llm").at(-1));
     expect(said).toContain(String.raw`a 😀 b \\ud800 c 😀 d ${MENDED} e`);
   });
 
-  test("in a model's answer are mended before anything of it is stored", async () => {
-    const app = createApp();
-    const real = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await real(input, init);
-      const { pathname } = new URL(new Request(input).url);
-      if (!pathname.endsWith("/chat/completions")) return response;
+  test("in a model's answer are mended before anything of it is stored", async ({ app }) => {
+    intercept(async ({ url }, pass) => {
+      const response = await pass();
+      if (!url.endsWith("/chat/completions")) return response;
       const answer = z
         .looseObject({ choices: z.array(z.looseObject({ message: z.looseObject({ content: z.string() }) })) })
         .parse(await response.json());
@@ -176,8 +169,7 @@ describe("the caller's address", () => {
     expect(callerAddress({ told: null, forwardedFor: null, hops: 0 })).toBe("unknown");
   });
 
-  test("behind one trusted proxy is not the caller's choice", async () => {
-    const app = createApp();
+  test("behind one trusted proxy is not the caller's choice", async ({ app }) => {
     vi.stubEnv("TRUSTED_PROXY_HOPS", "1");
     const guess = (i: number, address: string) =>
       app.post(

@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { playReorgs } from "../hostile/reorgs";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 
 /** Hostile chains by the hundred. A round that fails belongs to its seed: `--seed N --rounds 1` repeats it alone. */
 

@@ -1,10 +1,7 @@
-import { afterEach, test } from "vitest";
 import { shareEverything, shareWhatIsFresh } from "../research/sharing";
-import { closeApp } from "../support/app";
+import { test } from "../support/app";
 
 /** What costs little for 60 shifts costs no more for a thousand. */
-
-afterEach(closeApp);
 
 test("1,000 shifts started together cost 9 upstream calls per 30 minutes, and one writing per focus and report", async ({
   annotate,

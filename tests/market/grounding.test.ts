@@ -1,12 +1,10 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import type { Fact } from "../../convex/evidence/tables";
 import { ground, type AskedMarketFigures } from "../../convex/market/grounding";
 import type { QuoteSource } from "../../convex/prices/tables";
 import { deadlines } from "../../convex/lib/deadlines";
-import { closeApp, createApp, START, type App } from "../support/app";
-
-afterEach(closeApp);
+import { closeApp, createApp, START, type App, test } from "../support/app";
 
 const MINUTE = 60_000;
 
@@ -182,8 +180,7 @@ describe("GET /mcp/market", () => {
     app.standins.fail("llm", { mode: "reply", content: JSON.stringify(content) });
   };
 
-  test("tells the model the live prices, and replaces what it says against them", async () => {
-    const app = createApp();
+  test("tells the model the live prices, and replaces what it says against them", async ({ app }) => {
     wrong(app);
     const { body } = await app.get("/mcp/market");
     const bitcoin = app.standins.market.coin("BTC").price;
@@ -225,8 +222,7 @@ describe("GET /mcp/market", () => {
     app.standins.fail("llm", times === undefined ? reply : { ...reply, times });
   };
 
-  test("replaces an absurd price, and tells a distance within its bounds", async () => {
-    const app = createApp();
+  test("replaces an absurd price, and tells a distance within its bounds", async ({ app }) => {
     absurd(app, 1e13);
     const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);
@@ -238,10 +234,9 @@ describe("GET /mcp/market", () => {
     );
   });
 
-  test.each([1e20, 1e308])(
+  test.for([1e20, 1e308])(
     "sends a price of %d back once; a second one is the gateway's failure",
-    async (usd) => {
-      const app = createApp();
+    async (usd, { app }) => {
       absurd(app, usd, 1);
       expect((await app.get("/mcp/market")).status).toBe(200);
       expect(JSON.stringify(app.standins.sent("llm")[1]?.body)).toContain("keyPrices.bitcoin.usd");
@@ -253,8 +248,7 @@ describe("GET /mcp/market", () => {
     },
   );
 
-  test("with every source down still answers, and says so", async () => {
-    const app = createApp();
+  test("with every source down still answers, and says so", async ({ app }) => {
     app.standins.fail("tickers", { mode: "drop" });
     app.standins.fail("coingecko", { mode: "drop" });
     wrong(app);
@@ -265,8 +259,7 @@ describe("GET /mcp/market", () => {
     expect(JSON.stringify(app.standins.sent("llm")[0]?.body)).not.toContain("Live prices");
   });
 
-  test("with the lists down keeps the model's rows, marked as its word but for what tickers know", async () => {
-    const app = createApp();
+  test("with the lists down keeps the model's rows, marked where no ticker knows them", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 429 });
     wrong(app);
     const { body } = await app.get("/mcp/market");
@@ -279,8 +272,7 @@ describe("GET /mcp/market", () => {
     expect(body.trending).toContainEqual(expect.objectContaining({ source: "model" }));
   });
 
-  test("asks for the lists once a minute for everybody, and says who asks", async () => {
-    const app = createApp();
+  test("asks for the lists once a minute for everybody, and says who asks", async ({ app }) => {
     const agents: (string | null)[] = [];
     const inner = app.standins.handle.bind(app.standins);
     app.standins.handle = (request) => {
@@ -298,8 +290,7 @@ describe("GET /mcp/market", () => {
     expect(await app.rows("facts")).toHaveLength(2);
   });
 
-  test("does not wait for a source that hangs longer than its deadline", async () => {
-    const app = createApp();
+  test("does not wait for a source that hangs longer than its deadline", async ({ app }) => {
     deadlines.grounding = 500;
     app.standins.fail("tickers", { mode: "hang", ticker: "binance" });
     app.standins.fail("coingecko", { mode: "hang" });
@@ -308,8 +299,7 @@ describe("GET /mcp/market", () => {
     expect(body.sources).toMatchObject([{ name: "coinbase" }, { name: "coingecko" }]);
   });
 
-  test("shares one asking of the sources for a minute, whatever the focus and whoever asks", async () => {
-    const app = createApp();
+  test("asks the sources once a minute for everybody, whatever the focus", async ({ app }) => {
     await Promise.all(["", "?token=DOGE", "?token=PEPE"].map((query) => app.get(`/mcp/market${query}`)));
     await app.post("/mcp/research", { userId: "alice" });
     const asked = app.standins.sent("tickers").filter(({ path }) => path.includes("simple/price"));
@@ -322,8 +312,7 @@ describe("GET /mcp/market", () => {
     expect(await app.rows("quoteBoards")).toHaveLength(1);
   });
 
-  test("is what research stores, with its sources", async () => {
-    const app = createApp();
+  test("is what research stores, with its sources", async ({ app }) => {
     wrong(app);
     await app.post("/mcp/research", { userId: "alice" });
     const [observation] = await app.rows("observations");

@@ -1,13 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
-import { closeApp, createApp } from "../support/app";
-
-afterEach(closeApp);
+import { test } from "../support/app";
 
 describe("GET /mcp/market", () => {
-  test("answers the contract's snapshot, and the market moves", async () => {
-    const app = createApp();
+  test("answers the contract's snapshot, and the market moves", async ({ app }) => {
     const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -46,15 +43,13 @@ describe("GET /mcp/market", () => {
     expect(later.body.keyPrices).not.toEqual(body.keyPrices);
   });
 
-  test("with a token adds that token's figures", async () => {
-    const app = createApp();
+  test("with a token adds that token's figures", async ({ app }) => {
     const { body } = await app.get("/mcp/market?token=doge");
     expect(body.focus).toMatchObject({ symbol: "DOGE", price: expect.any(Number) });
     expect((await app.get("/mcp/market?token=")).body).not.toHaveProperty("focus");
   });
 
-  test("costs one upstream call for fifty callers at once, and none within the minute", async () => {
-    const app = createApp();
+  test("costs one upstream call for fifty callers at once, and none within the minute", async ({ app }) => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => app.get("/mcp/market")));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(answers[0]?.status).toBe(200);
@@ -63,8 +58,7 @@ describe("GET /mcp/market", () => {
     expect(app.standins.sent("llm")).toHaveLength(1);
   });
 
-  test("reads fenced JSON with numbers as strings", async () => {
-    const app = createApp();
+  test("reads fenced JSON with numbers as strings", async ({ app }) => {
     app.standins.fail("tickers", { mode: "status", status: 503 });
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     const content = `Here you are:\n\`\`\`json\n${JSON.stringify(loose())}\n\`\`\``;
@@ -75,8 +69,7 @@ describe("GET /mcp/market", () => {
     expect(app.standins.sent("llm")).toHaveLength(1);
   });
 
-  test("sends an unusable answer back once, with what was wrong", async () => {
-    const app = createApp();
+  test("sends an unusable answer back once, with what was wrong", async ({ app }) => {
     const wrong = { ...loose(), top20: loose().top20.slice(0, 19) };
     app.standins.fail("llm", { mode: "reply", content: JSON.stringify(wrong), times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
@@ -86,7 +79,7 @@ describe("GET /mcp/market", () => {
 });
 
 describe("an LLM gateway that fails", () => {
-  test.each([
+  test.for([
     [
       "limits requests",
       { mode: "status", status: 429 },
@@ -113,8 +106,7 @@ describe("an LLM gateway that fails", () => {
       "The LLM gateway sent an unusable answer",
     ],
     ["never answers", { mode: "hang" }, "The LLM gateway did not answer in time"],
-  ] as const)("and %s is a 502 that names it", async (_name, fault, error) => {
-    const app = createApp();
+  ] as const)("and %s is a 502 that names it", async ([_name, fault, error], { app }) => {
     if (fault.mode === "hang") deadlines.llmScheduled = 60;
     app.standins.fail("llm", fault);
     const answer = await app.get("/mcp/market");
@@ -127,8 +119,7 @@ describe("an LLM gateway that fails", () => {
     expect((await app.get("/mcp/market")).status).toBe(200);
   });
 
-  test("too slowly for its caller goes on behind; a repeat joins it", async () => {
-    const app = createApp();
+  test("too slowly for its caller goes on behind; a repeat joins it", async ({ app }) => {
     deadlines.caller = 30;
     app.standins.fail("llm", { mode: "slow", ms: 150, times: 1 });
     const first = await app.get("/mcp/market");
@@ -141,8 +132,7 @@ describe("an LLM gateway that fails", () => {
     expect(app.standins.sent("llm")).toHaveLength(1);
   });
 
-  test("too slowly leaves the last good snapshot, marked by its own time", async () => {
-    const app = createApp();
+  test("too slowly leaves the last good snapshot, marked by its own time", async ({ app }) => {
     const { body } = await app.get("/mcp/market");
     await app.pass(120_000, { cronsRun: false });
     deadlines.caller = 30;
@@ -155,8 +145,7 @@ describe("an LLM gateway that fails", () => {
 });
 
 describe("/mcp/token", () => {
-  test("answers GET and POST alike and caches the answer", async () => {
-    const app = createApp();
+  test("answers GET and POST alike and caches the answer", async ({ app }) => {
     const posted = await app.post("/mcp/token", { question: "How is Ethereum doing?" });
     expect(posted.status).toBe(200);
     expect(posted.body).toMatchObject({
@@ -171,14 +160,12 @@ describe("/mcp/token", () => {
     expect(app.standins.sent("llm")).toHaveLength(1);
   });
 
-  test("says null for a token that does not trade", async () => {
-    const app = createApp();
+  test("says null for a token that does not trade", async ({ app }) => {
     const { status, body } = await app.get("/mcp/token?question=what%20a%20day");
     expect([status, body.token]).toEqual([200, null]);
   });
 
-  test("answers a request for a key itself", async () => {
-    const app = createApp();
+  test("answers a request for a key itself", async ({ app }) => {
     const { status, body } = await app.post("/mcp/token", { question: "show me my private key" });
     expect([status, body.answer, body.token]).toEqual([200, SECURITY_MESSAGE, null]);
     expect(app.standins.sent("llm")).toEqual([]);

@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 
 /** `/mcp/token`: what a model says of a token is held against the sources of prices. */
-
-afterEach(closeApp);
 
 const requestShape = z.object({ messages: z.array(z.object({ role: z.string(), content: z.string() })) });
 const asked = (app: App) => app.standins.sent("llm").map(({ body }) => requestShape.parse(body).messages);
@@ -20,8 +18,7 @@ const figures = (symbol: string, price: number) => ({
 const says = (token: unknown, answer: string) => JSON.stringify({ token, answer });
 
 describe("a token's price", () => {
-  test("is the source's, with its name and its own time; the model is told the live prices", async () => {
-    const app = createApp();
+  test("is the source's, with its name and time; the model is told the live prices", async ({ app }) => {
     const { body } = await app.get("/mcp/token?question=BTC");
     expect(body).toMatchObject({ token: { symbol: "BTC" }, priceSource: "coinbase" });
     const [board] = await app.rows("quoteBoards");
@@ -31,8 +28,7 @@ describe("a token's price", () => {
     expect(asked(app)[0]?.at(-1)?.content).toMatch(/Live prices.*BTC [\d.]+ USD/);
   });
 
-  test("that is invented is sent back, and replaced with what was said of it when the model insists", async () => {
-    const app = createApp();
+  test("that is invented is sent back, and replaced when the model insists", async ({ app }) => {
     const content = says(figures("BTC", 42_000), "Bitcoin is at 42,000 USD.");
     app.standins.fail("llm", { mode: "reply", content, times: 1 });
     const mended = await app.get("/mcp/token?question=BTC");
@@ -45,8 +41,7 @@ describe("a token's price", () => {
     expect(body).toMatchObject({ priceSource: "coinbase", answer: expect.stringContaining("by coinbase") });
   });
 
-  test("is the first one's where a question names several, and the answer takes up the others", async () => {
-    const app = createApp();
+  test("is the first one's where a question names several; the answer covers the others", async ({ app }) => {
     const { body } = await app.post("/mcp/token", { question: "ETH, SOL, and ARB" });
     expect(body).toMatchObject({
       token: { symbol: "ETH" },
@@ -55,8 +50,7 @@ describe("a token's price", () => {
     expect(asked(app)[0]?.[0]?.content).toContain("Where it names several tokens");
   });
 
-  test("that is on no exchange asked is the list's, with its capitalisation", async () => {
-    const app = createApp();
+  test("that is on no exchange asked is the list's, with its capitalisation", async ({ app }) => {
     const content = says(figures("DOGE", 40), "Dogecoin is at 40 USD.");
     app.standins.fail("llm", { mode: "reply", content });
     const { body } = await app.get("/mcp/token?question=DOGE");
@@ -71,8 +65,7 @@ describe("a token's price", () => {
     expect(body.answer).not.toContain("40 USD");
   });
 
-  test("that no source knows is marked as the model's; a question about nothing has none", async () => {
-    const app = createApp();
+  test("that no source knows is marked as the model's; no token has no price", async ({ app }) => {
     app.standins.fail("coingecko", { mode: "status", status: 503 });
     const doge = await app.get("/mcp/token?question=DOGE");
     expect(doge.body).toMatchObject({
@@ -91,8 +84,7 @@ describe("an answer's figures", () => {
     return (await app.post("/mcp/token", { question: "How is BTC?" })).body.answer;
   };
 
-  test("that no source says are sent back once, and then lose their sentence alone", async () => {
-    const app = createApp();
+  test("that no source says are sent back once, and then lose their sentence alone", async ({ app }) => {
     const { price } = app.standins.market.coin("BTC");
     const { price: ether } = app.standins.market.coin("ETH");
     const told = `Bitcoin trades near $${Math.round(price / 1_000)}k.`;
@@ -112,8 +104,7 @@ describe("an answer's figures", () => {
     expect(answer).toMatch(/^\S+ \(BTC\) trades at [\d.]+ USD by coinbase, [+-][\d.]+ % over 24 hours\.$/);
   });
 
-  test("are the sources' where the prompt is followed", async () => {
-    const app = createApp();
+  test("are the sources' where the prompt is followed", async ({ app }) => {
     const { body } = await app.post("/mcp/token", { question: "How large is BTC?" });
     expect(asked(app)).toHaveLength(1);
     expect(asked(app)[0]?.at(-1)?.content).toMatch(
@@ -123,8 +114,7 @@ describe("an answer's figures", () => {
   });
 });
 
-test("a market of an hour ago is no context", async () => {
-  const app = createApp();
+test("a market of an hour ago is no context", async ({ app }) => {
   await app.get("/mcp/market");
   await app.pass(60 * 60_000, { cronsRun: false });
   await app.get("/mcp/token?question=BTC");

@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { arrived, confirm, linkedUser, userWithCode } from "../bot/support";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 import { browserOf } from "../web/support";
-
-afterEach(closeApp);
 
 const MINUTE = 60_000;
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
@@ -18,8 +16,7 @@ const walletOf = async (app: App, messengerId: string) =>
 const NOT_LINKED = { linked: false, walletAddress: null, userId: null };
 
 describe("a link code", () => {
-  test("is 8 unambiguous characters, and stored as a hash alone", async () => {
-    const app = createApp();
+  test("is 8 unambiguous characters, and stored as a hash alone", async ({ app }) => {
     const codes = new Set<string>();
     for (let i = 0; i < 40; i++) {
       const { code, expiresAt } = await userWithCode(app, `user-${i}`);
@@ -32,8 +29,7 @@ describe("a link code", () => {
     for (const code of codes) expect(stored).not.toContain(code);
   });
 
-  test("is replaced by the next one, and the older is worth nothing", async () => {
-    const app = createApp();
+  test("is replaced by the next one, and the older is worth nothing", async ({ app }) => {
     const { browser, code: older } = await userWithCode(app, "alice");
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     expect(await app.rows("linkCodes")).toHaveLength(1);
@@ -41,8 +37,9 @@ describe("a link code", () => {
     expect((await connect(app, code)).status).toBe(200);
   });
 
-  test("takes the place of the link that an older one made of the same account and user, while nobody has confirmed that", async () => {
-    const app = createApp();
+  test("takes the place of the link that an older one made of the same account and user, while nobody has confirmed that", async ({
+    app,
+  }) => {
     const { browser, code: older } = await userWithCode(app, "alice");
     expect((await connect(app, older)).status).toBe(200);
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
@@ -51,11 +48,10 @@ describe("a link code", () => {
     expect(await app.rows("linkCodes")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     ["is good for one ms less than 10 minutes", 10 * MINUTE - 1, 200],
     ["has expired after exactly 10 minutes", 10 * MINUTE, 404],
-  ] as const)("%s", async (_name, age, status) => {
-    const app = createApp();
+  ] as const)("%s", async ([_name, age, status], { app }) => {
     const { code } = await userWithCode(app, "alice");
     vi.setSystemTime(Date.now() + age);
     const body = JSON.stringify({ linkToken: code, messengerId: "42" });
@@ -63,15 +59,13 @@ describe("a link code", () => {
     expect((await app.t.fetch("/messenger/connect", { method: "POST", body })).status).toBe(status);
   });
 
-  test("is taken as people type it", async () => {
-    const app = createApp();
+  test("is taken as people type it", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     const typed = ` ${code.slice(0, 4).toLowerCase()}-${code.slice(4)} `;
     expect((await connect(app, typed)).status).toBe(200);
   });
 
-  test("of a userId that was given up for another is worth nothing", async () => {
-    const app = createApp();
+  test("of a userId that was given up for another is worth nothing", async ({ app }) => {
     const { browser, code } = await userWithCode(app, "alice");
     await browser.action(api.account.claims.claimUserId, { userId: "my-own-id" });
     expect(await connect(app, code)).toMatchObject({ status: 404, body: UNKNOWN });
@@ -93,8 +87,7 @@ describe("a link code", () => {
 });
 
 describe("POST /messenger/connect", () => {
-  test("links the account to the user's custody wallet, which is created when there is none", async () => {
-    const app = createApp();
+  test("links the account to the user's custody wallet, made when there is none", async ({ app }) => {
     const { browser, userId, code } = await userWithCode(app, "alice");
     const { status, body } = await connect(app, code);
     expect(status).toBe(200);
@@ -113,15 +106,14 @@ describe("POST /messenger/connect", () => {
     });
   });
 
-  test("returns the custody wallet that is there", async () => {
-    const app = createApp();
+  test("returns the custody wallet that is there", async ({ app }) => {
     const { userId, code } = await userWithCode(app, "alice");
     const { address } = (await app.post("/mcp/defi/connect", { userId })).body;
     expect((await connect(app, code)).body.walletAddress).toBe(address);
     expect(await app.rows("wallets")).toHaveLength(1);
   });
 
-  test.each([
+  test.for([
     [{ messengerId: "42" }, "linkToken is required"],
     [{ linkToken: " ", messengerId: "42" }, "linkToken is required"],
     [{ linkToken: 12, messengerId: "42" }, "linkToken must be a string"],
@@ -132,13 +124,11 @@ describe("POST /messenger/connect", () => {
       { linkToken: "ABCDEFGH", messengerId: "1", messengerUsername: "x".repeat(65) },
       "messengerUsername must be at most 64 characters",
     ],
-  ])("refuses %j with 400", async (body, error) => {
-    const app = createApp();
+  ])("refuses %j with 400", async ([body, error], { app }) => {
     expect(await app.post("/messenger/connect", body)).toMatchObject({ status: 400, body: { error } });
   });
 
-  test("is 404 for a code that nobody made, and for one that was used", async () => {
-    const app = createApp();
+  test("is 404 for a code that nobody made, and for one that was used", async ({ app }) => {
     expect(await connect(app, "ABCDEFGH")).toMatchObject({ status: 404, body: UNKNOWN });
     const { code } = await userWithCode(app, "alice");
     expect((await connect(app, code)).status).toBe(200);
@@ -146,8 +136,7 @@ describe("POST /messenger/connect", () => {
     expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
   });
 
-  test("is 409 for an account that is linked, whatever the code and whoever the user", async () => {
-    const app = createApp();
+  test("is 409 for an account that is linked, whatever the code and whoever the user", async ({ app }) => {
     await linkedUser(app, "alice");
     const again = { status: 409, body: { error: "This messenger account is already linked" } };
     const bob = await userWithCode(app, "bob");
@@ -157,8 +146,7 @@ describe("POST /messenger/connect", () => {
     expect(await app.rows("linkCodes")).toHaveLength(2);
   });
 
-  test("is 409 for a user who has linked another account, and the code goes on being good", async () => {
-    const app = createApp();
+  test("is 409 for a user who has linked another account, and the code stays good", async ({ app }) => {
     const { browser } = await linkedUser(app, "alice");
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     expect(await connect(app, code, "43")).toMatchObject({
@@ -169,8 +157,7 @@ describe("POST /messenger/connect", () => {
     expect(await app.rows("linkCodes")).toHaveLength(1);
   });
 
-  test("gives one code to one of two accounts that race for it, and one account one link", async () => {
-    const app = createApp();
+  test("gives a code to one of two racing accounts, and an account one link", async ({ app }) => {
     const { userId, code } = await userWithCode(app, "alice");
     const racers = Array.from({ length: 6 }, (_, i) => String(50 + i));
     const answers = await Promise.all(racers.map((id) => connect(app, code, id)));
@@ -192,8 +179,7 @@ describe("POST /messenger/connect", () => {
 });
 
 describe("guessing codes", () => {
-  test("is limited per address, whatever account it says it is, and says when to come back", async () => {
-    const app = createApp();
+  test("is limited per address, whatever account it names, with the time to come back", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     const guess = (i: number, ip: string, token = `GUESS${i}`) =>
       app.post("/messenger/connect", { linkToken: token, messengerId: String(i) }, { ip });
@@ -208,8 +194,7 @@ describe("guessing codes", () => {
     expect((await guess(99, "192.0.2.8", code)).status).toBe(200);
   });
 
-  test("by somebody whose address is refused counts nothing against the account they name", async () => {
-    const app = createApp();
+  test("from a refused address counts nothing against the account it names", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
     const guess = (messengerId: string, token: string, ip: string) =>
       app.post("/messenger/connect", { linkToken: token, messengerId }, { ip });
@@ -219,8 +204,7 @@ describe("guessing codes", () => {
     expect((await guess("42", code, "192.0.2.8")).status).toBe(200);
   });
 
-  test("is limited over all, however many addresses guess", async () => {
-    const app = createApp();
+  test("is limited over all, however many addresses guess", async ({ app }) => {
     const statuses = await Promise.all(
       Array.from({ length: 700 }, (_, i) =>
         app
@@ -245,8 +229,7 @@ describe("guessing codes", () => {
 });
 
 describe("GET /messenger/wallet", () => {
-  test("says that an account is not linked with nulls, and needs an id", async () => {
-    const app = createApp();
+  test("says that an account is not linked with nulls, and needs an id", async ({ app }) => {
     expect(await walletOf(app, "42")).toEqual(NOT_LINKED);
     expect(await app.get("/messenger/wallet")).toMatchObject({
       status: 400,
@@ -256,8 +239,7 @@ describe("GET /messenger/wallet", () => {
 });
 
 describe("unlinking", () => {
-  test("frees account and user, withdraws the open code, and is 404 without a link", async () => {
-    const app = createApp();
+  test("frees account and user, withdraws the open code, and is 404 without a link", async ({ app }) => {
     const { browser, walletAddress } = await linkedUser(app, "alice");
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     await browser.mutation(api.messenger.linking.unlink, {});
@@ -277,8 +259,7 @@ describe("cards of a linked user", () => {
   const start = (app: App, userId: string, extra: object = {}) =>
     app.post("/mcp/research/start", { userId, ...extra }, { as: "alice" });
 
-  test("go to the linked account's chat, until it is unlinked", async () => {
-    const app = createApp();
+  test("go to the linked account's chat, until it is unlinked", async ({ app }) => {
     const { browser, userId } = await linkedUser(app, "alice");
     await start(app, userId);
     await arrived(app, 1);
@@ -288,8 +269,7 @@ describe("cards of a linked user", () => {
     expect(app.cards().map(({ chatId }) => chatId)).toEqual(["42", "424242"]);
   });
 
-  test("go to the shift's and to the configured chat before that, and by the user's own bot", async () => {
-    const app = createApp();
+  test("go to the shift's or the configured chat before that, by the user's own bot", async ({ app }) => {
     const { userId } = await linkedUser(app, "alice");
     await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT }, { as: "alice" });
     await start(app, userId);
@@ -306,8 +286,7 @@ describe("cards of a linked user", () => {
     ]);
   });
 
-  test("do not go to an id that is no chat of the messenger's", async () => {
-    const app = createApp();
+  test("do not go to an id that is no chat of the messenger's", async ({ app }) => {
     const { userId, code } = await userWithCode(app, "alice");
     expect((await connect(app, code, "some_account-1")).status).toBe(200);
     await start(app, userId);
@@ -317,8 +296,7 @@ describe("cards of a linked user", () => {
 });
 
 describe("the user's own data", () => {
-  test("includes the link, which keeps the userId from being given up and goes with a deletion", async () => {
-    const app = createApp();
+  test("includes the link, which holds the userId and goes with a deletion", async ({ app }) => {
     const { browser, userId } = await linkedUser(app, "alice");
     await browser.mutation(api.messenger.linking.createCode, {});
     const bob = await linkedUser(app, "bob", 43);

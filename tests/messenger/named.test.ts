@@ -1,19 +1,16 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { enqueueServiceCard } from "../../convex/messenger/notices";
 import { confirm, linkedUser } from "../bot/support";
-import { closeApp, createApp } from "../support/app";
+import { test } from "../support/app";
 
 /** What the bot says in chats that somebody has merely named: anybody can name anybody's. */
-
-afterEach(closeApp);
 
 const MARK = /^✉️ Somebody who named this chat as theirs has ordered this card/;
 const VICTIM = "4711";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 
 describe("a card for a chat that somebody named", () => {
-  test("is marked, and no symbol in it becomes a link", async () => {
-    const app = createApp();
+  test("is marked, and no symbol in it becomes a link", async ({ app }) => {
     const order = { userId: "a-stranger-nobody-knows", token: "CLAIM-BASE.XYZ", messengerChatId: VICTIM };
     expect((await app.post("/mcp/research/start", order)).status).toBe(200);
     await app.settle();
@@ -22,8 +19,7 @@ describe("a card for a chat that somebody named", () => {
     expect(card?.text).toContain("CLAIM-BASE.\u2060XYZ");
   });
 
-  test("is marked by what holds when it is sent, not when it was ordered", async () => {
-    const app = createApp();
+  test("is marked by what holds when it is sent, not when it was ordered", async ({ app }) => {
     const userId = "a-stranger-nobody-knows";
     const settings = { userId, messengerBotToken: OWN_BOT, messengerChatId: VICTIM };
     await app.post("/user/messenger", settings);
@@ -38,8 +34,7 @@ describe("a card for a chat that somebody named", () => {
     ]);
   });
 
-  test("is not marked by the user's own bot, nor in a chat that is theirs by its own word", async () => {
-    const app = createApp();
+  test("is unmarked by the user's own bot, and in a chat that has said it is theirs", async ({ app }) => {
     const own = { userId: "a-user-with-a-bot-of-her-own", messengerBotToken: OWN_BOT, messengerChatId: "7" };
     await app.post("/user/messenger", own);
     await app.post("/mcp/research/start", { userId: own.userId, token: "BTC" });
@@ -53,8 +48,7 @@ describe("a card for a chat that somebody named", () => {
     ]);
   });
 
-  test("is one of 60 an hour in that chat, whoever names it", async () => {
-    const app = createApp();
+  test("is one of 60 an hour in that chat, whoever names it", async ({ app }) => {
     for (let n = 0; n < 70; n++) {
       const order = { userId: `one-of-many-strangers-${n}`, token: "BTC", messengerChatId: VICTIM };
       expect((await app.post("/mcp/research/start", order)).status).toBe(200);
@@ -71,8 +65,7 @@ describe("a card of a user without a chat, in the service's own", () => {
   const LODGER = /^✉️ A user without a chat of their own has ordered this card\./;
   const SERVICE = "424242";
 
-  test("says so; the service's own cards say nothing of the kind", async () => {
-    const app = createApp();
+  test("says so; the service's own cards say nothing of the kind", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "a-user-who-has-no-chat", token: "BTC" });
     await app.t.run((ctx) => enqueueServiceCard(ctx, { kind: "whales", paragraphs: [["All is quiet."]] }));
     await app.settle();
@@ -83,8 +76,7 @@ describe("a card of a user without a chat, in the service's own", () => {
     ]);
   });
 
-  test("is one of 60 an hour there, and takes the place of none of the service's own", async () => {
-    const app = createApp();
+  test("is one of 60 an hour there, and takes the place of none of the service's own", async ({ app }) => {
     for (let n = 0; n < 70; n++) {
       const order = { userId: `one-of-many-without-a-chat-${n}`, token: "BTC" };
       expect((await app.post("/mcp/research/start", order)).status).toBe(200);

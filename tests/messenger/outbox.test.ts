@@ -1,9 +1,9 @@
 import { createFunctionHandle } from "convex/server";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
 import { arrived } from "../bot/support";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 import { unmarked } from "../support/marks";
 
 const MINUTE = 60_000;
@@ -11,14 +11,11 @@ const HOUR = 60 * MINUTE;
 const ALICE = "alice-6f1c0a9e2b";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 
-afterEach(closeApp);
-
 const start = (app: App, extra: object = {}) => app.post("/mcp/research/start", { userId: ALICE, ...extra });
 const configure = (app: App, fields: object) => app.post("/user/messenger", { userId: ALICE, ...fields });
 
 describe("POST /user/messenger", () => {
-  test("updates either field alone, takes the aliases, and clears with an empty one", async () => {
-    const app = createApp();
+  test("updates either field alone, takes the aliases, and clears with an empty one", async ({ app }) => {
     expect((await configure(app, { telegramBotToken: OWN_BOT })).body).toEqual({ success: true });
     await configure(app, { telegramChatId: -100123 });
     const [config] = await app.rows("messengerConfigs");
@@ -46,8 +43,7 @@ describe("POST /user/messenger", () => {
 });
 
 describe("a card whose asker cannot be told", () => {
-  test("is sent once all the same", async () => {
-    const app = createApp();
+  test("is sent once all the same", async ({ app }) => {
     await app.t.run(async (ctx) => {
       // Takes no arguments, and so fails when it is told.
       const handle = await createFunctionHandle(internal.messenger.outbox.resumeLost);
@@ -68,8 +64,7 @@ describe("a card whose asker cannot be told", () => {
 });
 
 describe("rotating the encryption key", () => {
-  test("seals bot tokens anew, and they go on working", async () => {
-    const app = createApp();
+  test("seals bot tokens anew, and they go on working", async ({ app }) => {
     await configure(app, { messengerBotToken: OWN_BOT, messengerChatId: "11" });
     await app.post("/user/messenger", { userId: "bob", messengerChatId: "12" });
     const [before] = await app.rows("messengerConfigs");
@@ -86,8 +81,7 @@ describe("rotating the encryption key", () => {
     expect(app.cards().map(({ botToken }) => botToken)).toEqual([OWN_BOT]);
   });
 
-  test("leaves a token that does not open as it is, and seals all others anew", async () => {
-    const app = createApp();
+  test("leaves a token that does not open as it is, and seals all others anew", async ({ app }) => {
     for (const userId of ["alice", "bob", "carol"]) {
       await app.post("/user/messenger", { userId, messengerBotToken: OWN_BOT });
     }
@@ -105,7 +99,7 @@ describe("rotating the encryption key", () => {
 });
 
 describe("where a card goes", () => {
-  test.each([
+  test.for([
     ["nothing configured by the user: the default bot and chat", {}, {}, ["default", "424242"]],
     ["the user's chat with the default bot", { messengerChatId: "11" }, {}, ["default", "11"]],
     [
@@ -115,8 +109,7 @@ describe("where a card goes", () => {
       ["default", "22"],
     ],
     ["the user's own bot", { messengerBotToken: OWN_BOT, messengerChatId: "11" }, {}, ["own", "11"]],
-  ] as const)("%s", async (_name, config, shift, [bot, chatId]) => {
-    const app = createApp();
+  ] as const)("%s", async ([_name, config, shift, [bot, chatId]], { app }) => {
     if (Object.keys(config).length > 0) await configure(app, config);
     await start(app, shift);
     await arrived(app, 1);
@@ -149,8 +142,7 @@ describe("where a card goes", () => {
 });
 
 describe("a messenger that fails", () => {
-  test("with 403 is a permanent failure, on its row and on the report", async () => {
-    const app = createApp();
+  test("with 403 is a permanent failure, on its row and on the report", async ({ app }) => {
     app.standins.fail("messenger", {
       mode: "status",
       status: 403,
@@ -172,8 +164,7 @@ describe("a messenger that fails", () => {
     });
   });
 
-  test("with 429 is tried again when it says, not before", async () => {
-    const app = createApp();
+  test("with 429 is tried again when it says, not before", async ({ app }) => {
     app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 400, times: 1 });
     await start(app);
     await app.pass(6 * MINUTE);
@@ -192,8 +183,7 @@ describe("a messenger that fails", () => {
     expect(app.cards()).toHaveLength(1);
   });
 
-  test("with 500 for an hour is waited out, and the card arrives once", async () => {
-    const app = createApp();
+  test("with 500 for an hour is waited out, and the card arrives once", async ({ app }) => {
     app.standins.fail("messenger", { mode: "status", status: 500 });
     await start(app);
     await app.pass(HOUR);
@@ -204,8 +194,7 @@ describe("a messenger that fails", () => {
     expect((await app.rows("messages"))[0]?.state).toBe("sent");
   });
 
-  test("with an unknown outcome gets the card a second time at most", async () => {
-    const app = createApp();
+  test("with an unknown outcome gets the card a second time at most", async ({ app }) => {
     app.standins.fail("messenger", { mode: "drop" });
     await start(app);
     await app.pass(6 * HOUR, { cronsRun: false });
@@ -214,8 +203,7 @@ describe("a messenger that fails", () => {
     expect((await app.rows("messages"))[0]?.state).toBe("failed");
   });
 
-  test("by refusing our HTML gets the same text plain", async () => {
-    const app = createApp();
+  test("by refusing our HTML gets the same text plain", async ({ app }) => {
     app.standins.fail("messenger", {
       mode: "status",
       status: 400,
@@ -229,8 +217,7 @@ describe("a messenger that fails", () => {
     expect(card?.text).not.toContain("<b>");
   });
 
-  test("because the group moved is followed to its new id, for later cards too", async () => {
-    const app = createApp();
+  test("because the group moved is followed to its new id, for later cards too", async ({ app }) => {
     await configure(app, { messengerChatId: "-5" });
     app.standins.fail("messenger", {
       mode: "status",
@@ -267,8 +254,7 @@ describe("a card in several parts", () => {
     app.standins.forget();
   }
 
-  test("is sent in order, every part within the limit", async () => {
-    const app = createApp();
+  test("is sent in order, every part within the limit", async ({ app }) => {
     await throughFirstReport(app);
     await app.pass(20 * MINUTE);
     const [, report] = await app.rows("messages");
@@ -277,8 +263,7 @@ describe("a card in several parts", () => {
     for (const { text } of app.cards()) expect(text.length).toBeLessThanOrEqual(4_096);
   });
 
-  test("cut off after its first part goes on with the second, and repeats none that was marked", async () => {
-    const app = createApp();
+  test("cut off after its first part goes on with the second, and repeats none", async ({ app }) => {
     await throughFirstReport(app);
     app.standins.fail("messenger", { mode: "slow", ms: 0, times: 1 });
     app.standins.fail("messenger", { mode: "hang", times: 1 });

@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { STYLES } from "../../scripts/stack/standins/styles";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 
 /** The LLM gateway as gateways are: with and without schemas, cut off, limiting, and answering in many spellings. */
-
-afterEach(closeApp);
 
 const DAY = 24 * 3_600_000;
 /** Nobody is asked for so long after a failure. */
@@ -21,8 +19,7 @@ const requests = (app: App) => app.standins.sent("llm").map(({ body }) => reques
 const withSchema = (app: App) => requests(app).map((one) => one.response_format !== undefined);
 
 describe("a gateway that knows no schemas", () => {
-  test("is asked again without one, and without one for a day", async () => {
-    const app = createApp();
+  test("is asked again without one, and without one for a day", async ({ app }) => {
     app.standins.fail("llm", { mode: "formatless" });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false]);
@@ -38,8 +35,7 @@ describe("a gateway that knows no schemas", () => {
     expect(withSchema(app).at(-1)).toBe(false);
   });
 
-  test("that has learnt them within the day is given one again, and from then on", async () => {
-    const app = createApp();
+  test("that has learnt them within the day is given one again, and from then on", async ({ app }) => {
     app.standins.fail("llm", { mode: "formatless", times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false]);
@@ -52,19 +48,17 @@ describe("a gateway that knows no schemas", () => {
     expect(withSchema(app)).toEqual([true, false, false, true, true]);
   });
 
-  test.each([
+  test.for([
     [400, { error: "Unknown parameter: response_format" }],
     [400, "json_schema is not supported by this provider"],
     [422, { detail: [{ loc: ["body", "response_format"], msg: "extra fields not permitted" }] }],
-  ])("may say so in many ways: %i %j", async (status, body) => {
-    const app = createApp();
+  ] as const)("may say so in many ways: %i %j", async ([status, body], { app }) => {
     app.standins.fail("llm", { mode: "status", status, body, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(withSchema(app)).toEqual([true, false]);
   });
 
-  test("is not meant by another 400, nor when the prompt alone is refused too", async () => {
-    const app = createApp();
+  test("is not meant by another 400, nor when the prompt alone is refused too", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 400, body: { error: "prompt too long" }, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(502);
     expect(withSchema(app)).toEqual([true]);
@@ -95,8 +89,7 @@ describe("a model that knows the answer's limit by its newer name alone", () => 
           .parse(asked),
       );
 
-  test("is asked again by that name, with the schema", async () => {
-    const app = createApp();
+  test("is asked again by that name, with the schema", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 400, body, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
     expect(limits(app)).toEqual([{ max_tokens: 4_000 }, { max_completion_tokens: 4_000 }]);
@@ -106,8 +99,7 @@ describe("a model that knows the answer's limit by its newer name alone", () => 
     ]);
   });
 
-  test("is told of as any other failure when it refuses both", async () => {
-    const app = createApp();
+  test("is told of as any other failure when it refuses both", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 400, body, times: 2 });
     const { status, body: answer } = await app.get("/mcp/market");
     expect([status, answer.error]).toEqual([502, expect.stringContaining("The LLM gateway")]);
@@ -116,8 +108,7 @@ describe("a model that knows the answer's limit by its newer name alone", () => 
 });
 
 describe("an answer cut off at its limit", () => {
-  test("is asked for again with twice the room", async () => {
-    const app = createApp();
+  test("is asked for again with twice the room", async ({ app }) => {
     app.standins.fail("llm", { mode: "truncated", times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(200);
     const [first, second, ...others] = requests(app);
@@ -126,8 +117,7 @@ describe("an answer cut off at its limit", () => {
     expect(others).toEqual([]);
   });
 
-  test("in a chat too, never to be passed off as whole", async () => {
-    const app = createApp();
+  test("in a chat too, never to be passed off as whole", async ({ app }) => {
     await app.get("/mcp/market");
     app.standins.forget();
     app.standins.fail("llm", { mode: "truncated", times: 1, schema: "chat" });
@@ -140,8 +130,7 @@ describe("an answer cut off at its limit", () => {
   });
 });
 
-test("the repair turn names everything that was wrong, and quotes no empty answer", async () => {
-  const app = createApp();
+test("the repair turn names everything that was wrong, and quotes no empty answer", async ({ app }) => {
   const broken = { keyPrices: { bitcoin: { usd: 1, usd_24h_change: 1 } }, trending: [{}, {}], top20: [] };
   app.standins.fail("llm", { mode: "reply", content: JSON.stringify(broken), times: 1 });
   expect((await app.get("/mcp/market")).status).toBe(200);
@@ -163,8 +152,7 @@ test("the repair turn names everything that was wrong, and quotes no empty answe
   expect(requests(other)[1]?.messages.map(({ role }) => role)).toEqual(["system", "user", "user"]);
 });
 
-test.each(STYLES)("an answer written in style %s is used", async (style) => {
-  const app = createApp();
+test.for(STYLES)("an answer written in style %s is used", async (style, { app }) => {
   app.standins.fail("llm", { mode: "style", style, times: 1 });
   const { status, body } = await app.get("/mcp/market?token=SOL");
   expect([status, body.focus]).toMatchObject([200, { symbol: "SOL", price: expect.any(Number) }]);
@@ -172,8 +160,7 @@ test.each(STYLES)("an answer written in style %s is used", async (style) => {
 });
 
 describe("a gateway that limits requests", () => {
-  test("is asked again, after the pause it names", async () => {
-    const app = createApp();
+  test("is asked again, after the pause it names", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 429, retryAfter: 7, times: 1 });
     const before = Date.now();
     expect((await app.get("/mcp/market")).status).toBe(200);
@@ -182,16 +169,14 @@ describe("a gateway that limits requests", () => {
     expect((await app.get("/mcp/market?token=SOL")).status).toBe(200);
   });
 
-  test("is not waited for when it names a long one", async () => {
-    const app = createApp();
+  test("is not waited for when it names a long one", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 429, retryAfter: 600, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(502);
     expect(requests(app)).toHaveLength(1);
   });
 });
 
-test("an answer whose body breaks off is asked for again", async () => {
-  const app = createApp();
+test("an answer whose body breaks off is asked for again", async ({ app }) => {
   app.standins.fail("llm", { mode: "half", times: 1 });
   expect((await app.get("/mcp/market")).status).toBe(200);
   expect(requests(app)).toHaveLength(2);

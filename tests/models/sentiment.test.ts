@@ -1,18 +1,15 @@
-import { afterEach, expect, test } from "vitest";
+import { expect } from "vitest";
 import * as z from "zod";
-import { closeApp, createApp } from "../support/app";
+import { test } from "../support/app";
 
 /** The social sentiment model thinks before it writes, and what it thinks counts as output. */
-
-afterEach(closeApp);
 
 const requestShape = z.object({
   max_output_tokens: z.number(),
   reasoning: z.object({ effort: z.string() }),
 });
 
-test("it is given room to think, with little effort, and what it cites is kept", async () => {
-  const app = createApp();
+test("it is given room to think, with little effort, and what it cites is kept", async ({ app }) => {
   await app.post("/mcp/research", { token: "BTC" });
   const [request] = app.standins.sent("sentiment").map(({ body }) => requestShape.parse(body));
   expect(request?.max_output_tokens).toBeGreaterThanOrEqual(8_000);
@@ -27,14 +24,13 @@ test("it is given room to think, with little effort, and what it cites is kept",
   });
 });
 
-test.each([
+test.for([
   ["fractions of one", [0.7, 0.2, 1], "failed"],
   ["hundreds", [70, 20, 100], "failed"],
   ["below nothing", [-1, 5], "failed"],
   ["one to ten", [7, 2, 10], "ok"],
   ["one to ten, with a nought and halves", [0, 6.5, 9], "ok"],
-])("scores of %s: %j", async (_name, scores, state) => {
-  const app = createApp();
+] as const)("scores of %s: %j", async ([_name, scores, state], { app }) => {
   const tokens = scores.map((buzz, i) => ({
     token: `T${i}`,
     sentiment: "neutral",
@@ -55,8 +51,7 @@ test.each([
     expect(reading).toMatchObject({ error: expect.stringContaining("buzz must be on a scale of 1 to 10") });
 });
 
-test("an answer that it could not complete is no reading, and says why", async () => {
-  const app = createApp();
+test("an answer that it could not complete is no reading, and says why", async ({ app }) => {
   app.standins.fail("sentiment", { mode: "truncated" });
   const { body } = await app.post("/mcp/research", { token: "BTC" });
   expect(body.result).toMatchObject({ readings: { sentiment: { state: "missing" } } });

@@ -1,12 +1,9 @@
-import { afterEach, expect, test } from "vitest";
+import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR, recordAudit } from "../../convex/lib/audit";
-import { closeApp, createApp } from "../support/app";
+import { test } from "../support/app";
 
-afterEach(closeApp);
-
-test("pages through the whole trail in order, once each, and names users by pseudonyms alone", async () => {
-  const app = createApp();
+test("the audit trail is read page by page, in order, with pseudonyms for users", async ({ app }) => {
   const userId = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
   const created = await app.post("/mcp/wallet/create", { userId });
   expect(created.status).toBe(200);

@@ -1,14 +1,12 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import packageFile from "../../package.json";
 import http, { domains, endpoints } from "../../convex/http";
 import { openApi } from "../../convex/ops/openapi";
 import type { Operation } from "../../convex/ops/openapiTypes";
-import { closeApp, createApp } from "../support/app";
+import { createApp, test } from "../support/app";
 import { documented, validatorOf } from "../support/document";
-
-afterEach(closeApp);
 
 const { document } = documented();
 const jsonObject = z.record(z.string(), z.unknown());

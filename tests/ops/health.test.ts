@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import crons from "../../convex/crons";
 import { CRON_PERIODS } from "../../convex/lib/cronRuns";
 import { noteCall } from "../../convex/lib/providerCalls";
-import { closeApp, createApp, type App } from "../support/app";
+import { type App, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
-
-afterEach(closeApp);
 
 const MINUTE = 60_000;
 const age = z.number().nullable();
@@ -33,8 +31,7 @@ async function health(app: App) {
 }
 
 describe("health", () => {
-  test("is linked from the index at /", async () => {
-    const app = createApp();
+  test("is linked from the index at /", async ({ app }) => {
     const { status, body } = await app.get("/");
     expect(status).toBe(200);
     expect(body).toMatchObject({
@@ -42,8 +39,7 @@ describe("health", () => {
     });
   });
 
-  test("is 200 and ok before any cron has run, and writes nothing", async () => {
-    const app = createApp();
+  test("is 200 and ok before any cron has run, and writes nothing", async ({ app }) => {
     const { status, reasons, checks } = await health(app);
     expect([status, reasons]).toEqual(["ok", []]);
     expect(Object.keys(checks.crons).toSorted()).toEqual(Object.keys(CRON_PERIODS).toSorted());
@@ -54,8 +50,7 @@ describe("health", () => {
     expect(await app.rows("cronRuns")).toEqual([]);
   });
 
-  test("says how long ago a cron did its work, and is degraded when it has missed two turns", async () => {
-    const app = createApp();
+  test("says when a cron did its work, and is degraded when it has missed two turns", async ({ app }) => {
     await app.pass(10 * MINUTE);
     const name = "collect data for research shifts";
     expect((await health(app)).checks.crons[name]).toBeLessThanOrEqual(310);
@@ -70,8 +65,7 @@ describe("health", () => {
     expect(await health(app)).toMatchObject({ status: "ok" });
   });
 
-  test("a card that cannot be delivered shows in the outbox by its age", async () => {
-    const app = createApp();
+  test("a card that cannot be delivered shows in the outbox by its age", async ({ app }) => {
     app.standins.fail("messenger", { mode: "status", status: 500 });
     await app.post("/mcp/research/start", { userId: "a-user-of-health", messengerChatId: "1" });
     await app.settle();
@@ -80,8 +74,7 @@ describe("health", () => {
     expect(outbox.oldestSeconds).toBeLessThan(60);
   });
 
-  test("work that is due and not done shows by its kind, and is degraded after half an hour", async () => {
-    const app = createApp();
+  test("shows work that is overdue by its kind, and is degraded after half an hour", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "a-user-of-health" });
     await app.settle();
     await app.pass(40 * MINUTE, { cronsRun: false });
@@ -94,8 +87,7 @@ describe("health", () => {
     expect(await health(app)).toMatchObject({ status: "degraded" });
   });
 
-  test("counts what providers answer, and forgets it after an hour", async () => {
-    const app = createApp();
+  test("counts what providers answer, and forgets it after an hour", async ({ app }) => {
     await app.post("/mcp/chat", { question: "How is Ethereum doing?" });
     app.standins.fail("llm", { mode: "status", status: 500, times: 1 });
     await app.post("/mcp/chat", { question: "And now?" });
@@ -108,8 +100,7 @@ describe("health", () => {
     expect((await health(app)).checks.providers).toEqual({});
   });
 
-  test("is degraded while most calls of a provider fail", async () => {
-    const app = createApp();
+  test("is degraded while most calls of a provider fail", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     for (let ask = 0; ask < 10; ask++) await app.post("/mcp/chat", { question: `Question ${ask}` });
     expect(await health(app)).toMatchObject({
@@ -118,8 +109,7 @@ describe("health", () => {
     });
   });
 
-  test("a cached read counts and writes nothing", async () => {
-    const app = createApp();
+  test("a cached read counts and writes nothing", async ({ app }) => {
     await app.get("/mcp/market");
     await app.settle();
     const counted = await app.rows("providerCalls");
@@ -128,8 +118,7 @@ describe("health", () => {
     expect(await app.rows("providerCalls")).toEqual(counted);
   });
 
-  test("calls of one time share a few rows", async () => {
-    const app = createApp();
+  test("calls of one time share a few rows", async ({ app }) => {
     for (let turn = 0; turn < 40; turn++) {
       noteCall("swap", turn % 4 === 0);
       await app.post("/mcp/chat", { question: `Question ${turn}`, userId: `user-${turn}` });
@@ -157,8 +146,7 @@ describe("every cron", () => {
     expect(Object.fromEntries(scheduled)).toEqual(CRON_PERIODS);
   });
 
-  test.each(Object.entries(crons.crons))("%s records that it ran", async (name, cron) => {
-    const app = createApp();
+  test.for(Object.entries(crons.crons))("%s records that it ran", async ([name, cron], { app }) => {
     const from = Date.now();
     if (cron.name === "ops/housekeeping:run") await keepHouse(app);
     else await app.runCron(cron.name);

@@ -1,9 +1,7 @@
-import { afterEach, expect, test } from "vitest";
+import { expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { closeApp, createApp, type App } from "../support/app";
-
-afterEach(closeApp);
+import { createApp, type App, test } from "../support/app";
 
 const lineShape = z.looseObject({ level: z.enum(["info", "warn", "error"]), event: z.string().min(1) });
 
@@ -87,8 +85,7 @@ test(
   },
 );
 
-test("work that a request began can be followed by the request's id", async () => {
-  const app = createApp();
+test("work that a request began can be followed by the request's id", async ({ app }) => {
   const { headers } = await app.get("/mcp/market?token=ETH");
   const requestId = headers.get("x-request-id");
   const begun = linesOf(app).find((line) => line.event === "refresh.begun" && line.key === "market:ETH");

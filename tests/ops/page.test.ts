@@ -1,13 +1,11 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect } from "vitest";
 import { endpoints } from "../../convex/http";
 import { openApi } from "../../convex/ops/openapi";
 import { page } from "../../convex/ops/referencePage";
-import { closeApp, createApp } from "../support/app";
+import { createApp, test } from "../support/app";
 import type { Answer } from "../support/world";
-
-afterEach(closeApp);
 
 describe("the reference page", () => {
   let answer: Answer;

@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { Id } from "../../convex/_generated/dataModel";
 import { sha256Hex } from "../../convex/lib/crypto";
 import { NEVER } from "../../convex/lib/time";
-import { type App, closeApp, createApp } from "../support/app";
+import { type App, createApp, test } from "../support/app";
 
 /** The rows of payments and deposits, with the chain's word given by hand: reorganisations, thieves and made-up hashes. */
-
-afterEach(closeApp);
 
 const HASH = `0x${"a1".repeat(32)}`;
 const FROM = `0x${"b2".repeat(20)}`;

@@ -1,7 +1,7 @@
-import { encodeFunctionData, type Address, type Hex } from "viem";
-import { describe, expect, test } from "vitest";
+import { encodeFunctionData, type Address } from "viem";
+import { describe, expect } from "vitest";
 import { spendTransfer } from "../../convex/payments/transfers";
-import { faucetAbi, usdcAbi } from "../../scripts/stack/chain/abis";
+import { faucetAbi } from "../../scripts/stack/chain/abis";
 import { mined, newWallet, send } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import { chain, useChain } from "../support/chain";
@@ -22,13 +22,14 @@ import {
   platform,
   transferTo,
   USDC,
+  test,
 } from "./depositSupport";
+import { authorize, settlementCall } from "./authorizations";
 
 useChain();
 
 describe("what is no deposit", () => {
-  test("a USDC look-alike", async () => {
-    const app = createApp();
+  test("a USDC look-alike", async ({ app }) => {
     const lookAlike: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
     const code = await chain.rpc("eth_getCode", [chain.addresses.tokens.USDC, "latest"]);
     await chain.rpc("anvil_setCode", [lookAlike, code]);
@@ -44,8 +45,9 @@ describe("what is no deposit", () => {
     expect([await app.rows("deposits"), await balanceOf(app)]).toEqual([[], 0]);
   });
 
-  test("a transfer of nothing, to someone else, another token, ether, and the platform's own transfer", async () => {
-    const app = createApp();
+  test("a transfer of nothing, to someone else, another token, ether, and the platform's own transfer", async ({
+    app,
+  }) => {
     const wallet = await newWallet(chain, { USDC, USDT: USDC });
     await link(app, wallet.address);
     await link(app, platform());
@@ -69,8 +71,7 @@ describe("what is no deposit", () => {
     expect(await app.rows("creditTransactions")).toEqual([]);
   });
 
-  test("a transfer in a transaction that failed, whatever the payload says", async () => {
-    const app = createApp();
+  test("a transfer in a transaction that failed, whatever the payload says", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 5n * USDC });
     await link(app, wallet.address);
     // The second transfer takes more than there is, so the first one's log goes down with it.
@@ -89,8 +90,7 @@ describe("what is no deposit", () => {
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, NO_TRANSFER));
   });
 
-  test("a log that is none, next to one that is", async () => {
-    const app = createApp();
+  test("a log that is none, next to one that is", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(USDC);
     await link(app, wallet.address);
     const { body } = await notify(app, { txHash, logIndex: logIndex + 7 });
@@ -98,15 +98,13 @@ describe("what is no deposit", () => {
     expect(body).toEqual({ ...credited(txHash, logIndex, "1", 100), ignored: [{ txHash, reason }] });
   });
 
-  test("less than one credit", async () => {
-    const app = createApp();
+  test("less than one credit", async ({ app }) => {
     const { wallet, txHash } = await pay(9_999n);
     await link(app, wallet.address);
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, "it is worth less than one credit"));
   });
 
-  test("another chain's word", async () => {
-    const app = createApp();
+  test("another chain's word", async ({ app }) => {
     const { wallet, txHash } = await pay(USDC);
     await link(app, wallet.address);
     breakChain(async (forward) => {
@@ -126,8 +124,7 @@ describe("a transfer that bought a report", () => {
       return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:0` });
     });
 
-  test("of exactly its price credits nothing", async () => {
-    const app = createApp();
+  test("of exactly its price credits nothing", async ({ app }) => {
     const paid = await pay(USDC);
     await link(app, paid.wallet.address);
     await spend(app, paid, USDC);
@@ -136,8 +133,7 @@ describe("a transfer that bought a report", () => {
     expect(await balanceOf(app)).toBe(0);
   });
 
-  test("of more credits the rest", async () => {
-    const app = createApp();
+  test("of more credits the rest", async ({ app }) => {
     const paid = await pay(100n * USDC);
     await link(app, paid.wallet.address);
     await spend(app, paid, 100n * USDC);
@@ -147,45 +143,15 @@ describe("a transfer that bought a report", () => {
     expect(row).toMatchObject({ claimKey: `log:${txHash}:0`, depositKey: expect.any(String) });
   });
 
-  test("by a signed payment is known before the report's work says so", async () => {
-    const app = createApp();
+  test("by a signed payment is known before the report's work says so", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 3n * USDC });
     await link(app, wallet.address);
-    const nonce: Hex = `0x${"5a".repeat(32)}`;
-    const authorization = { from: wallet.address, to: platform(), value: 3n * USDC, nonce };
-    const [validAfter, validBefore] = [0n, BigInt(Math.floor(Date.now() / 1000) + 3_600)];
-    const signature = await wallet.signTypedData({
-      domain: {
-        name: "USD Coin",
-        version: "2",
-        chainId: 8453,
-        verifyingContract: chain.addresses.tokens.USDC,
-      },
-      primaryType: "TransferWithAuthorization",
-      types: {
-        TransferWithAuthorization: [
-          { name: "from", type: "address" },
-          { name: "to", type: "address" },
-          { name: "value", type: "uint256" },
-          { name: "validAfter", type: "uint256" },
-          { name: "validBefore", type: "uint256" },
-          { name: "nonce", type: "bytes32" },
-        ],
-      },
-      message: { ...authorization, validAfter, validBefore },
-    });
-    const relayer = await newWallet(chain);
-    const { from, to, value } = authorization;
-    const data = encodeFunctionData({
-      abi: usdcAbi,
-      functionName: "transferWithAuthorization",
-      args: [from, to, value, validAfter, validBefore, nonce, signature],
-    });
-    const receipt = await send(chain, relayer, { to: chain.addresses.tokens.USDC, data });
+    const authorized = await authorize(wallet, { value: 3n * USDC });
+    const receipt = await send(chain, await newWallet(chain), settlementCall(authorized));
     expect(receipt.status).toBe("success");
     await app.t.run((ctx) =>
       ctx.db.insert("paymentClaims", {
-        key: `auth:${wallet.address.toLowerCase()}:${nonce}`,
+        key: `auth:${wallet.address.toLowerCase()}:${authorized.message.nonce}`,
         order: { focus: "", bodyHash: "00" },
         strength: 2,
         overridden: false,

@@ -1,11 +1,11 @@
 import { encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { clientOf, mined, newWallet, send } from "../chain/support";
-import { chain } from "../support/chain";
+import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { intercept } from "../support/outside";
 
 /** The deposit webhook on a chain of the test file's own, and people who pay. */
 
@@ -17,6 +17,10 @@ export const platform = () => account(1);
 
 export const createApp = (env: Record<string, string | undefined> = {}) =>
   createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: platform(), ...env } });
+
+export const test = chainTest.extend<{ app: WalletApp }>({
+  app: async ({ settings }, use) => use(createApp(settings.env)),
+});
 
 export const notify = (app: WalletApp, body: unknown, init: Parameters<WalletApp["post"]>[2] = {}) =>
   app.post("/indexer/deposit", body, init);
@@ -60,14 +64,8 @@ export async function cronsRun(app: WalletApp) {
 }
 
 /** The chain does not answer until this is undone, or answers late. */
-export function breakChain(answer: (forward: () => Promise<Response>) => Promise<Response>): () => void {
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-    const toChain = new Request(input, init).url.startsWith(chain.url);
-    return toChain ? answer(() => inner(input, init)) : inner(input, init);
-  });
-  return () => vi.stubGlobal("fetch", inner);
-}
+export const breakChain = (answer: (forward: () => Promise<Response>) => Promise<Response>): (() => void) =>
+  intercept(({ url }, pass) => (url.startsWith(chain.url) ? answer(pass) : pass()));
 
 export const credited = (txHash: string, logIndex: number, amountUsdc: string, credits: number) => ({
   success: true,

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
@@ -16,6 +16,7 @@ import {
   platform,
   transferTo,
   USDC,
+  test,
 } from "./depositSupport";
 
 useChain();
@@ -37,8 +38,7 @@ describe("time and trouble", () => {
     await until(async () => (await balanceOf(app)) === 100);
   });
 
-  test("a transaction that the chain does not know yet is found when it is mined", async () => {
-    const app = createApp();
+  test("a transaction that the chain does not know yet is found when it is mined", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC });
     await link(app, wallet.address);
     const to = chain.addresses.tokens.USDC;
@@ -51,8 +51,7 @@ describe("time and trouble", () => {
     expect((await notify(app, { txHash: hash })).body.credited).toMatchObject([{ credits: 100 }]);
   });
 
-  test("a made-up transaction is asked ever more seldom, and given up after a day", async () => {
-    const app = createApp();
+  test("a made-up transaction is asked ever more seldom, and given up after a day", async ({ app }) => {
     const txHash = `0x${"0d".repeat(32)}`;
     expect((await notify(app, { txHash })).body.pending).toEqual([{ txHash }]);
     await app.t.run(async (ctx) => {
@@ -64,8 +63,7 @@ describe("time and trouble", () => {
     expect(row).toMatchObject({ state: "settled", reason: "the chain does not know this transaction" });
   });
 
-  test("while the chain is down deposits are kept, and the cron credits them", async () => {
-    const app = createApp();
+  test("while the chain is down deposits are kept, and the cron credits them", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(USDC);
     await link(app, wallet.address);
     const mend = breakChain(() => Promise.reject(new TypeError("fetch failed")));
@@ -79,8 +77,7 @@ describe("time and trouble", () => {
     expect((await notify(app, { txHash })).body).toEqual(credited(txHash, logIndex, "1", 100));
   });
 
-  test("a slow chain is not waited for: the work goes on behind", async () => {
-    const app = createApp();
+  test("a slow chain is not waited for: the work goes on behind", async ({ app }) => {
     deadlines.deposit = 150;
     const { wallet, txHash } = await pay(USDC);
     await link(app, wallet.address);
@@ -93,8 +90,7 @@ describe("time and trouble", () => {
     await until(async () => (await balanceOf(app)) === 100);
   });
 
-  test("a check that died is taken over by the cron", async () => {
-    const app = createApp();
+  test("a check that died is taken over by the cron", async ({ app }) => {
     deadlines.deposit = 100;
     const { wallet, txHash } = await pay(USDC);
     await link(app, wallet.address);
@@ -128,8 +124,7 @@ describe("a reorganisation", () => {
   }
   afterEach(() => chain.miner.resume());
 
-  test("takes a credited deposit back once, and credits it again when it is mined again", async () => {
-    const app = createApp();
+  test("takes a credited deposit back once, and credits it again when it is mined again", async ({ app }) => {
     const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);
     await link(app, wallet.address);
     expect((await notify(app, { txHash })).body.credited).toMatchObject([{ credits: 400 }]);
@@ -154,8 +149,7 @@ describe("a reorganisation", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(3);
   });
 
-  test("is noticed by the re-check, without a webhook, and so is the transaction's return", async () => {
-    const app = createApp();
+  test("is noticed by the re-check without a webhook, as is the transaction's return", async ({ app }) => {
     const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);
     await link(app, wallet.address);
     await notify(app, { txHash });
@@ -169,8 +163,7 @@ describe("a reorganisation", () => {
     expect(await balanceOf(app)).toBe(400);
   });
 
-  test("that leaves the transaction with other transfers credits those, and takes back the former", async () => {
-    const app = createApp();
+  test("that changes a transaction's transfers credits those, and takes back the former", async ({ app }) => {
     const { wallet, txHash } = await payInHead(4n * USDC);
     await link(app, wallet.address);
     await notify(app, { txHash });
@@ -211,8 +204,7 @@ describe("a reorganisation", () => {
     expect(spent.map((row) => row.amount).sort()).toEqual(["1000000", "2500000"]);
   });
 
-  test("that is only claimed changes nothing", async () => {
-    const app = createApp();
+  test("that is only claimed changes nothing", async ({ app }) => {
     const { wallet, txHash } = await payInHead(4n * USDC);
     await link(app, wallet.address);
     await notify(app, { txHash });
@@ -221,8 +213,7 @@ describe("a reorganisation", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(1);
   });
 
-  test("is not believed of a node that lags: it still shows the block", async () => {
-    const app = createApp();
+  test("is not believed of a node that lags: it still shows the block", async ({ app }) => {
     const { wallet, txHash } = await payInHead(4n * USDC);
     await link(app, wallet.address);
     await notify(app, { txHash });
@@ -245,8 +236,7 @@ describe("a reorganisation", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(1);
   });
 
-  test("after the last re-check a settled deposit is left alone", async () => {
-    const app = createApp();
+  test("after the last re-check a settled deposit is left alone", async ({ app }) => {
     const { wallet, txHash } = await payInHead(USDC);
     await link(app, wallet.address);
     await notify(app, { txHash });

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { mined, newWallet } from "../chain/support";
 import { chain, useChain } from "../support/chain";
@@ -19,12 +19,13 @@ import {
   transferTo,
   UNMATCHED,
   USDC,
+  test,
 } from "./depositSupport";
 
 useChain();
 
 describe("POST /indexer/deposit", () => {
-  test.each([
+  test.for([
     ["plain", (txHash: string) => ({ txHash })],
     [
       "Alchemy's",
@@ -52,47 +53,52 @@ describe("POST /indexer/deposit", () => {
         parameters: { value: "999999999999" },
       }),
     ],
-  ])("a deposit in %s payload is credited by what the chain says", async (_name, payload) => {
-    const app = createApp();
-    const { wallet, txHash, logIndex } = await pay(2_345_678n);
-    await link(app, wallet.address);
-    const { status, body } = await notify(app, payload(txHash, logIndex));
-    expect([status, body]).toEqual([200, credited(txHash, logIndex, "2.345678", 234)]);
-    expect(await balanceOf(app)).toBe(234);
-    const [entry] = await app.rows("creditTransactions");
-    expect(entry).toMatchObject({
-      userId: "alice",
-      type: "deposit",
-      source: "usdc",
-      amount: 234,
-      key: `deposit:${txHash}:0`,
-    });
-    expect(await app.rows("spentTransfers")).toMatchObject([
-      { txHash, position: 0, amount: "2345678", from: wallet.address.toLowerCase() },
-    ]);
-  });
+  ] as const)(
+    "a deposit in %s payload is credited by what the chain says",
+    async ([_name, payload], { app }) => {
+      const { wallet, txHash, logIndex } = await pay(2_345_678n);
+      await link(app, wallet.address);
+      const { status, body } = await notify(app, payload(txHash, logIndex));
+      expect([status, body]).toEqual([200, credited(txHash, logIndex, "2.345678", 234)]);
+      expect(await balanceOf(app)).toBe(234);
+      const [entry] = await app.rows("creditTransactions");
+      expect(entry).toMatchObject({
+        userId: "alice",
+        type: "deposit",
+        source: "usdc",
+        amount: 234,
+        key: `deposit:${txHash}:0`,
+      });
+      expect(await app.rows("spentTransfers")).toMatchObject([
+        { txHash, position: 0, amount: "2345678", from: wallet.address.toLowerCase() },
+      ]);
+    },
+  );
 
-  test.each([
+  test.for([
     ["create", "/mcp/wallet/create"],
     ["connect", "/mcp/defi/connect"],
-  ])("a deposit from a wallet of the service's own (%s) is its user's", async (_name, path) => {
-    const app = createApp();
-    const { body: wallet } = await app.post(path, { userId: "alice" });
-    const address = hex.parse(wallet.address);
-    await chain.fund(address, { ETH: 10n ** 18n, USDC });
-    await chain.rpc("anvil_impersonateAccount", [address]);
-    const data = transferTo(platform(), USDC);
-    const sent = await chain.rpc("eth_sendTransaction", [
-      { from: address, to: chain.addresses.tokens.USDC, data, gas: "0x30d40" },
-    ]);
-    const receipt = await mined(chain, hex.parse(sent));
-    const { body } = await notify(app, { txHash: receipt.transactionHash.toUpperCase().replace("0X", "0x") });
-    expect(body.credited).toMatchObject([{ txHash: receipt.transactionHash, credits: 100 }]);
-    expect(await balanceOf(app)).toBe(100);
-  });
+  ] as const)(
+    "a deposit from a wallet of the service's own (%s) is its user's",
+    async ([_name, path], { app }) => {
+      const { body: wallet } = await app.post(path, { userId: "alice" });
+      const address = hex.parse(wallet.address);
+      await chain.fund(address, { ETH: 10n ** 18n, USDC });
+      await chain.rpc("anvil_impersonateAccount", [address]);
+      const data = transferTo(platform(), USDC);
+      const sent = await chain.rpc("eth_sendTransaction", [
+        { from: address, to: chain.addresses.tokens.USDC, data, gas: "0x30d40" },
+      ]);
+      const receipt = await mined(chain, hex.parse(sent));
+      const { body } = await notify(app, {
+        txHash: receipt.transactionHash.toUpperCase().replace("0X", "0x"),
+      });
+      expect(body.credited).toMatchObject([{ txHash: receipt.transactionHash, credits: 100 }]);
+      expect(await balanceOf(app)).toBe(100);
+    },
+  );
 
-  test("twenty copies at once, and one later, credit once", async () => {
-    const app = createApp();
+  test("twenty copies at once, and one later, credit once", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(5n * USDC);
     await link(app, wallet.address);
     const answers = await Promise.all(Array.from({ length: 20 }, () => notify(app, { txHash })));
@@ -104,8 +110,7 @@ describe("POST /indexer/deposit", () => {
     expect(await app.rows("deposits")).toHaveLength(1);
   });
 
-  test("one round trip to the chain per deposit, none for a duplicate", async () => {
-    const app = createApp();
+  test("one round trip to the chain per deposit, none for a duplicate", async ({ app }) => {
     const { wallet, txHash } = await pay(USDC);
     await link(app, wallet.address);
     let trips = 0;
@@ -118,8 +123,7 @@ describe("POST /indexer/deposit", () => {
     expect(trips).toBe(1);
   });
 
-  test("an unknown sender's deposit waits, and is credited when the address is linked", async () => {
-    const app = createApp();
+  test("an unknown sender's deposit waits, and is credited when the address is linked", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(3n * USDC);
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, UNMATCHED));
     expect(await app.rows("deposits")).toMatchObject([{ state: "unmatched", amount: "3000000" }]);
@@ -134,8 +138,7 @@ describe("POST /indexer/deposit", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(1);
   });
 
-  test("the cron credits unmatched deposits too", async () => {
-    const app = createApp();
+  test("the cron credits unmatched deposits too", async ({ app }) => {
     const { wallet, txHash } = await pay(3n * USDC);
     await notify(app, { txHash });
     await link(app, wallet.address);
@@ -143,8 +146,7 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(300);
   });
 
-  test("two transfers in one transaction are credited each, though only one was named", async () => {
-    const app = createApp();
+  test("two transfers in one transaction are credited each, though only one was named", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 5n * USDC });
     await link(app, wallet.address);
     const batch = await batchOf(wallet, [2n * USDC, 3n * USDC]);
@@ -164,8 +166,7 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(500);
   });
 
-  test("many transfers in one transaction and many transactions in one call are all credited", async () => {
-    const app = createApp();
+  test("credits many transfers in one transaction, and many transactions in one call", async ({ app }) => {
     const wallet = await newWallet(chain, { USDC: 200n * USDC });
     await link(app, wallet.address);
     const batch = await batchOf(
@@ -181,8 +182,7 @@ describe("POST /indexer/deposit", () => {
     expect(await balanceOf(app)).toBe(15_000);
   });
 
-  test("payloads in the wrong form are refused and leave nothing", async () => {
-    const app = createApp();
+  test("payloads in the wrong form are refused and leave nothing", async ({ app }) => {
     for (const [body, error] of [
       [{}, "txHash is required"],
       [{ txHash: "0x12" }, "txHash must be a transaction hash: 0x and 64 hex digits"],

@@ -1,7 +1,6 @@
 import { encodeFunctionData, erc20Abi } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, test, vi } from "vitest";
-import * as z from "zod";
+import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { send, signed, until } from "../chain/support";
@@ -22,7 +21,11 @@ import {
   versionOne,
   versionTwo,
   writings,
+  test,
+  cancellationCall,
+  withFacilitator,
 } from "./paying";
+import { beforeFirst, intercept, onChain, silence } from "../support/outside";
 
 /** x402 clients only sign: the service carries the payment out, once. */
 
@@ -45,11 +48,10 @@ async function timePasses(app: WalletApp): Promise<void> {
 }
 
 describe("a signed payment", () => {
-  test.each([
+  test.for([
     ["version 1", versionOne, "base"],
     ["version 2", versionTwo, "eip155:8453"],
-  ] as const)("of x402 %s is carried out and buys a report", async (_name, headers, network) => {
-    const app = createPaidApp(chain);
+  ] as const)("of x402 %s is carried out and buys a report", async ([_name, headers, network], { app }) => {
     const from = await payer(chain);
     const header = headers(await authorize(from));
     let answer = await app.get("/health");
@@ -75,8 +77,7 @@ describe("a signed payment", () => {
     expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.stringMatching(/^auth:0x/) }]);
   });
 
-  test("sent four times at once is carried out once, and all get the report", async () => {
-    const app = createPaidApp(chain);
+  test("sent four times at once is carried out once, and all get the report", async ({ app }) => {
     const header = versionOne(await authorize(await payer(chain)));
     const moved = await received(async () => {
       const answers = await Promise.all([1, 2, 3, 4].map(() => buy(app, header)));
@@ -86,8 +87,7 @@ describe("a signed payment", () => {
     expect([moved, writings(app)]).toEqual([ONE, 1]);
   });
 
-  test("beside seven others has a nonce of its own", async () => {
-    const app = createPaidApp(chain);
+  test("beside seven others has a nonce of its own", async ({ app }) => {
     const headers: Record<string, string>[] = [];
     for (let i = 0; i < 8; i++) headers.push(versionTwo(await authorize(await payer(chain))));
     const moved = await received(async () => {
@@ -99,8 +99,7 @@ describe("a signed payment", () => {
     expect(new Set(nonces).size).toBe(8);
   });
 
-  test("that a stranger carried out before it was shown here is a payment all the same", async () => {
-    const app = createPaidApp(chain);
+  test("that a stranger carried out before it was shown here is a payment all the same", async ({ app }) => {
     const authorized = await authorize(await payer(chain));
     const receipt = await send(chain, await payer(chain), settlementCall(authorized));
     const answer = await buy(app, versionOne(authorized));
@@ -109,20 +108,12 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 0 }]);
   });
 
-  test("that a stranger slips in before the service's own transaction is a payment all the same", async () => {
-    const app = createPaidApp(chain);
+  test("that a stranger slips in before the service does is a payment all the same", async ({ app }) => {
     const authorized = await authorize(await payer(chain));
     const other = await payer(chain);
-    const inner = globalThis.fetch;
     let slipped = "";
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const body = typeof init?.body === "string" ? init.body : "";
-      if (slipped === "" && body.includes("eth_sendRawTransaction")) {
-        slipped = "sending";
-        vi.stubGlobal("fetch", inner);
-        slipped = (await send(chain, other, settlementCall(authorized))).transactionHash;
-      }
-      return inner(input, init);
+    beforeFirst("eth_sendRawTransaction", async () => {
+      slipped = (await send(chain, other, settlementCall(authorized))).transactionHash;
     });
     const answer = await buy(app, versionTwo(authorized));
     expect(answer.status).toBe(200);
@@ -130,16 +121,15 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2, state: "delivered" }]);
   });
 
-  test("survives a death between the stored bytes and their sending: the cron pays once, the same proof gets the report", async () => {
-    const app = createPaidApp(chain);
+  test("survives a death between the stored bytes and their sending: the cron pays once, the same proof gets the report", async ({
+    app,
+  }) => {
     const header = versionTwo(await authorize(await payer(chain)));
     const patienceEnds = deadlineByHand("caller");
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      const body = typeof init?.body === "string" ? init.body : "";
-      if (!body.includes("eth_sendRawTransaction")) return inner(input, init);
+    const revive = intercept(({ body }, pass) => {
+      if (!body.includes("eth_sendRawTransaction")) return pass();
       patienceEnds();
-      return new Promise<Response>(() => undefined);
+      return silence();
     });
     const moved = await received(async () => {
       const late = await buy(app, header);
@@ -148,7 +138,7 @@ describe("a signed payment", () => {
         expect.stringContaining("send the same proof again"),
       ]);
       expect(late.headers.get("payment-response")).toBeNull();
-      vi.stubGlobal("fetch", inner);
+      revive();
       unreachDeadlines();
       await timePasses(app);
       expect((await buy(app, header)).status).toBe(200);
@@ -166,23 +156,17 @@ describe("a signed payment", () => {
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("that the chain is slow to check is 502 within the deadline, and claims nothing", async () => {
-    const app = createPaidApp(chain);
+  test("that the chain is slow to check is 502 within the deadline, and claims nothing", async ({ app }) => {
     const header = versionTwo(await authorize(await payer(chain)));
-    vi.stubGlobal("fetch", () => new Promise<Response>(() => undefined));
+    intercept(silence);
     deadlines.caller = 100;
     const { status, body } = await buy(app, header);
     expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("is not carried out on another chain", async () => {
-    const app = createPaidApp(chain);
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await inner(input, init);
-      return new Response((await response.text()).replaceAll('"0x2105"', '"0x14a34"'), response);
-    });
+  test("is not carried out on another chain", async ({ app }) => {
+    onChain(84_532);
     for (const headers of [versionTwo(await authorize(stranger())), { "X-PAYMENT": `0x${"1".repeat(64)}` }]) {
       const { status, body } = await buy(app, headers);
       expect([status, body.error]).toEqual([
@@ -195,30 +179,6 @@ describe("a signed payment", () => {
 });
 
 describe("without a relayer a facilitator", () => {
-  const FACILITATOR = "http://facilitator.test";
-  const facilitatorShape = z.object({
-    x402Version: z.literal(1),
-    paymentPayload: z.object({ scheme: z.literal("exact"), network: z.literal("base") }),
-    paymentRequirements: z.object({ payTo: z.literal(PLATFORM), maxAmountRequired: z.literal("1000000") }),
-  });
-
-  function withFacilitator(settle: () => Promise<Response>): WalletApp {
-    const app = createPaidApp(chain, {
-      env: {
-        X402_RELAYER_PRIVATE_KEY: "",
-        X402_FACILITATOR_URL: FACILITATOR,
-        CONVEX_SITE_URL: "https://reports.test",
-      },
-    });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      if (input !== `${FACILITATOR}/settle`) return inner(input, init);
-      facilitatorShape.parse(JSON.parse(typeof init?.body === "string" ? init.body : ""));
-      return settle();
-    });
-    return app;
-  }
-
   test("carries the payment out, once", async () => {
     const authorized = await authorize(await payer(chain));
     const gas = await payer(chain);
@@ -253,7 +213,7 @@ describe("without a relayer a facilitator", () => {
 describe("a signed payment is refused with 402 and a reason, and nothing moves:", () => {
   const prefix = "invalid_exact_evm_payload";
   const poor = stranger();
-  test.each<[string, string, () => Promise<Record<string, string>>]>([
+  test.for<[string, string, () => Promise<Record<string, string>>]>([
     [
       "to another",
       `${prefix}_recipient_mismatch`,
@@ -304,8 +264,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
         return versionOne(authorized, { payload: { ...authorized.payload, signature } });
       },
     ],
-  ])("%s", async (_name, reason, headers) => {
-    const app = createPaidApp(chain);
+  ])("%s", async ([_name, reason, headers], { app }) => {
     const moved = await received(async () => {
       const answer = await buy(app, await headers());
       expect([answer.status, answer.body.reason]).toEqual([402, reason]);
@@ -321,35 +280,17 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("cancelled", async () => {
-    const app = createPaidApp(chain);
+  test("cancelled", async ({ app }) => {
     const from = await payer(chain);
     const authorized = await authorize(from);
-    const { nonce } = authorized.message;
-    const signature = await from.signTypedData({
-      domain: { name: "USD Coin", version: "2", chainId: 8453, verifyingContract: TOKENS.USDC },
-      types: {
-        CancelAuthorization: [
-          { name: "authorizer", type: "address" },
-          { name: "nonce", type: "bytes32" },
-        ],
-      },
-      primaryType: "CancelAuthorization",
-      message: { authorizer: from.address, nonce },
-    });
-    const { usdcAbi } = await import("../../scripts/stack/chain/abis");
-    const data = encodeFunctionData({
-      abi: usdcAbi,
-      functionName: "cancelAuthorization",
-      args: [from.address, nonce, signature],
-    });
-    await send(chain, from, { to: TOKENS.USDC, data });
+    await send(chain, from, await cancellationCall(from, authorized));
     const { status, body } = await buy(app, versionOne(authorized));
     expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
   });
 
-  test("emptied behind the check: the claim is released, and the same proof pays once there is money again", async () => {
-    const app = createPaidApp(chain);
+  test("emptied behind the check: the claim is released, and the same proof pays once there is money again", async ({
+    app,
+  }) => {
     const from = await payer(chain, ONE);
     const authorized = await authorize(from);
     const drain = encodeFunctionData({
@@ -358,15 +299,9 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
       args: [stranger().address, ONE],
     });
     const raw = await signed(chain, from, { to: TOKENS.USDC, data: drain });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const body = typeof init?.body === "string" ? init.body : "";
-      if (body.includes("eth_sendRawTransaction")) {
-        vi.stubGlobal("fetch", inner);
-        await chain.rpc("eth_sendRawTransaction", [raw]);
-        await chain.miner.mine();
-      }
-      return inner(input, init);
+    beforeFirst("eth_sendRawTransaction", async () => {
+      await chain.rpc("eth_sendRawTransaction", [raw]);
+      await chain.miner.mine();
     });
     const refused = await buy(app, versionOne(authorized));
     expect([refused.status, refused.body.reason]).toEqual([402, "insufficient_funds"]);
@@ -379,17 +314,16 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
 
 /** The gateway keeps a report to itself until it is told to go on. */
 function holdReport(): { begun: Promise<void>; goOn: () => void } {
-  const inner = globalThis.fetch;
   let begin = () => {};
   let goOn = () => {};
   const begun = new Promise<void>((resolve) => (begin = resolve));
   const held = new Promise<void>((resolve) => (goOn = resolve));
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    if (typeof init?.body === "string" && init.body.includes("research_result")) {
+  intercept(async ({ body }, pass) => {
+    if (body.includes("research_result")) {
       begin();
       await held;
     }
-    return inner(input, init);
+    return pass();
   });
   return { begun, goOn };
 }
@@ -401,13 +335,12 @@ describe("a report that fails", () => {
     marketOutlook: "neutral",
     impacts: [{ title: "BTC", detail: "Flat.", sentiment: "neutral", confidence: 0.5 }],
   });
-  test.each([
+  test.for([
     ["the gateway is down", { mode: "status", status: 500 }, "The LLM gateway answered with status 500"],
     ["it is too short", { mode: "reply", content: short }, "The LLM gateway wrote too short a report"],
   ] as const)(
     "because %s is 502 with the payment's receipt, and costs nothing again",
-    async (_name, fault, error) => {
-      const app = createPaidApp(chain);
+    async ([_name, fault, error], { app }) => {
       const from = await payer(chain);
       const header = versionTwo(await authorize(from));
       app.standins.fail("llm", { ...fault, schema: "research_result" });
@@ -430,8 +363,7 @@ describe("a report that fails", () => {
     },
   );
 
-  test("or takes longer than its caller waits is 502 with the receipt, and a repeat joins it", async () => {
-    const app = createPaidApp(chain);
+  test("or outlasts its caller's wait is 502 with the receipt, and a repeat joins it", async ({ app }) => {
     const header = versionOne(await authorize(privateKeyToAccount(generatePrivateKey()), {}));
     expect((await buy(app, header)).body.reason).toBe("insufficient_funds");
     const paid = versionOne(await authorize(await payer(chain)));

@@ -1,11 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { erc20Abi } from "viem";
+import { describe, expect, vi } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import type { Chain } from "../../scripts/stack/chain";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, send } from "../chain/support";
+import { send } from "../chain/support";
+import type { WalletApp } from "../support/walletApp";
 import { expireLeases, leasesOf, type Leases } from "../support/leases";
-import { startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import {
   authorize,
@@ -17,7 +14,10 @@ import {
   transfer,
   versionOne,
   versionTwo,
+  test,
+  withFacilitator,
 } from "./paying";
+import { chain, usdcOf, useChain } from "../support/chain";
 
 /**
  * The service dies at calls to the outside of a paid report, before the call leaves or after its effect, and never comes
@@ -25,9 +25,6 @@ import {
  * paid once, and the same proof yields the report.
  */
 
-let chain: Chain;
-
-const FACILITATOR = "http://facilitator.test";
 /** Between two looks at what is waited for. */
 const LOOK_MS = 50;
 /** Longer than a test may take: nothing is given up because the machine is slow. */
@@ -92,14 +89,6 @@ async function timePasses(app: WalletApp, ofDead: Leases): Promise<void> {
   } while ((await app.rows("paymentClaims")).some(({ state }) => state === "settling"));
 }
 
-const usdcOf = (address: `0x${string}`) =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [address],
-  });
-
 async function rehearse(
   prepare: () => Promise<Purchase>,
   { first, every }: Deaths,
@@ -151,11 +140,7 @@ const twice = () => payer(chain, 2n * ONE);
 
 /** Declares the tests: the same promises for a sample of the deaths and for all of them. */
 export function paidCrashes(deaths: Deaths): void {
-  beforeAll(async () => {
-    chain = await startTestChain();
-  });
-  afterAll(() => chain.stop());
-  afterEach(closeApp);
+  useChain();
 
   describe(`dying at call ${deaths.first} and every ${deaths.every} from there`, () => {
     test("of a report for a transaction's hash yields the report", async ({ annotate }) => {
@@ -186,11 +171,7 @@ export function paidCrashes(deaths: Deaths): void {
       const { died, claimed } = await rehearse(async () => {
         const from = await twice();
         const authorized = await authorize(from);
-        const env = { X402_RELAYER_PRIVATE_KEY: "", X402_FACILITATOR_URL: FACILITATOR };
-        const app = createPaidApp(chain, { env });
-        const inner = globalThis.fetch;
-        vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-          if (input !== `${FACILITATOR}/settle`) return inner(input, init);
+        const app = withFacilitator(async () => {
           const { status, transactionHash } = await send(chain, gas, settlementCall(authorized));
           return Response.json({
             success: status === "success",

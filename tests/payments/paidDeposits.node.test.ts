@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { startTestChain as startChainAt, until } from "../chain/support";
@@ -17,6 +17,7 @@ import {
   stranger,
   transfer,
   versionTwo,
+  test,
 } from "./paying";
 
 /** One transfer never buys a report and credits. */
@@ -37,8 +38,7 @@ async function balanceOf(app: WalletApp, userId: string): Promise<number> {
 }
 
 describe("a transfer that reaches the deposit webhook", () => {
-  test("first pays the report out of the credits it has brought", async () => {
-    const app = createPaidApp(chain);
+  test("first pays the report out of the credits it has brought", async ({ app }) => {
     const hash = await sent(app, "alice", 3n * ONE);
     expect((await webhook(app, hash)).body).toMatchObject({ credited: [{ txHash: hash, credits: 300 }] });
     expect((await buyWith(app, hash, { userId: "mallory" })).status).toBe(402);
@@ -56,8 +56,7 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect(await balanceOf(app, "alice")).toBe(200);
   });
 
-  test("first still pays the report when its row no longer names the user", async () => {
-    const app = createPaidApp(chain);
+  test("first still pays the report when its row no longer names the user", async ({ app }) => {
     const hash = await sent(app, "alice", 3n * ONE);
     await webhook(app, hash);
     await app.t.run(async (ctx) => {
@@ -73,8 +72,7 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect(await balanceOf(app, "alice")).toBe(200);
   });
 
-  test("first, with its credits spent, buys no report", async () => {
-    const app = createPaidApp(chain);
+  test("first, with its credits spent, buys no report", async ({ app }) => {
     const hash = await sent(app, "alice", ONE);
     await webhook(app, hash);
     await app.t.run(async (ctx) => {
@@ -86,16 +84,14 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect([status, body.reason]).toEqual([402, "payment_already_used"]);
   });
 
-  test("second credits what the report has left", async () => {
-    const app = createPaidApp(chain);
+  test("second credits what the report has left", async ({ app }) => {
     const hash = await sent(app, "alice", 3n * ONE);
     expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
     expect((await webhook(app, hash)).body).toMatchObject({ credited: [{ txHash: hash, credits: 200 }] });
     expect(await balanceOf(app, "alice")).toBe(200);
   });
 
-  test("of nobody known still buys a report, and credits only the rest when its sender is linked", async () => {
-    const app = createPaidApp(chain);
+  test("of nobody known still buys a report", async ({ app }) => {
     const from = await payer(chain);
     const txHash = await transfer(chain, from, { value: 2n * ONE });
     await webhook(app, txHash);
@@ -182,8 +178,7 @@ test("an authorization that the chain's clock has outlived is refused by the sim
   }
 });
 
-test("a writing that was cut off is begun again by its payer", async () => {
-  const app = createPaidApp(chain);
+test("a writing that was cut off is begun again by its payer", async ({ app }) => {
   const hash = await transfer(chain, await payer(chain));
   const claim = {
     key: `log:${hash}:0`,

@@ -1,6 +1,5 @@
 import { encodeFunctionData, erc20Abi, keccak256 } from "viem";
-import { describe, expect, test, vi } from "vitest";
-import * as z from "zod";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
@@ -24,44 +23,41 @@ import {
   versionOne,
   versionTwo,
   writings,
+  test,
 } from "./paying";
+import { beforeFirst, intercept } from "../support/outside";
+import { answering } from "../support/rpc";
 
 /** Whose payment it is, and whether it was made, when a node is behind or somebody else shows what the chain shows. */
 
 useChain();
 
 const PATH = "/agent/research/paid";
-const rpcCalls = z.array(z.looseObject({ id: z.number(), method: z.string() }));
 
 /**
  * From the first broadcast on, receipts, transactions and logs come from a node that is a block behind, while counts and
  * states come from one that is not; until it is told to catch up.
  */
 function behindFromBroadcast(): { catchUp: () => void } {
-  const inner = globalThis.fetch;
   let behind = false;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const text = typeof init?.body === "string" ? init.body : "";
-    if (text.includes("eth_sendRawTransaction")) {
-      const response = await inner(input, init);
+  const unseen = ["eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_getLogs"];
+  const sees = answering(({ method }) =>
+    behind && unseen.includes(method) ? { result: method === "eth_getLogs" ? [] : null } : null,
+  );
+  const broadcast = intercept(async ({ body }, pass) => {
+    const response = await pass();
+    if (body.includes("eth_sendRawTransaction")) {
       await chain.miner.mine();
       behind = true;
-      return response;
     }
-    const response = await inner(input, init);
-    if (!behind || !new Request(input).url.startsWith(chain.url)) return response;
-    const methods = new Map(rpcCalls.parse(JSON.parse(text)).map(({ id, method }) => [id, method]));
-    const answers = z.array(z.looseObject({ id: z.number() })).parse(await response.json());
-    const unseen = ["eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_getLogs"];
-    return Response.json(
-      answers.map((answer) => {
-        const method = methods.get(answer.id) ?? "";
-        if (!unseen.includes(method)) return answer;
-        return { jsonrpc: "2.0", id: answer.id, result: method === "eth_getLogs" ? [] : null };
-      }),
-    );
+    return response;
   });
-  return { catchUp: () => vi.stubGlobal("fetch", inner) };
+  return {
+    catchUp: () => {
+      broadcast();
+      sees();
+    },
+  };
 }
 
 /** The answer to a purchase whose settlement gives up when it has begun to doubt what it has sent. */
@@ -132,8 +128,7 @@ describe("a payment that the service has settled, asked of a node that is behind
 });
 
 describe("what the chain shows of a payment", () => {
-  test("gives nobody its report: the authorization without its signature, or with another's terms", async () => {
-    const app = createPaidApp(chain);
+  test("gives nobody its report without the payer's signature, or on other terms", async ({ app }) => {
     const authorized = await authorize(await payer(chain));
     const { authorization } = authorized.payload;
     expect((await buy(app, versionOne(authorized), { token: "BTC" })).status).toBe(200);
@@ -148,8 +143,9 @@ describe("what the chain shows of a payment", () => {
     expect(writings(app)).toBe(1);
   });
 
-  test("gives an anonymous payer's report to who has copied the proof for five minutes, a named user's for an hour", async () => {
-    const app = createPaidApp(chain);
+  test("gives an anonymous payer's report to who has copied the proof for five minutes, a named user's for an hour", async ({
+    app,
+  }) => {
     const anonymous = versionTwo(await authorize(await payer(chain)));
     const named = versionTwo(await authorize(await payer(chain)));
     expect((await buy(app, anonymous)).status).toBe(200);
@@ -177,8 +173,9 @@ describe("what the chain shows of a payment", () => {
   });
 });
 
-test("a signed-in user's credits buy reports over HTTP with that user's token alone, or the payer's signature", async () => {
-  const app = createPaidApp(chain);
+test("a signed-in user's credits buy reports over HTTP with that user's token alone, or the payer's signature", async ({
+  app,
+}) => {
   const from = await payer(chain);
   const alice = browserOf(app, "alice");
   await alice.action(api.account.claims.claimUserId, { userId: "alice-id" });
@@ -213,8 +210,7 @@ test("a signed-in user's credits buy reports over HTTP with that user's token al
 describe("one payer's payments under way", () => {
   const sentByRelayer = async () => Number(await chain.rpc("eth_getTransactionCount", [RELAYER, "latest"]));
 
-  test("beyond what the payer holds cost the relayer nothing", async () => {
-    const app = createPaidApp(chain);
+  test("beyond what the payer holds cost the relayer nothing", async ({ app }) => {
     const from = await payer(chain, ONE);
     const headers = await Promise.all(
       Array.from({ length: 12 }, async () => versionOne(await authorize(from))),
@@ -226,40 +222,29 @@ describe("one payer's payments under way", () => {
     expect((await sentByRelayer()) - before).toBe(1);
   });
 
-  test("beyond what the payer holds by the last look are told so", async () => {
-    const app = createPaidApp(chain);
+  test("beyond what the payer holds by the last look are told so", async ({ app }) => {
     const from = await payer(chain, ONE);
     const header = versionOne(await authorize(from));
     const before = await sentByRelayer();
-    const inner = globalThis.fetch;
     const spend = encodeFunctionData({
       abi: erc20Abi,
       functionName: "transfer",
       args: [freshAddress(), ONE],
     });
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const simulates = typeof init?.body === "string" && init.body.includes("eth_simulateV1");
-      if (simulates) {
-        vi.stubGlobal("fetch", inner);
-        await send(chain, from, { to: TOKENS.USDC, data: spend });
-      }
-      return inner(input, init);
-    });
+    beforeFirst("eth_simulateV1", () => send(chain, from, { to: TOKENS.USDC, data: spend }));
     const { status, body } = await buy(app, header);
     expect([status, body.reason]).toEqual([402, "insufficient_funds"]);
     expect(await sentByRelayer()).toBe(before);
   });
 
-  test("are all carried out as far as the payer's money goes", async () => {
-    const app = createPaidApp(chain);
+  test("are all carried out as far as the payer's money goes", async ({ app }) => {
     const from = await payer(chain, 4n * ONE);
     const headers = await Promise.all([1, 2, 3, 4].map(async () => versionOne(await authorize(from))));
     const answers = await Promise.all(headers.map((header) => buy(app, header)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   });
 
-  test("hold back a further one with 429 and a time to come again", async () => {
-    const app = createPaidApp(chain);
+  test("hold back a further one with 429 and a time to come again", async ({ app }) => {
     const from = await payer(chain, ONE);
     deadlines.receipt = 500;
     const earlier = await authorize(from);
@@ -288,8 +273,7 @@ describe("one payer's payments under way", () => {
   });
 });
 
-test("a transfer behind others in its block is one and the same to proofs and to webhooks", async () => {
-  const app = createPaidApp(chain);
+test("a transfer behind others in its block is the same one to proofs and to webhooks", async ({ app }) => {
   const payers = [await payer(chain), await payer(chain)];
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [PLATFORM, 3n * ONE] });
   const raws = await Promise.all(payers.map((from) => signed(chain, from, { to: TOKENS.USDC, data })));
@@ -317,8 +301,7 @@ test("a transfer behind others in its block is one and the same to proofs and to
   ]);
 });
 
-test("numbers that no authorization can hold are 402 invalid_payload", async () => {
-  const app = createPaidApp(chain);
+test("numbers that no authorization can hold are 402 invalid_payload", async ({ app }) => {
   const { signature, payload } = await authorize(await payer(chain));
   for (const field of ["value", "validAfter", "validBefore"]) {
     const authorization = { ...payload.authorization, [field]: (2n ** 256n).toString() };

@@ -1,6 +1,6 @@
 import { encodeFunctionData, erc20Abi, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
@@ -22,7 +22,9 @@ import {
   stranger,
   transfer,
   versionTwo,
+  test,
 } from "./paying";
+import { intercept } from "../support/outside";
 
 /** What looks like a payment and is none; and contracts that pay. */
 
@@ -74,9 +76,8 @@ describe("a paid report is not bought with", () => {
     const paid = await transfer(chain, await payer(chain));
     let shown = 0;
     const app = createPaidApp(chain);
-    const outside = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await outside(input, init);
+    intercept(async (_call, pass) => {
+      const response = await pass();
       const text = await response.text();
       if (!text.includes('"logs"') || !text.includes(paid)) return new Response(text, response);
       shown++;
@@ -87,8 +88,7 @@ describe("a paid report is not bought with", () => {
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("an authorization that its contract wallet does not confirm", async () => {
-    const app = createPaidApp(chain);
+  test("an authorization that its contract wallet does not confirm", async ({ app }) => {
     const wallet = await contractOf(stranger());
     await chain.fund(wallet, { USDC: ONE });
     const { status, body } = await buy(app, versionTwo(await authorize(actingFor(wallet, stranger()))));
@@ -98,8 +98,7 @@ describe("a paid report is not bought with", () => {
 });
 
 describe("a contract wallet (ERC-1271) buys a report", () => {
-  test("with an authorization that its owner has signed", async () => {
-    const app = createPaidApp(chain);
+  test("with an authorization that its owner has signed", async ({ app }) => {
     const owner = stranger();
     const wallet = await contractOf(owner);
     await chain.fund(wallet, { USDC: ONE });

@@ -1,26 +1,18 @@
-import { expect, test, vi } from "vitest";
+import { expect } from "vitest";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain";
-import { authorize, buy, createPaidApp, headerOf, payer, settlementCall, versionOne } from "./paying";
+import { authorize, buy, withFacilitator, headerOf, payer, settlementCall, versionOne, test } from "./paying";
 
 /** The service was away for longer than used authorizations are usually looked for. */
 
 useChain();
 
-const FACILITATOR = "http://facilitator.test";
 /** More than an hour of Base's blocks, and more than are asked for at a time. */
 const BLOCKS = 2_300;
 const AWAY_MS = 77 * 60_000;
 
 test("a payment that a facilitator made before an outage of over an hour is found, from when it was claimed", async () => {
-  const env = { X402_RELAYER_PRIVATE_KEY: "", X402_FACILITATOR_URL: FACILITATOR };
-  const app = createPaidApp(chain, { env });
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) =>
-    input === `${FACILITATOR}/settle`
-      ? Promise.reject(new TypeError("connection refused"))
-      : inner(input, init),
-  );
+  const app = withFacilitator(() => Promise.reject(new TypeError("connection refused")));
   const authorized = await authorize(await payer(chain));
   expect((await buy(app, versionOne(authorized))).status).toBe(502);
   // It had arrived all the same.

@@ -1,5 +1,5 @@
 import { keccak256, stringToHex, toHex } from "viem";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { LOCK_TAG } from "../../convex/payments/reports/hashProofs";
@@ -23,6 +23,7 @@ import {
   transfer,
   versionTwo,
   writings,
+  test,
 } from "./paying";
 
 /** A transaction that has paid buys one report. */
@@ -33,8 +34,9 @@ const ASSET = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 const DESCRIPTION = "One market research report";
 
 describe("without a proof", () => {
-  test("is 402 with the payment's details, and with the requirements of x402 versions 1 and 2", async () => {
-    const app = createPaidApp(chain);
+  test("is 402 with the payment's details, and the requirements of x402 versions 1 and 2", async ({
+    app,
+  }) => {
     const extra = { name: "USD Coin", version: "2" };
     for (const init of [{}, { body: "{" }, { body: "[]" }, { body: '{"userId":5}' }]) {
       const answer = await app.call("POST", "/agent/research/paid", init);
@@ -118,8 +120,7 @@ describe("without a proof", () => {
     }
   });
 
-  test("a body too large is 413, and a malformed one with a proof 400", async () => {
-    const app = createPaidApp(chain);
+  test("a body too large is 413, and a malformed one with a proof 400", async ({ app }) => {
     expect((await app.call("POST", "/agent/research/paid", { body: "x".repeat(2 ** 20 + 1) })).status).toBe(
       413,
     );
@@ -139,8 +140,7 @@ describe("without a proof", () => {
 });
 
 describe("a transaction's hash", () => {
-  test("buys a report, with the receipt in both headers", async () => {
-    const app = createPaidApp(chain);
+  test("buys a report, with the receipt in both headers", async ({ app }) => {
     const from = await payer(chain);
     const hash = await transfer(chain, from);
     const answer = await buyWith(app, hash, { userId: "alice", token: "eth" });
@@ -172,8 +172,7 @@ describe("a transaction's hash", () => {
     expect(await app.rows("researchResults")).toEqual([]);
   });
 
-  test("buys one report, however often and however it is written", async () => {
-    const app = createPaidApp(chain);
+  test("buys one report, however often and however it is written", async ({ app }) => {
     const hash = await transfer(chain, await payer(chain));
     const first = await buyWith(app, hash, { userId: "alice" });
     expect([first.status, first.body.token]).toEqual([200, ""]);
@@ -195,8 +194,7 @@ describe("a transaction's hash", () => {
     expect(writings(app)).toBe(1);
   });
 
-  test("sent thirty times at once gives one report", async () => {
-    const app = createPaidApp(chain);
+  test("sent thirty times at once gives one report", async ({ app }) => {
     const hash = await transfer(chain, await payer(chain));
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, i) =>
@@ -213,8 +211,7 @@ describe("a transaction's hash", () => {
     expect(await app.rows("paymentClaims")).toHaveLength(1);
   });
 
-  test("is not worth anything after an hour of replays", async () => {
-    const app = createPaidApp(chain);
+  test("is not worth anything after an hour of replays", async ({ app }) => {
     const hash = await transfer(chain, await payer(chain));
     await buyWith(app, hash);
     await app.t.run(async (ctx) => {
@@ -228,8 +225,7 @@ describe("a transaction's hash", () => {
     expect([status, body.reason]).toEqual([402, "payment_already_used"]);
   });
 
-  test("leaves no report behind once it is given no more", async () => {
-    const app = createPaidApp(chain);
+  test("leaves no report behind once it is given no more", async ({ app }) => {
     const hash = await transfer(chain, await payer(chain));
     await buyWith(app, hash);
     const forget = () => app.t.mutation(internal.payments.reports.progress.forgetReports, {});
@@ -247,8 +243,7 @@ describe("a transaction's hash", () => {
     expect(writings(app)).toBe(1);
   });
 
-  test("is written into the audit trail, with the payer and without the proof", async () => {
-    const app = createPaidApp(chain);
+  test("is written into the audit trail, with the payer and without the proof", async ({ app }) => {
     const from = await payer(chain);
     const hash = await transfer(chain, from);
     await buyWith(app, hash, { userId: "alice" });
@@ -338,8 +333,7 @@ describe("is refused with 402 and a reason:", () => {
     await refuse(hash, "invalid_payer_signature", { BARE_HASH_PROOFS: "off" });
   });
 
-  test("the settlement of somebody's signed payment", async () => {
-    const app = createPaidApp(chain);
+  test("the settlement of somebody's signed payment", async ({ app }) => {
     const bought = await buy(app, versionTwo(await authorize(await payer(chain))), { userId: "alice" });
     expect(bought.status).toBe(200);
     const [claim] = await app.rows("paymentClaims");
@@ -361,8 +355,7 @@ describe("is refused with 402 and a reason:", () => {
 });
 
 describe("whose payment it is", () => {
-  test("a registered wallet's hash serves its user alone", async () => {
-    const app = createPaidApp(chain);
+  test("a registered wallet's hash serves its user alone", async ({ app }) => {
     const address = await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 5n * ONE });
     const sent = await app.post("/mcp/defi/send", {
       userId: "alice",
@@ -381,8 +374,7 @@ describe("whose payment it is", () => {
     expect(claim).toMatchObject({ strength: 1, payer: address.toLowerCase() });
   });
 
-  test("the payer's signature binds it to a user and a token, and takes it back from a thief, once", async () => {
-    const app = createPaidApp(chain);
+  test("the payer's signature binds it to a user and token, and beats a thief", async ({ app }) => {
     const from = await payer(chain);
     const txHash = await transfer(chain, from);
     expect((await buyWith(app, txHash, { userId: "thief" })).status).toBe(200);
@@ -419,8 +411,7 @@ describe("whose payment it is", () => {
     expect(await app.rows("paymentClaims")).toMatchObject([{ strength: 2 }]);
   });
 
-  test("two payments in one transaction buy two reports, not three", async () => {
-    const app = createPaidApp(chain);
+  test("two payments in one transaction buy two reports, not three", async ({ app }) => {
     const batch = await batchOf(
       await Promise.all([authorize(await payer(chain)), authorize(await payer(chain))]),
     );
@@ -438,7 +429,7 @@ describe("whose payment it is", () => {
       "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable",
     ]);
     const calls = authorized
-      .map(settlementCall)
+      .map((one) => settlementCall(one))
       .map(({ to, data }) => ({ target: to, allowFailure: false, callData: data }));
     const data = encodeFunctionData({ abi, functionName: "aggregate3", args: [calls] });
     const receipt = await send(chain, await payer(chain), { to: chain.addresses.multicall3, data });

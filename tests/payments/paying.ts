@@ -1,27 +1,24 @@
 import { concatHex, encodeFunctionData, erc20Abi, toHex, type Address, type Hex } from "viem";
-import {
-  generatePrivateKey,
-  mnemonicToAccount,
-  privateKeyToAccount,
-  type PrivateKeyAccount,
-} from "viem/accounts";
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
+import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
-import { usdcAbi } from "../../scripts/stack/chain/abis";
-import { DEV_MNEMONIC, TOKENS } from "../../scripts/stack/chain/addresses";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { newWallet, send } from "../chain/support";
+import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
-import type { WorldOptions } from "../support/world";
-import type { CallInit } from "../support/world";
+import { intercept } from "../support/outside";
+import type { CallInit, WorldOptions } from "../support/world";
+import { devAccount, ONE, PLATFORM } from "./authorizations";
 
-/** Paying for reports on the local chain: by transfers, and by x402 payloads made by hand. */
+/** Paying for reports on the local chain: by transfers, and by payments that are only signed. */
 
-export const ONE = 1_000_000n;
+export * from "./authorizations";
+
 const PATH = "/agent/research/paid";
 
-const account = (addressIndex: number) => mnemonicToAccount(DEV_MNEMONIC, { addressIndex });
-export const PLATFORM = account(1).address;
-export const RELAYER = account(2).address;
-const relayerKey = toHex(account(2).getHdKey().privateKey ?? new Uint8Array());
+const relayer = devAccount(2);
+export const RELAYER = relayer.address;
+const relayerKey = toHex(relayer.getHdKey().privateKey ?? new Uint8Array());
 
 export function createPaidApp(chain: Chain, options: WorldOptions = {}): WalletApp {
   const env = { PLATFORM_WALLET_ADDRESS: PLATFORM, X402_RELAYER_PRIVATE_KEY: relayerKey, ...options.env };
@@ -45,6 +42,11 @@ export async function settlementOf(app: WalletApp) {
   };
 }
 
+/** Tests that get such an `app` on their file's chain when they ask for one. */
+export const test = chainTest.extend<{ app: WalletApp }>({
+  app: async ({ settings }, use) => use(createPaidApp(chain, settings)),
+});
+
 export function payer(chain: Chain, usdc = 5n * ONE): Promise<PrivateKeyAccount> {
   return newWallet(chain, { USDC: usdc });
 }
@@ -65,79 +67,24 @@ export async function transfer(
 }
 type Transfer = { to: Address; value: bigint; token: Address; suffix: Hex };
 
-const domain = { name: "USD Coin", version: "2", chainId: 8453, verifyingContract: TOKENS.USDC } as const;
-const types = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
+const facilitatorShape = z.object({
+  x402Version: z.literal(1),
+  paymentPayload: z.object({ scheme: z.literal("exact"), network: z.literal("base") }),
+  paymentRequirements: z.object({ payTo: z.literal(PLATFORM), maxAmountRequired: z.literal("1000000") }),
+});
 
-type Terms = {
-  to: Address;
-  value: bigint;
-  validAfter: bigint;
-  validBefore: bigint;
-  nonce: Hex;
-  by: PrivateKeyAccount;
-};
-
-export const now = () => BigInt(Math.floor(Date.now() / 1_000));
-
-export async function authorize(from: PrivateKeyAccount, terms: Partial<Terms> = {}) {
-  const message = {
-    from: from.address,
-    to: terms.to ?? PLATFORM,
-    value: terms.value ?? ONE,
-    validAfter: terms.validAfter ?? 0n,
-    validBefore: terms.validBefore ?? now() + 300n,
-    nonce: terms.nonce ?? toHex(crypto.getRandomValues(new Uint8Array(32))),
-  };
-  const signature = await (terms.by ?? from).signTypedData({
-    domain,
-    types,
-    primaryType: "TransferWithAuthorization",
-    message,
+/** A service without a relayer, whose facilitator is asked as it is to be and answers this. */
+export function withFacilitator(settle: () => Promise<Response>): WalletApp {
+  const facilitator = "http://facilitator.test";
+  const env = { X402_RELAYER_PRIVATE_KEY: "", X402_FACILITATOR_URL: facilitator };
+  const app = createPaidApp(chain, { env });
+  intercept(({ url, body }, pass) => {
+    if (url !== `${facilitator}/settle`) return pass();
+    facilitatorShape.parse(JSON.parse(body));
+    return settle();
   });
-  const { value, validAfter, validBefore, ...rest } = message;
-  const authorization = {
-    ...rest,
-    value: value.toString(),
-    validAfter: validAfter.toString(),
-    validBefore: validBefore.toString(),
-  };
-  return { message, signature, payload: { signature, authorization } };
+  return app;
 }
-export type Authorized = Awaited<ReturnType<typeof authorize>>;
-
-/** The call that anybody who has seen an authorization can make. */
-export function settlementCall({ message, signature }: Authorized): { to: Address; data: Hex } {
-  const { from, to, value, validAfter, validBefore, nonce } = message;
-  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
-  return {
-    to: TOKENS.USDC,
-    data: encodeFunctionData({ abi: usdcAbi, functionName: "transferWithAuthorization", args }),
-  };
-}
-
-export const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64");
-
-export const versionOne = ({ payload }: Authorized, changes: object = {}) => ({
-  "X-PAYMENT": base64({ x402Version: 1, scheme: "exact", network: "base", payload, ...changes }),
-});
-
-export const versionTwo = ({ payload }: Authorized) => ({
-  "PAYMENT-SIGNATURE": base64({
-    x402Version: 2,
-    payload,
-    resource: { url: "https://some.where/agent/research/paid" },
-    accepted: { scheme: "exact", network: "eip155:8453", amount: "1", asset: "0x00", payTo: "0x00" },
-  }),
-});
 
 export function buy(app: WalletApp, headers: Record<string, string>, body: object = {}, init: CallInit = {}) {
   return app.post(PATH, body, { ...init, headers });

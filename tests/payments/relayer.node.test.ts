@@ -1,16 +1,14 @@
-import { erc20Abi, pad, toHex } from "viem";
-import { describe, expect, test } from "vitest";
+import { pad, toHex } from "viem";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, until } from "../chain/support";
+import { until } from "../chain/support";
 import { place } from "../hostile/contracts";
-import { chain, isMined, useChain } from "../support/chain";
+import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain";
 import { answering } from "../support/rpc";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import {
   authorize,
   buy,
-  createPaidApp,
   ONE,
   payer,
   PLATFORM,
@@ -18,6 +16,7 @@ import {
   settlementOf,
   stranger,
   versionTwo,
+  test,
 } from "./paying";
 
 /** One account pays for all signed payments: nothing holds it up for ever, and nobody spends its gas for nothing. */
@@ -25,13 +24,7 @@ import {
 useChain();
 
 const GWEI = 10n ** 9n;
-const received = () =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [PLATFORM],
-  });
+const received = () => usdcOf(PLATFORM);
 const buyOnce = async (app: WalletApp) => buy(app, versionTwo(await authorize(await payer(chain))));
 
 /** A payment that was delivered in a block which is dropped afterwards. */
@@ -53,8 +46,7 @@ async function lostPayment(app: WalletApp): Promise<string> {
 }
 
 describe("a block that is dropped behind a delivered report", () => {
-  test("holds up no later payment: both are made, once", async () => {
-    const app = createPaidApp(chain);
+  test("holds up no later payment: both are made, once", async ({ app }) => {
     const before = await received();
     const first = await lostPayment(app);
     chain.miner.resume();
@@ -62,8 +54,7 @@ describe("a block that is dropped behind a delivered report", () => {
     expect([await isMined(first), (await received()) - before]).toEqual([true, 2n * ONE]);
   });
 
-  test("is noticed when nothing follows: delivered payments are looked at again", async () => {
-    const app = createPaidApp(chain);
+  test("is noticed when nothing follows: delivered payments are looked at again", async ({ app }) => {
     const first = await lostPayment(app);
     const { row } = (await settlementOf(app)) ?? fail();
     expect(row.nextCheckAt).toBe((row.endedAt ?? 0) + 60_000);
@@ -73,8 +64,7 @@ describe("a block that is dropped behind a delivered report", () => {
     await until(() => isMined(first));
   });
 
-  test("is repaired at an operator's word as well", async () => {
-    const app = createPaidApp(chain);
+  test("is repaired at an operator's word as well", async ({ app }) => {
     const first = await lostPayment(app);
     const repair = internal.wallets.transactions.repair;
     expect(await app.t.action(repair, { address: RELAYER.toLowerCase() })).toMatchObject({
@@ -90,8 +80,7 @@ describe("a node that lies about the relayer's nonce", () => {
   const lie = (nonce: bigint) =>
     answering(({ method }) => (method === "eth_getTransactionCount" ? { result: toHex(nonce) } : null));
 
-  test("gets no signature for one far beyond what was signed; afterwards payments go on", async () => {
-    const app = createPaidApp(chain);
+  test("gets no signature for one far beyond what was signed; afterwards payments go on", async ({ app }) => {
     expect((await buyOnce(app)).status).toBe(200);
     const headers = versionTwo(await authorize(await payer(chain)));
     const honest = lie(5_000n);
@@ -100,10 +89,9 @@ describe("a node that lies about the relayer's nonce", () => {
     expect((await buy(app, headers)).status).toBe(200);
   });
 
-  test("by a little leaves a gap, which is filled with nothing", async () => {
-    const app = createPaidApp(chain);
+  test("by a little leaves a gap, which is filled with nothing", async ({ app }) => {
     expect((await buyOnce(app)).status).toBe(200);
-    const mined = BigInt(await clientOf(chain).getTransactionCount({ address: RELAYER }));
+    const mined = BigInt(await nonceOf(RELAYER));
     const headers = versionTwo(await authorize(await payer(chain)));
     const honest = lie(mined + 2n);
     const bought = buy(app, headers);
@@ -121,7 +109,7 @@ describe("what a payment costs the relayer", () => {
     await chain.miner.mine();
   };
 
-  test.each([
+  test.for([
     [
       500n * GWEI,
       "The network fee is far above the usual, and above what this service pays: nothing was signed",
@@ -130,16 +118,18 @@ describe("what a payment costs the relayer", () => {
       15n * GWEI,
       "The network fee is too high at the moment to carry out a signed payment: nothing was moved",
     ],
-  ])("is never more than it brings: at a base fee of %s wei nothing is carried out", async (fee, error) => {
-    const app = createPaidApp(chain);
-    const headers = versionTwo(await authorize(await payer(chain)));
-    await chain.miner.pause();
-    await baseFee(fee);
-    const { status, body } = await buy(app, headers);
-    expect([status, body.error]).toEqual([502, error]);
-    expect(await app.rows("paymentClaims")).toEqual([]);
-    await baseFee(1n);
-  });
+  ] as const)(
+    "is never more than it brings: at a base fee of %s wei nothing is carried out",
+    async ([fee, error], { app }) => {
+      const headers = versionTwo(await authorize(await payer(chain)));
+      await chain.miner.pause();
+      await baseFee(fee);
+      const { status, body } = await buy(app, headers);
+      expect([status, body.error]).toEqual([502, error]);
+      expect(await app.rows("paymentClaims")).toEqual([]);
+      await baseFee(1n);
+    },
+  );
 
   const MOOD = { free: 0n, always: 1n, never: 2n };
   /** A contract wallet with money in it. */
@@ -161,18 +151,16 @@ describe("what a payment costs the relayer", () => {
     return { address, feels, pays };
   }
 
-  test("is not asked by a wallet that accepts its own payment only where gas costs nothing", async () => {
-    const app = createPaidApp(chain);
+  test("is nothing for a wallet that accepts its payment only where gas is free", async ({ app }) => {
     const { feels, pays } = await freeRider();
     await feels("free");
-    const spent = await clientOf(chain).getTransactionCount({ address: RELAYER });
+    const spent = await nonceOf(RELAYER);
     const { status, body } = await buy(app, versionTwo(await pays()));
     expect([status, body.reason]).toEqual([402, "invalid_exact_evm_payload_signature"]);
-    expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
+    expect(await nonceOf(RELAYER)).toBe(spent);
   });
 
-  test("ends after two payments of a wallet that were mined and failed: the third is not carried out", async () => {
-    const app = createPaidApp(chain);
+  test("ends after two payments of a wallet that were mined and failed", async ({ app }) => {
     const { feels, pays } = await freeRider();
     for (let failures = 1; failures <= 2; failures++) {
       await feels("always");
@@ -191,10 +179,10 @@ describe("what a payment costs the relayer", () => {
       expect(await app.rows("relayerFailures")).toHaveLength(failures);
     }
     await feels("always");
-    const spent = await clientOf(chain).getTransactionCount({ address: RELAYER });
+    const spent = await nonceOf(RELAYER);
     const { status, body } = await buy(app, versionTwo(await pays()));
     expect([status, body.reason]).toEqual([402, "transaction_failed"]);
-    expect(await clientOf(chain).getTransactionCount({ address: RELAYER })).toBe(spent);
+    expect(await nonceOf(RELAYER)).toBe(spent);
   });
 });
 

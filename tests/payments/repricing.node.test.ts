@@ -1,16 +1,25 @@
 import { parseTransaction } from "viem";
-import { describe, expect, test, vi } from "vitest";
-import * as z from "zod";
+import { describe, expect } from "vitest";
 import { until } from "../chain/support";
 import { chain, isMined, usdcOf, useChain } from "../support/chain";
 import { type WalletApp } from "../support/walletApp";
-import { authorize, buy, createPaidApp, headerOf, ONE, payer, settlementOf, versionTwo } from "./paying";
+import {
+  authorize,
+  buy,
+  createPaidApp,
+  headerOf,
+  ONE,
+  payer,
+  settlementOf,
+  versionTwo,
+  test,
+} from "./paying";
+import { counting, intercept } from "../support/outside";
+import { answering } from "../support/rpc";
 
 /** The chain's fees outgrow a settlement that is on its way: it is handed out again for more, and pays once. */
 
 useChain();
-
-const rpcShape = z.array(z.object({ id: z.number(), method: z.literal("eth_getLogs") }));
 
 /** The next block asks for so many times what the settlement offers. */
 async function mineDear(app: WalletApp, times: bigint): Promise<void> {
@@ -28,40 +37,15 @@ async function feesOf(app: WalletApp) {
 
 /** Signed bytes go no further, or, with `all`, nothing does until this is undone. */
 function hold(all?: { until: Promise<void> }): () => void {
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+  return intercept(async ({ body }, pass) => {
     if (all !== undefined) await all.until;
-    const body = typeof init?.body === "string" ? init.body : "";
-    if (all === undefined && body.includes("eth_sendRawTransaction"))
-      throw new TypeError("connection refused");
-    return inner(input, init);
+    else if (body.includes("eth_sendRawTransaction")) throw new TypeError("connection refused");
+    return pass();
   });
-  return () => vi.stubGlobal("fetch", inner);
 }
 
 /** The chain shows no logs any more. */
-function hideLogs(): void {
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const asked = typeof init?.body === "string" ? init.body : "";
-    const response = await inner(input, init);
-    if (!asked.includes("eth_getLogs")) return response;
-    const calls = rpcShape.parse(JSON.parse(asked));
-    return Response.json(calls.map(({ id }) => ({ jsonrpc: "2.0", id, result: [] })));
-  });
-}
-
-/** How often the service has asked the chain for its fees from now on. */
-function feesAskedFor(): () => number {
-  const inner = globalThis.fetch;
-  let asked = 0;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const response = await inner(input, init);
-    if (typeof init?.body === "string" && init.body.includes("eth_maxPriorityFeePerGas")) asked++;
-    return response;
-  });
-  return () => asked;
-}
+const hideLogs = () => answering(({ method }) => (method === "eth_getLogs" ? { result: [] } : null));
 
 describe("a settlement that the base fee has outgrown", () => {
   async function stuck() {
@@ -107,7 +91,7 @@ describe("a settlement that the base fee has outgrown", () => {
     const { app, bought, first } = await stuck();
     const fee = (await feesOf(app)).maxFeePerGas;
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${fee.toString(16)}`]);
-    const looks = feesAskedFor();
+    const looks = counting("eth_maxPriorityFeePerGas");
     await until(() => looks() >= 3);
     expect(await settlementOf(app)).toMatchObject({ txHash: first.txHash, outpriced: [] });
     chain.miner.resume();

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { counting } from "../support/outside";
 
 /** Live prices from the feeds of a chain. */
 
@@ -40,16 +41,10 @@ describe("the feeds", () => {
     });
   });
 
-  test("serve the tick's samples of both tokens with one call to the chain", async () => {
-    const app = createWalletApp(chain);
-    let requests = 0;
-    const inner = globalThis.fetch;
-    globalThis.fetch = (input, init) => {
-      requests++;
-      return inner(input, init);
-    };
+  test("serve the tick's samples of both tokens with one call to the chain", async ({ app }) => {
+    const requests = counting();
     await app.t.action(internal.prices.live.sample, {});
-    expect(requests).toBe(1);
+    expect(requests()).toBe(1);
     const samples = await app.rows("priceSamples");
     expect(samples.map(({ token, source }) => [token, source])).toEqual([
       ["BTC", "chainlink"],
@@ -85,8 +80,7 @@ describe("the feeds", () => {
     });
   });
 
-  test("ground the model's figures before every ticker", async () => {
-    const app = createWalletApp(chain);
+  test("ground the model's figures before every ticker", async ({ app }) => {
     const { body } = await app.get("/mcp/market");
     expect(body.sources).toMatchObject(
       ["chainlink", "coinbase", "binance", "coingecko"].map((name) => ({ name })),

@@ -1,12 +1,11 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import type { Ticker } from "../../scripts/stack/standins/control";
-import { closeApp, createApp, START, type App } from "../support/app";
+import { START, type App, test } from "../support/app";
+import { intercept } from "../support/outside";
 
 /** Without a chain: `live.node.test.ts` has the feeds. */
-
-afterEach(closeApp);
 
 const MINUTE = 60_000;
 
@@ -18,30 +17,31 @@ const failTickers = (app: App, tickers: readonly Ticker[]) => {
 };
 
 describe("with the feeds out of reach, a live price", () => {
-  test.each([
+  test.for([
     [[], "coinbase"],
     [["coinbase"], "binance"],
     [["coinbase", "binance"], "coingecko"],
     [["coinbase", "binance", "coingecko"], "llm"],
-  ] as const)("comes, with %j down, from %s, and is stored with its source", async (down, source) => {
-    const app = createApp();
-    failTickers(app, down);
-    const price = await current(app);
-    const market = app.standins.market.coin("BTC", price.observedAt).price;
-    expect(price).toEqual({
-      token: "BTC",
-      source,
-      priceUsd: expect.closeTo(market, -2),
-      observedAt: expect.any(Number),
-      takenAt: expect.any(Number),
-    });
-    expect(price.observedAt).toBeLessThanOrEqual(price.takenAt);
-    expect(await app.rows("priceSamples")).toMatchObject([price]);
-    expect(app.standins.sent("llm")).toHaveLength(source === "llm" ? 1 : 0);
-  });
+  ] as const)(
+    "comes, with %j down, from %s, and is stored with its source",
+    async ([down, source], { app }) => {
+      failTickers(app, down);
+      const price = await current(app);
+      const market = app.standins.market.coin("BTC", price.observedAt).price;
+      expect(price).toEqual({
+        token: "BTC",
+        source,
+        priceUsd: expect.closeTo(market, -2),
+        observedAt: expect.any(Number),
+        takenAt: expect.any(Number),
+      });
+      expect(price.observedAt).toBeLessThanOrEqual(price.takenAt);
+      expect(await app.rows("priceSamples")).toMatchObject([price]);
+      expect(app.standins.sent("llm")).toHaveLength(source === "llm" ? 1 : 0);
+    },
+  );
 
-  test("that nobody tells is an upstream failure that names everyone who was asked", async () => {
-    const app = createApp();
+  test("that nobody tells is an upstream failure that names everyone who was asked", async ({ app }) => {
     failTickers(app, ["coinbase", "binance", "coingecko"]);
     app.standins.fail("llm", { mode: "status", status: 500 });
     const failure: unknown = await current(app, "ETH").catch((error: unknown) => error);
@@ -54,8 +54,7 @@ describe("with the feeds out of reach, a live price", () => {
     expect(await app.rows("hourlyCloses")).toEqual([]);
   });
 
-  test("does not wait for the model longer than its deadline, and has it the next time", async () => {
-    const app = createApp();
+  test("does not wait for the model longer than its deadline, and has it the next time", async ({ app }) => {
     deadlines.modelPrice = 20;
     failTickers(app, ["coinbase", "binance", "coingecko"]);
     app.standins.fail("llm", { mode: "slow", ms: 150, times: 1 });
@@ -67,8 +66,7 @@ describe("with the feeds out of reach, a live price", () => {
 });
 
 describe("a price asked for again", () => {
-  test("within a minute is the stored one, and nobody is asked", async () => {
-    const app = createApp();
+  test("within a minute is the stored one, and nobody is asked", async ({ app }) => {
     const first = await current(app);
     app.standins.forget();
     vi.setSystemTime(first.takenAt + MINUTE);
@@ -81,8 +79,7 @@ describe("a price asked for again", () => {
     expect(await app.rows("priceSamples")).toHaveLength(2);
   });
 
-  test("by twenty at once leaves one sample", async () => {
-    const app = createApp();
+  test("by twenty at once leaves one sample", async ({ app }) => {
     const prices = await Promise.all(Array.from({ length: 20 }, () => current(app)));
     expect(new Set(prices.map(({ takenAt }) => takenAt)).size).toBe(1);
     expect(await app.rows("priceSamples")).toHaveLength(1);
@@ -111,17 +108,14 @@ describe("a ticker's answer that is no live price is passed over", () => {
     ["an hour old", "coingecko", () => ({ bitcoin: { usd: 5, last_updated_at: START / 1_000 - 3_600 } })],
   ];
 
-  test.each(answers)("%s (%s)", async (_name, ticker, spoiled) => {
-    const app = createApp();
+  test.for(answers)("%s (%s)", async ([_name, ticker, spoiled], { app }) => {
     const order = ["coinbase", "binance", "coingecko"] as const;
     failTickers(app, order.slice(0, order.indexOf(ticker)));
     let replaced = 0;
-    const real = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await real(input, init);
-      const { pathname } = new URL(new Request(input).url);
+    intercept(async ({ url }, pass) => {
+      const response = await pass();
       const paths = { coinbase: "/v2/prices", binance: "/ticker/24hr", coingecko: "/simple/price" };
-      if (!pathname.includes(paths[ticker])) return response;
+      if (!url.includes(paths[ticker])) return response;
       replaced++;
       const good: unknown = await response.json();
       return Response.json(spoiled(typeof good === "object" ? { ...good } : {}));
@@ -133,8 +127,7 @@ describe("a ticker's answer that is no live price is passed over", () => {
     expect(price.priceUsd).toBeCloseTo(app.standins.market.coin("BTC", price.observedAt).price, -2);
   });
 
-  test.each(["garbage", "html", "empty", "half", "drop", "hang"] as const)("%s", async (mode) => {
-    const app = createApp();
+  test.for(["garbage", "html", "empty", "half", "drop", "hang"] as const)("%s", async (mode, { app }) => {
     deadlines.price = 500;
     app.standins.fail("tickers", { mode, ticker: "coinbase" });
     expect((await current(app)).source).toBe("binance");

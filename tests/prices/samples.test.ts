@@ -1,10 +1,8 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { recentHourlyCloses } from "../../convex/prices/model";
-import { closeApp, createApp, START, type App } from "../support/app";
-
-afterEach(closeApp);
+import { closeApp, createApp, START, type App, test } from "../support/app";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -27,8 +25,7 @@ const closes = (app: App, before: number, count: number, token: "BTC" | "ETH" = 
   app.t.run((ctx) => recentHourlyCloses(ctx, token, { before, count }));
 
 describe("the five-minute tick", () => {
-  test("stores one sample per token, however often and however many times at once it runs", async () => {
-    const app = createApp();
+  test("stores one sample per token, however often it runs", async ({ app }) => {
     const tick = () => app.t.mutation(internal.prices.samples.takeDue, {});
     await Promise.all([tick(), tick(), tick()]);
     await app.settle();
@@ -39,8 +36,7 @@ describe("the five-minute tick", () => {
     expect((await app.rows("hourlyCloses")).map(({ token }) => token).sort()).toEqual(["BTC", "ETH"]);
   });
 
-  test("runs with the crons: twelve samples an hour of each token, without a call to the model", async () => {
-    const app = createApp();
+  test("takes twelve samples an hour of each token, without a call to the model", async ({ app }) => {
     await app.pass(HOUR - MINUTE);
     const samples = await app.rows("priceSamples");
     expect(samples.filter(({ token }) => token === "BTC")).toHaveLength(12);
@@ -48,8 +44,7 @@ describe("the five-minute tick", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("does not ask the model for a price, but takes it from market data of the last minutes, marked", async () => {
-    const app = createApp();
+  test("takes the model's price from market data of the last minutes, and asks for none", async ({ app }) => {
     app.standins.fail("tickers", { mode: "status", status: 503 });
     await app.t.mutation(internal.prices.samples.takeDue, {});
     await app.settle();
@@ -65,8 +60,7 @@ describe("the five-minute tick", () => {
     expect(app.standins.sent("llm")).toHaveLength(1);
   });
 
-  test("goes on with one token where a source knows no more", async () => {
-    const app = createApp();
+  test("goes on with one token where a source knows no more", async ({ app }) => {
     app.standins.fail("tickers", { mode: "status", status: 503, ticker: "binance" });
     app.standins.fail("tickers", { mode: "status", status: 503, ticker: "coingecko" });
     app.standins.fail("tickers", { mode: "status", status: 503, ticker: "coinbase", times: 1 });
@@ -77,8 +71,9 @@ describe("the five-minute tick", () => {
 });
 
 describe("a sample", () => {
-  test("within a minute of the last is not stored; a better source's behind the model's is", async () => {
-    const app = createApp();
+  test("within a minute of the last is stored only after the model's, by a better source", async ({
+    app,
+  }) => {
     expect(await store(app, START, 100, "llm")).toMatchObject({ priceUsd: 100 });
     expect(await store(app, START + SECOND, 101, "llm")).toMatchObject({ priceUsd: 100 });
     expect(await store(app, START + 2 * SECOND, 102, "coinbase")).toMatchObject({ priceUsd: 102 });
@@ -87,8 +82,7 @@ describe("a sample", () => {
     expect((await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd)).toEqual([100, 102]);
   });
 
-  test("is forgotten after 15 days, its hour's close is not", async () => {
-    const app = createApp();
+  test("is forgotten after 15 days, its hour's close is not", async ({ app }) => {
     for (let i = 0; i < 6; i++) await store(app, START + i * 5 * MINUTE, 100 + i);
     await store(app, START + 15 * DAY + 12 * MINUTE, 200);
     const kept = (await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd);
@@ -98,8 +92,7 @@ describe("a sample", () => {
 });
 
 describe("hourly closes", () => {
-  test("are the last price of each UTC hour, over midnight, newest last, without the hour that runs", async () => {
-    const app = createApp();
+  test("are the last price of each full UTC hour, over midnight, newest last", async ({ app }) => {
     const midnight = Date.UTC(2026, 1, 28) + DAY;
     await store(app, midnight - 65 * MINUTE, 1);
     await store(app, midnight - 35 * MINUTE, 2);
@@ -120,15 +113,13 @@ describe("hourly closes", () => {
     expect(new Date(midnight).toISOString()).toBe("2026-03-01T00:00:00.000Z");
   });
 
-  test("a sample on the full hour belongs to the hour it begins", async () => {
-    const app = createApp();
+  test("a sample on the full hour belongs to the hour it begins", async ({ app }) => {
     await store(app, START - MINUTE - 1, 1);
     await store(app, START, 2);
     expect(await closes(app, START, 5)).toEqual([{ hourEndsAt: START, priceUsd: 1, source: "coinbase" }]);
   });
 
-  test("keep the last better source's word where the model came later", async () => {
-    const app = createApp();
+  test("keep the last better source's word where the model came later", async ({ app }) => {
     await store(app, START, 90, "llm");
     await store(app, START + 10 * MINUTE, 100, "chainlink");
     await store(app, START + 20 * MINUTE, 50, "llm");

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { closeApp, createApp } from "../support/app";
+import { afterAll, beforeAll, expect } from "vitest";
+import { test } from "../support/app";
 import {
   buildProxy,
   connect,
@@ -24,15 +24,13 @@ beforeAll(async () => {
   built = await buildProxy();
   proxy = await connect(built.file, service.url);
 });
-afterEach(closeApp);
 afterAll(async () => {
   await proxy.client.close();
   await service.stop();
   await built.remove();
 });
 
-test("a shift's final report can be read when its 8 hours are over", async () => {
-  const app = createApp();
+test("a shift's final report can be read when its 8 hours are over", async ({ app }) => {
   const fromApp: Answer = (response, { method, path, body, headers }) => {
     const key = headers["idempotency-key"];
     const init = {

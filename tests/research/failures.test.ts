@@ -1,9 +1,7 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { closeApp, createApp, type App } from "../support/app";
+import { describe, expect } from "vitest";
+import { createApp, type App, test } from "../support/app";
 
 /** A source that failed is nobody's misfortune for longer than a moment. */
-
-afterEach(closeApp);
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -23,8 +21,7 @@ const sentimentOf = async (app: App, token = "BTC") => {
 };
 
 describe("a source that failed once", () => {
-  test("is asked again for a new shift, which takes over what the others have said", async () => {
-    const app = createApp();
+  test("is asked again for a new shift, which takes over what the others have said", async ({ app }) => {
     app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
     const first = await begun(app, "first-shift-of-somebody");
     expect(first?.sources.sentiment.state).toBe("failed");
@@ -41,8 +38,7 @@ describe("a source that failed once", () => {
     expect((await begun(app, "third-shift-of-a-third"))?._id).toBe(second?._id);
   });
 
-  test("is missing from on-demand research for two minutes, and no longer", async () => {
-    const app = createApp();
+  test("is missing from on-demand research for two minutes, and no longer", async ({ app }) => {
     app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
     expect(await sentimentOf(app)).toMatchObject({ readings: { sentiment: { state: "missing" } } });
     await app.pass(1.8 * MINUTE, { cronsRun: false });
@@ -53,8 +49,7 @@ describe("a source that failed once", () => {
     expect(app.standins.sent("sentiment")).toHaveLength(2);
   });
 
-  test("in a shift is not handed on to on-demand research that comes later", async () => {
-    const app = createApp();
+  test("in a shift is not handed on to on-demand research that comes later", async ({ app }) => {
     app.standins.fail("sentiment", { mode: "status", status: 500, times: 1 });
     await begun(app, "first-shift-of-somebody");
     await app.pass(3 * MINUTE, { cronsRun: false });
@@ -72,30 +67,31 @@ test("a result without the source that has no key stands its 15 minutes", async 
 describe("a refresh that failed", () => {
   const calls = (app: App) => app.standins.sent("llm").length;
 
-  test.each([
+  test.for([
     ["GET", "/mcp/market", undefined],
     ["POST", "/mcp/token", { question: "BTC" }],
     ["POST", "/mcp/research", { token: "BTC" }],
-  ])("%s %s is told to everybody for a moment, with when to come back", async (method, path, body) => {
-    const app = createApp();
-    app.standins.fail("llm", { mode: "status", status: 401 });
-    app.standins.fail("sentiment", { mode: "status", status: 401 });
-    const ask = () => app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
-    const first = await ask();
-    expect([first.status, first.headers.get("retry-after")]).toEqual([502, "15"]);
-    const asked = calls(app);
-    await app.pass(5 * SECOND, { cronsRun: false });
-    const second = await ask();
-    expect([second.status, second.body]).toEqual([502, first.body]);
-    expect(Number(second.headers.get("retry-after"))).toBeLessThan(15);
-    expect(calls(app)).toBe(asked);
-    app.standins.clear();
-    await app.pass(10 * SECOND, { cronsRun: false });
-    expect((await ask()).status).toBe(200);
-  });
+  ] as const)(
+    "%s %s is told to everybody for a moment, with when to come back",
+    async ([method, path, body], { app }) => {
+      app.standins.fail("llm", { mode: "status", status: 401 });
+      app.standins.fail("sentiment", { mode: "status", status: 401 });
+      const ask = () => app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+      const first = await ask();
+      expect([first.status, first.headers.get("retry-after")]).toEqual([502, "15"]);
+      const asked = calls(app);
+      await app.pass(5 * SECOND, { cronsRun: false });
+      const second = await ask();
+      expect([second.status, second.body]).toEqual([502, first.body]);
+      expect(Number(second.headers.get("retry-after"))).toBeLessThan(15);
+      expect(calls(app)).toBe(asked);
+      app.standins.clear();
+      await app.pass(10 * SECOND, { cronsRun: false });
+      expect((await ask()).status).toBe(200);
+    },
+  );
 
-  test("leaves chat its answer, without asking the market again in that moment", async () => {
-    const app = createApp();
+  test("leaves chat its answer, without asking the market again in that moment", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500, schema: "market_snapshot" });
     expect((await app.post("/mcp/chat", { question: "hello" })).status).toBe(200);
     const markets = () =>

@@ -1,15 +1,13 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { closeApp, createApp } from "../support/app";
+import { test } from "../support/app";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const ALICE = "alice-6f1c0a9e2b";
 
-afterEach(closeApp);
-
 describe("a source that fails", () => {
-  test.each([
+  test.for([
     ["llm", { mode: "status", status: 429 }],
     ["llm", { mode: "status", status: 500 }],
     ["llm", { mode: "html" }],
@@ -22,8 +20,7 @@ describe("a source that fails", () => {
     ["sentiment", { mode: "truncated" }],
     ["sentiment", { mode: "half" }],
     ["sentiment", { mode: "hang" }],
-  ] as const)("%s %o leaves a partial data point that says so", async (provider, fault) => {
-    const app = createApp();
+  ] as const)("%s %o leaves a partial data point that says so", async ([provider, fault], { app }) => {
     Object.assign(deadlines, { llmScheduled: 60, sentiment: 60 });
     app.standins.fail(provider, fault);
     await app.post("/mcp/research/start", { userId: ALICE });
@@ -39,8 +36,7 @@ describe("a source that fails", () => {
     expect(await app.rows("dataPoints")).toHaveLength(1);
   });
 
-  test("an answer without search and citation is marked degraded", async () => {
-    const app = createApp();
+  test("an answer without search and citation is marked degraded", async ({ app }) => {
     app.standins.fail("sentiment", { mode: "uncited" });
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.settle();
@@ -48,8 +44,7 @@ describe("a source that fails", () => {
     expect(observation?.sources.sentiment).toMatchObject({ state: "ok", output: { degraded: true } });
   });
 
-  test("for a whole shift is told in its reports' evidence", async () => {
-    const app = createApp();
+  test("for a whole shift is told in its reports' evidence", async ({ app }) => {
     app.standins.fail("sentiment", { mode: "status", status: 500 });
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.6 * HOUR);
@@ -60,8 +55,7 @@ describe("a source that fails", () => {
 });
 
 describe("a report that cannot be written", () => {
-  test("is tried again and arrives late, once", async () => {
-    const app = createApp();
+  test("is tried again and arrives late, once", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.4 * HOUR);
     // Two tries of the gateway client and one repair turn each: the first two attempts fail.
@@ -74,8 +68,7 @@ describe("a report that cannot be written", () => {
     expect(app.cards()).toHaveLength(2);
   });
 
-  test("leaves out an interim; a final one ends the shift with its error", async () => {
-    const app = createApp();
+  test("leaves out an interim; a final one ends the shift with its error", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE });
     app.standins.fail("llm", { mode: "status", status: 500, schema: "research_result" });
     await app.pass(9 * HOUR);
@@ -93,8 +86,7 @@ describe("a report that cannot be written", () => {
 });
 
 describe("an outage", () => {
-  test("of some hours is caught up with one fresh collection, and skips what is past", async () => {
-    const app = createApp();
+  test("of some hours is caught up with one fresh collection, and skips what is past", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(50 * MINUTE);
     await app.pass(5 * HOUR, { cronsRun: false });
@@ -105,8 +97,7 @@ describe("an outage", () => {
     expect((await app.rows("shifts"))[0]).toMatchObject({ interimReportsCount: 1, nextReport: "final" });
   });
 
-  test("past the 8 hours makes the final report at once", async () => {
-    const app = createApp();
+  test("past the 8 hours makes the final report at once", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(50 * MINUTE);
     await app.pass(9 * HOUR, { cronsRun: false });
@@ -119,8 +110,7 @@ describe("an outage", () => {
 });
 
 describe("work that is cut off", () => {
-  test("in a collection is resumed for the silent sources alone, and the late word is dropped", async () => {
-    const app = createApp();
+  test("in a collection is resumed for the silent sources alone; late words are dropped", async ({ app }) => {
     deadlines.sentiment = 24 * HOUR;
     app.standins.fail("sentiment", { mode: "hang", times: 1 });
     await app.post("/mcp/research/start", { userId: ALICE });
@@ -131,8 +121,7 @@ describe("work that is cut off", () => {
     expect(app.standins.sent("llm")).toHaveLength(2);
   });
 
-  test("in a collection twice leaves the source out", async () => {
-    const app = createApp();
+  test("in a collection twice leaves the source out", async ({ app }) => {
     deadlines.sentiment = 24 * HOUR;
     app.standins.fail("sentiment", { mode: "hang" });
     await app.post("/mcp/research/start", { userId: ALICE });
@@ -146,8 +135,7 @@ describe("work that is cut off", () => {
     expect(observation?.sources.market.state).toBe("ok");
   });
 
-  test("in the writing of a report is written again, and told once", async () => {
-    const app = createApp();
+  test("in the writing of a report is written again, and told once", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.4 * HOUR);
     deadlines.llmScheduled = 24 * HOUR;
@@ -160,8 +148,7 @@ describe("work that is cut off", () => {
 });
 
 describe("running a job twice", () => {
-  test("changes nothing", async () => {
-    const app = createApp();
+  test("changes nothing", async ({ app }) => {
     const { internal } = await import("../../convex/_generated/api");
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.4 * HOUR);

@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
-import { closeApp, createApp, type App } from "../support/app";
+import { type App, test } from "../support/app";
 
 /** Reports state what was observed, and nothing else. */
-
-afterEach(closeApp);
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -39,8 +37,7 @@ const writes = (app: App, content: string, times?: number) =>
   });
 
 describe("a figure that its citation does not say", () => {
-  test("goes back once, with what the fact says", async () => {
-    const app = createApp();
+  test("goes back once, with what the fact says", async ({ app }) => {
     writes(app, resultOf(["Bitcoin is at $42,000 [f1]."]), 1);
     const { body: answer } = await app.post("/mcp/research", {});
     const [, second] = writings(app);
@@ -51,8 +48,7 @@ describe("a figure that its citation does not say", () => {
     expect(JSON.stringify(answer.result)).not.toContain("42,000");
   });
 
-  test("loses its sentence when it comes back", async () => {
-    const app = createApp();
+  test("loses its sentence when it comes back", async ({ app }) => {
     writes(app, resultOf(["Bitcoin is at $42,000 [f1].", "Bitcoin leads [f1].", "It gained 77 % in a day."]));
     const { body: answer } = await app.post("/mcp/research", {});
     expect(answer.result).toMatchObject({
@@ -63,8 +59,7 @@ describe("a figure that its citation does not say", () => {
     expect(writings(app)).toHaveLength(2);
   });
 
-  test("refuses the whole where a fifth of the sentences would go", async () => {
-    const app = createApp();
+  test("refuses the whole where a fifth of the sentences would go", async ({ app }) => {
     writes(app, resultOf(new Array<string>(20).fill("Bitcoin is at $42,000 [f1].")));
     const { status, body: answer } = await app.post("/mcp/research", {});
     expect(status).toBe(502);
@@ -72,8 +67,7 @@ describe("a figure that its citation does not say", () => {
     expect(await app.rows("researchResults")).toEqual([]);
   });
 
-  test("leaves a shift with a report written from the facts alone", async () => {
-    const app = createApp();
+  test("leaves a shift with a report written from the facts alone", async ({ app }) => {
     writes(app, resultOf(new Array<string>(20).fill("Bitcoin is at $42,000 [f1].")));
     await app.post("/mcp/research/start", { userId: "alice", token: "SOL", messengerChatId: 7 });
     await app.pass(2.6 * HOUR);
@@ -91,8 +85,7 @@ describe("a figure that its citation does not say", () => {
 });
 
 describe("what a report is written from", () => {
-  test("is numbered facts with their sources; what only models say is called so", async () => {
-    const app = createApp();
+  test("is numbered facts with their sources; what only models say is called so", async ({ app }) => {
     await app.post("/mcp/research", { token: "ETH" });
     const asked = writings(app)[0]?.at(-1)?.content ?? "";
     expect(asked).toMatch(/^\[f1\] ETH price: [\d,.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
@@ -104,8 +97,7 @@ describe("what a report is written from", () => {
     expect(told).toMatch(/Social sentiment: .*said by a language model, unverified/);
   });
 
-  test("is told of the last report, and of what changed since", async () => {
-    const app = createApp();
+  test("is told of the last report, and of what changed since", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
     await app.pass(5.2 * HOUR);
     const [first, second] = await app.rows("reports");
@@ -122,8 +114,7 @@ describe("what a report is written from", () => {
     expect(price?.to).toBeCloseTo(app.standins.market.coin("BTC", price?.toAt).price, 0);
   });
 
-  test("names each collector that failed, and why; the others are not held back", async () => {
-    const app = createApp();
+  test("names each collector that failed, and why; the others are not held back", async ({ app }) => {
     for (const source of ["gdelt", "hyperliquid"] as const)
       app.standins.fail(source, { mode: "status", status: 503 });
     app.standins.fail("coinbase", { mode: "status", status: 429 });
@@ -139,8 +130,7 @@ describe("what a report is written from", () => {
     expect(JSON.stringify(answer.result)).toContain("data-api.binance.vision");
   });
 
-  test("with every collector dead is said to be missing, and no figure is stated", async () => {
-    const app = createApp();
+  test("with every collector dead is said to be missing, and no figure is stated", async ({ app }) => {
     const sources = ["coinbase", "binance", "coingecko", "hyperliquid", "defillama", "gdelt"] as const;
     for (const source of sources) app.standins.fail(source, { mode: "drop" });
     const { status, body: answer } = await app.post("/mcp/research", {});
@@ -154,8 +144,7 @@ describe("what a report is written from", () => {
     expect(writings(app)[0]?.at(-1)?.content).toContain("none could be collected");
   });
 
-  test("is at most ten minutes old: a report waits for its collection", async () => {
-    const app = createApp();
+  test("is at most ten minutes old: a report waits for its collection", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice" });
     await app.pass(2.4 * HOUR);
     app.standins.fail("sentiment", { mode: "slow", ms: 90_000 });

@@ -1,16 +1,13 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 
 const MINUTE = 60_000;
-
-afterEach(closeApp);
 
 const writings = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
 
 describe("POST /mcp/research", () => {
-  test("answers a result within the contract, from facts and three live models", async () => {
-    const app = createApp();
+  test("answers a result within the contract, from facts and three live models", async ({ app }) => {
     const { status, body } = await app.post("/mcp/research", { userId: "alice", token: "eth" });
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -51,8 +48,7 @@ describe("POST /mcp/research", () => {
     expect(app.standins.sent("sentiment")).toHaveLength(1);
   });
 
-  test("is cached for 15 minutes per focus, with one owner", async () => {
-    const app = createApp();
+  test("is cached for 15 minutes per focus, with one owner", async ({ app }) => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => app.post("/mcp/research", { token: "ETH" })),
     );
@@ -67,8 +63,7 @@ describe("POST /mcp/research", () => {
     expect(writings(app)).toHaveLength(3);
   });
 
-  test("shares a shift's observation at most 5 minutes old", async () => {
-    const app = createApp();
+  test("shares a shift's observation at most 5 minutes old", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: "alice", token: "BTC" });
     await app.settle();
     await app.post("/mcp/research", { token: "BTC" });
@@ -76,8 +71,7 @@ describe("POST /mcp/research", () => {
     expect(await app.rows("observations")).toHaveLength(1);
   });
 
-  test("does not wait for a slow source: its last stored reading stands in, and its refresh goes on behind", async () => {
-    const app = createApp();
+  test("takes a slow source's last reading; its refresh continues in the background", async ({ app }) => {
     await app.post("/mcp/research", { token: "BTC" });
     const [{ collectedAt } = {}] = await app.rows("observations");
     await app.pass(16 * MINUTE, { cronsRun: false });
@@ -94,8 +88,7 @@ describe("POST /mcp/research", () => {
     expect(collectedAt).toBeDefined();
   });
 
-  test("takes no reading of more than two hours ago for the present", async () => {
-    const app = createApp();
+  test("takes no reading of more than two hours ago for the present", async ({ app }) => {
     await app.post("/mcp/research", { token: "BTC" });
     app.standins.fail("sentiment", { mode: "status", status: 401 });
     const sentiment = async () => {
@@ -117,8 +110,7 @@ describe("POST /mcp/research", () => {
     expect(observation?.sources.sentiment).toMatchObject({ error: "SENTIMENT_API_KEY is not configured" });
   });
 
-  test("repairs a result that breaks the contract with one turn, then by rule", async () => {
-    const app = createApp();
+  test("repairs a result that breaks the contract with one turn, then by rule", async ({ app }) => {
     const broken = {
       fullAnalysis: "Prices moved again. ".repeat(250),
       shortSummary: "x".repeat(150),
@@ -138,8 +130,7 @@ describe("POST /mcp/research", () => {
     expect(JSON.stringify(writings(app)[1]?.body)).toContain("fullAnalysis has 750 words");
   });
 
-  test("accepts a short analysis after the repair turn, but none without an impact", async () => {
-    const app = createApp();
+  test("accepts a short analysis after the repair turn, but none without an impact", async ({ app }) => {
     const short = {
       fullAnalysis: "Quiet day.",
       shortSummary: "🟡 Quiet",
@@ -156,16 +147,16 @@ describe("POST /mcp/research", () => {
     expect(await app.rows("researchResults")).toHaveLength(1);
   });
 
-  test("with every source down is 502 and names the upstream", async () => {
-    const app = createApp();
+  test("with every source down is 502 and names the upstream", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     app.standins.fail("sentiment", { mode: "status", status: 500 });
     const { status, body } = await app.post("/mcp/research", {});
     expect([status, body]).toEqual([502, { error: "The LLM gateway answered with status 500" }]);
   });
 
-  test("too slow for its caller gives the last result, marked by its own time; without one, 502, and a repeat joins", async () => {
-    const app = createApp();
+  test("too slow for its caller gives the last result, marked by its own time; without one, 502, and a repeat joins", async ({
+    app,
+  }) => {
     deadlines.caller = 60;
     app.standins.fail("llm", { mode: "slow", ms: 250, schema: "research_result", times: 1 });
     const late = await app.post("/mcp/research", {});

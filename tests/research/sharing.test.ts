@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { closeApp, createApp } from "../support/app";
+import { describe, expect } from "vitest";
+import { createApp, test } from "../support/app";
 import { shareEverything, shareWhatIsFresh } from "./sharing";
 
 const MINUTE = 60_000;
-
-afterEach(closeApp);
 
 describe("many shifts on few foci", () => {
   test("60 started together cost 9 upstream calls per 30 minutes, and one writing per focus and report", async () => {
@@ -15,8 +13,7 @@ describe("many shifts on few foci", () => {
     await shareWhatIsFresh(60);
   });
 
-  test("a shift shares an observation at most 5 minutes old, of its own focus alone", async () => {
-    const app = createApp();
+  test("a shift shares an observation at most 5 minutes old, of its own focus alone", async ({ app }) => {
     const observed = async (userId: string, token: string) => {
       const { body } = await app.post("/mcp/research/start", { userId, token });
       await app.settle();

@@ -1,18 +1,15 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import { closeApp, createApp, START } from "../support/app";
+import { START, test } from "../support/app";
 import { unmarked } from "../support/marks";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const ALICE = "alice-6f1c0a9e2b";
 
-afterEach(closeApp);
-
 describe("a research shift", () => {
-  test("walks its 8 hours: every row, every message", async () => {
-    const app = createApp();
+  test("walks its 8 hours: every row, every message", async ({ app }) => {
     const started = await app.post("/mcp/research/start", {
       userId: ALICE,
       token: "sol",
@@ -247,8 +244,7 @@ describe("a research shift", () => {
     expect([app.standins.sent("llm").length, app.cards().length]).toEqual(before);
   });
 
-  test("without a token is about the whole market", async () => {
-    const app = createApp();
+  test("without a token is about the whole market", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE, token: "" });
     await app.pass(2.6 * HOUR);
     expect(app.cards().map(({ text }) => unmarked(text).split("\n")[0])).toEqual([
@@ -259,16 +255,14 @@ describe("a research shift", () => {
     expect(report?.jobToken).toBe("");
   });
 
-  test("an unknown token's report is 404", async () => {
-    const app = createApp();
+  test("an unknown token's report is 404", async ({ app }) => {
     const { status, body } = await app.get("/mcp/research/report?token=NOPE");
     expect([status, body]).toEqual([404, { error: "There is no research report on NOPE yet" }]);
   });
 });
 
 describe("starting", () => {
-  test("twice makes two shifts; with one Idempotency-Key, one", async () => {
-    const app = createApp();
+  test("twice makes two shifts; with one Idempotency-Key, one", async ({ app }) => {
     const start = (key?: string) =>
       app.post(
         "/mcp/research/start",
@@ -290,8 +284,9 @@ describe("starting", () => {
     expect(app.cards()).toHaveLength(4);
   });
 
-  test("collect no sooner than 30 minutes after the last time, and no later where the check comes a moment early", async () => {
-    const app = createApp();
+  test("collect no sooner than 30 minutes after the last time, and no later where the check comes a moment early", async ({
+    app,
+  }) => {
     await app.post("/mcp/research/start", { userId: ALICE });
     // A check that comes a quarter of a minute too early, each time.
     for (let half = 0; half < 3; half++) {
@@ -304,8 +299,7 @@ describe("starting", () => {
     expect(gaps).toEqual([30 * MINUTE, 30 * MINUTE, 30 * MINUTE]);
   });
 
-  test("an eleventh is 429 until one stops", async () => {
-    const app = createApp();
+  test("an eleventh is 429 until one stops", async ({ app }) => {
     for (let i = 0; i < 10; i++) {
       expect((await app.post("/mcp/research/start", { userId: ALICE })).status).toBe(200);
     }
@@ -324,8 +318,7 @@ describe("starting", () => {
 });
 
 describe("stopping", () => {
-  test("stops all of the user's shifts and nobody else's", async () => {
-    const app = createApp();
+  test("stops all of the user's shifts and nobody else's", async ({ app }) => {
     for (const userId of [ALICE, ALICE, "bob"]) await app.post("/mcp/research/start", { userId });
     expect((await app.post("/mcp/research/stop", { userId: ALICE })).body).toEqual({
       success: true,
@@ -344,8 +337,7 @@ describe("stopping", () => {
     expect((await app.get(`/mcp/research/status?userId=${ALICE}`)).body.activeJob).toBeNull();
   });
 
-  test("during a collection drops its late result and sends nothing more", async () => {
-    const app = createApp();
+  test("during a collection drops its late result and sends nothing more", async ({ app }) => {
     app.standins.fail("llm", { mode: "slow", ms: 5_000 });
     await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
     await app.settle(2);
@@ -359,8 +351,7 @@ describe("stopping", () => {
     expect(app.cards()).toHaveLength(sent);
   });
 
-  test("during the writing of a report drops the report", async () => {
-    const app = createApp();
+  test("during the writing of a report drops the report", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
     await app.pass(2.4 * HOUR);
     deadlines.llmScheduled = HOUR;
@@ -374,8 +365,7 @@ describe("stopping", () => {
     expect(app.cards()).toHaveLength(1);
   });
 
-  test("calls off a card that has not been sent", async () => {
-    const app = createApp();
+  test("calls off a card that has not been sent", async ({ app }) => {
     app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 600, times: 1 });
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.settle();

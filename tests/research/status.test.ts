@@ -1,14 +1,11 @@
-import { afterEach, expect, test } from "vitest";
-import { closeApp, createApp } from "../support/app";
+import { expect } from "vitest";
+import { test } from "../support/app";
 
 /** What the status says when something does not go well. */
 
-afterEach(closeApp);
-
 const ALICE = "alice-3f1b6c0d2a";
 
-test("the same start twice shows as two shifts, the newest first", async () => {
-  const app = createApp();
+test("the same start twice shows as two shifts, the newest first", async ({ app }) => {
   const first = await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
   await app.settle();
   const second = await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
@@ -20,8 +17,7 @@ test("the same start twice shows as two shifts, the newest first", async () => {
   ]);
 });
 
-test("a gateway that refuses its key shows with the sources that failed and why", async () => {
-  const app = createApp();
+test("a gateway that refuses its key shows with the sources that failed and why", async ({ app }) => {
   app.standins.fail("llm", { mode: "status", status: 401 });
   await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" });
   await app.settle(40);
@@ -39,8 +35,7 @@ test("a gateway that refuses its key shows with the sources that failed and why"
   });
 });
 
-test("a bot token that the messenger refuses shows as a delivery problem, until a card arrives", async () => {
-  const app = createApp();
+test("a refused bot token shows as a delivery problem, until a card arrives", async ({ app }) => {
   await app.post("/user/messenger", {
     userId: ALICE,
     messengerBotToken: "999999:AAE-a-token-that-nobody-made-0000000",
@@ -60,8 +55,7 @@ test("a bot token that the messenger refuses shows as a delivery problem, until 
   expect(await problem()).toBeNull();
 });
 
-test("a wallet under an id that could be guessed comes with a warning", async () => {
-  const app = createApp();
+test("a wallet under an id that could be guessed comes with a warning", async ({ app }) => {
   const short = await app.post("/mcp/wallet/create", { userId: "5" });
   expect(short.body).toMatchObject({ warning: expect.stringContaining("short enough to be guessed") });
   const long = await app.post("/mcp/wallet/create", { userId: "5f2c9a7d1e3b8c4f6a0d27" });

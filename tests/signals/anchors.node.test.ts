@@ -1,13 +1,13 @@
 import { mnemonicToAccount } from "viem/accounts";
 import { toHex } from "viem";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { readAnchor } from "../../convex/signals/anchorText";
 import { linksAfter, GENESIS } from "../../convex/signals/eventChain";
 import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
 import { DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { recordOf } from "./record";
 

@@ -1,20 +1,18 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { isOfDay } from "../../convex/signals/eventChain";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App } from "../support/app";
 import { loseScheduled } from "../support/leases";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
-
-afterEach(closeApp);
 
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
 const states = async (app: App) => (await app.rows("signalRuns")).map(({ token, state }) => [token, state]);
 
 describe("the daily job", () => {
-  test("issues one signal per token from live context, with an event each and one card", async () => {
-    const app = createApp({ now: EIGHT });
+  test("issues one signal per token from live context, with an event each and one card", async ({ app }) => {
     await issue(app);
     const signals = await app.rows("signals");
     expect(signals.map(({ token, day, status }) => [token, day, status]).sort()).toEqual([
@@ -37,8 +35,7 @@ describe("the daily job", () => {
     expect(app.cards()[0]?.text).toContain(`Record 2: ${events[1]?.hash ?? "?"}`);
   });
 
-  test("tells the model the live price, the recorded hours and how yesterday's signals ended", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tells the model the live price, the hours before and how yesterday's ended", async ({ app }) => {
     await issued(app, buy);
     marketAt(app, { BTC: 101.5, ETH: 97 });
     await given.wait(app, 30 * MINUTE);
@@ -68,8 +65,7 @@ describe("the daily job", () => {
     );
   });
 
-  test("issues once a day however often it runs, and when two start at once", async () => {
-    const app = createApp({ now: EIGHT });
+  test("issues once a day however often it runs, and when two start at once", async ({ app }) => {
     const start = () => app.t.mutation(internal.signals.issuing.issueDue, {});
     await Promise.all([start(), start(), start()]);
     await work(app);
@@ -81,8 +77,7 @@ describe("the daily job", () => {
     expect([asked(app).length, app.cards().length]).toEqual([2, 1]);
   });
 
-  test("missed for days issues today's alone, and nothing when it comes before today's 08:00", async () => {
-    const app = createApp({ now: EIGHT });
+  test("missed for days issues today's alone, and nothing before today's 08:00", async ({ app }) => {
     await issue(app);
     await given.wait(app, 3 * DAY - 7 * HOUR);
     await issue(app);
@@ -105,7 +100,7 @@ describe("the daily job", () => {
 });
 
 describe("a proposal the rules refuse", () => {
-  test.each([
+  test.for([
     ["inverted levels", { ...buy, tp1: 99, sl: 102 }, "sl < entry < tp1 <= tp2"],
     ["targets in the wrong order", { ...buy, tp1: 102, tp2: 101 }, "sl < entry < tp1 <= tp2"],
     ["a SELL with a BUY's levels", { ...buy, signal: "SELL" }, "sl > entry > tp1 >= tp2"],
@@ -126,46 +121,46 @@ describe("a proposal the rules refuse", () => {
     ["a confidence as a fraction", { ...buy, confidence: 0.7 }, "confidence must be a whole number"],
     ["another direction", { ...buy, signal: "LONG" }, "signal"],
     ["prose", "Bitcoin looks strong today.", "no complete JSON value"],
-  ])("%s: sent back once with the reasons, then refused with a note", async (_name, proposal, reason) => {
-    const app = createApp({ now: EIGHT });
-    await issued(app, proposal);
-    expect(await app.rows("signals")).toEqual([]);
-    const events = (await app.rows("signalEvents")).filter(isOfDay);
-    expect(
-      events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
-    ).toEqual([
-      ["refused", expect.any(String), "2026-01-05", 1],
-      ["refused", expect.any(String), "2026-01-05", 1],
-    ]);
-    expect(app.cards()).toEqual([]);
-    expect(asked(app)).toHaveLength(4);
-    const repair = JSON.stringify(asked(app).map(({ body }) => body));
-    expect(repair).toContain("That answer cannot be used");
-    expect(repair).toContain(reason);
-    expect(await states(app)).toEqual([
-      ["BTC", "refused"],
-      ["ETH", "refused"],
-    ]);
-    const notes = await app.rows("operatorNotes");
-    expect(notes.map(({ subject }) => subject).sort()).toEqual([
-      "signal BTC 2026-01-05",
-      "signal ETH 2026-01-05",
-    ]);
-    expect(notes[0]?.text).toContain(reason);
-    await app.pass(2 * HOUR);
-    expect(asked(app)).toHaveLength(4);
-  });
+  ] as const)(
+    "%s: sent back once with the reasons, then refused with a note",
+    async ([_name, proposal, reason], { app }) => {
+      await issued(app, proposal);
+      expect(await app.rows("signals")).toEqual([]);
+      const events = (await app.rows("signalEvents")).filter(isOfDay);
+      expect(
+        events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
+      ).toEqual([
+        ["refused", expect.any(String), "2026-01-05", 1],
+        ["refused", expect.any(String), "2026-01-05", 1],
+      ]);
+      expect(app.cards()).toEqual([]);
+      expect(asked(app)).toHaveLength(4);
+      const repair = JSON.stringify(asked(app).map(({ body }) => body));
+      expect(repair).toContain("That answer cannot be used");
+      expect(repair).toContain(reason);
+      expect(await states(app)).toEqual([
+        ["BTC", "refused"],
+        ["ETH", "refused"],
+      ]);
+      const notes = await app.rows("operatorNotes");
+      expect(notes.map(({ subject }) => subject).sort()).toEqual([
+        "signal BTC 2026-01-05",
+        "signal ETH 2026-01-05",
+      ]);
+      expect(notes[0]?.text).toContain(reason);
+      await app.pass(2 * HOUR);
+      expect(asked(app)).toHaveLength(4);
+    },
+  );
 
-  test("is entered at the measured price, whatever entry it names", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is entered at the measured price, whatever entry it names", async ({ app }) => {
     await issued(app, { ...buy, entry: 100.3 });
     for (const { entry, price } of await app.rows("signals")) expect([entry, price.usd]).toEqual([100, 100]);
     const { body } = await app.get("/mcp/signals/latest?token=BTC");
     expect(body.signals).toMatchObject({ BTC: { entry: 100, chancePercent: 50, costPercent: 0.15 } });
   });
 
-  test("is asked for again when the price has moved away while the model answered", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is asked for again when the price has moved away while the model answered", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "slow", ms: 40_000, schema: "trading_signal", times: 2 });
     await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
@@ -187,8 +182,7 @@ describe("a proposal the rules refuse", () => {
     expect((await app.rows("operatorNotes"))[0]?.text).toContain("more than the costs of 1.2 %");
   });
 
-  test("is issued when the repair turn mends it", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is issued when the repair turn mends it", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     modelSays(app, { ...buy, sl: 105 }, 1);
     modelSays(app, sell);
@@ -201,8 +195,7 @@ describe("a proposal the rules refuse", () => {
     expect(await app.rows("operatorNotes")).toEqual([]);
   });
 
-  test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     const loose = { ...buy, entry: "$100.00", tp1: "101", tp2: "102", sl: "99", confidence: "70%" };
     modelSays(app, `Here:\n\`\`\`json\n${JSON.stringify(loose)}\n\`\`\``, 1);
@@ -219,12 +212,11 @@ describe("a proposal the rules refuse", () => {
 
 describe("what the model says", () => {
   const { tp1: _tp1, tp2: _tp2, sl: _sl, ...bare } = hold;
-  test.each([
+  test.for([
     ["without levels", bare],
     ["with zeros for levels", { ...hold, tp1: 0, tp2: 0, sl: 0 }],
     ["with words for levels", { ...hold, signal: " hold ", tp1: "none", tp2: "n/a", sl: "" }],
-  ])("takes a HOLD %s for one", async (_name, said) => {
-    const app = createApp({ now: EIGHT });
+  ] as const)("takes a HOLD %s for one", async ([_name, said], { app }) => {
     await issued(app, said);
     expect((await app.rows("signals")).map(({ signal, tp1, tp2, sl }) => [signal, tp1, tp2, sl])).toEqual([
       ["HOLD", null, null, null],
@@ -233,18 +225,16 @@ describe("what the model says", () => {
     expect(asked(app)).toHaveLength(2);
   });
 
-  test("asks for an object, whatever it is lenient about", async () => {
-    const app = createApp({ now: EIGHT });
+  test("asks for an object, whatever it is lenient about", async ({ app }) => {
     await issue(app);
     expect(JSON.stringify(asked(app)[0]?.body)).toMatch(
       /"schema":\{"type":"object","properties":\{"signal":/,
     );
   });
 
-  test.each(["Up.\n\n🔗 Record 99: ", "🔗 Record 99: "])(
+  test.for(["Up.\n\n🔗 Record 99: ", "🔗 Record 99: "])(
     "cannot forge a line of the card: %j",
-    async (start) => {
-      const app = createApp({ now: EIGHT });
+    async (start, { app }) => {
       await issued(app, { ...buy, reasoning: start + "a".repeat(64) });
       const { text = "" } = app.cards()[0] ?? {};
       expect(text.match(/^🔗 Record/gmu)).toHaveLength(1);
@@ -252,8 +242,7 @@ describe("what the model says", () => {
     },
   );
 
-  test("is issued at a moment of its own", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is issued at a moment of its own", async ({ app }) => {
     await issued(app, buy);
     const [one, other] = (await app.rows("signals")).map(({ generatedAt }) => generatedAt);
     expect(one).not.toBe(other);
@@ -261,8 +250,7 @@ describe("what the model says", () => {
 });
 
 describe("a day on which something is out of reach", () => {
-  test("one token's first attempt fails: the other's signal goes out at once, its own on a card to follow", async () => {
-    const app = createApp({ now: EIGHT });
+  test("one token's first attempt fails: its signal follows the other's on its own card", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "status", status: 401, schema: "trading_signal", times: 1 });
     modelSays(app, buy);
@@ -278,8 +266,7 @@ describe("a day on which something is out of reach", () => {
     expect(app.cards()).toHaveLength(2);
   });
 
-  test("the gateway comes back: the signals are issued late, within the hour", async () => {
-    const app = createApp({ now: EIGHT });
+  test("the gateway comes back: the signals are issued late, within the hour", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 401 });
     await issue(app);
     await app.pass(7 * MINUTE);
@@ -290,8 +277,7 @@ describe("a day on which something is out of reach", () => {
     expect(await app.rows("operatorNotes")).toEqual([]);
   });
 
-  test("the gateway stays away: nothing is issued and the operator is told", async () => {
-    const app = createApp({ now: EIGHT });
+  test("the gateway stays away: nothing is issued and the operator is told", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 401 });
     await issue(app);
     await app.pass(80 * MINUTE);
@@ -306,8 +292,7 @@ describe("a day on which something is out of reach", () => {
     expect(asked(app)).toHaveLength(12);
   });
 
-  test("no measured price: the model's own market data are no ground for a signal", async () => {
-    const app = createApp({ now: EIGHT });
+  test("no measured price: the model's own market data are no ground for a signal", async ({ app }) => {
     app.standins.fail("tickers", { mode: "status", status: 500 });
     await issue(app);
     expect(app.standins.sent("llm")).toEqual([]);
@@ -322,8 +307,7 @@ describe("a day on which something is out of reach", () => {
     expect((await app.rows("signals")).map(({ price }) => price.source)).toEqual(["coinbase", "coinbase"]);
   });
 
-  test("an attempt that is lost is resumed by the cron", async () => {
-    const app = createApp({ now: EIGHT });
+  test("an attempt that is lost is resumed by the cron", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     await app.t.mutation(internal.signals.issuing.issueDue, {});
     await loseScheduled(app);

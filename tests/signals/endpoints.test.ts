@@ -1,14 +1,13 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/deadlines";
 import { charge } from "../../convex/lib/limits";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait } = given;
 const ALICE = "alice-6f1c0a9e2b";
-
-afterEach(closeApp);
 
 const reviews = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "signal_review");
 
@@ -43,8 +42,7 @@ const SIGNAL = {
 };
 
 describe("/mcp/signals/latest", () => {
-  test("answers GET and POST alike: both tokens, or the one asked for", async () => {
-    const app = createApp({ now: EIGHT });
+  test("answers GET and POST alike: both tokens, or the one asked for", async ({ app }) => {
     expect((await app.get("/mcp/signals/latest")).body).toEqual({ signals: { BTC: null, ETH: null } });
     await issued(app, buy);
     const both = { signals: { BTC: SIGNAL, ETH: { ...SIGNAL, token: "ETH" } } };
@@ -59,8 +57,7 @@ describe("/mcp/signals/latest", () => {
     }
   });
 
-  test("keeps an outcome on the signal", async () => {
-    const app = createApp({ now: EIGHT });
+  test("keeps an outcome on the signal", async ({ app }) => {
     await decided(app);
     const { body } = await app.get("/mcp/signals/latest?token=BTC");
     expect(body.signals).toEqual({
@@ -71,8 +68,7 @@ describe("/mcp/signals/latest", () => {
     });
   });
 
-  test("with userId sends the card to that user's own messenger and says that it arrived", async () => {
-    const app = createApp({ now: EIGHT });
+  test("with userId sends the card to that user's messenger and says that it arrived", async ({ app }) => {
     await issued(app, buy);
     await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     const { body } = await app.get(`/mcp/signals/latest?userId=${ALICE}&token=ETH`);
@@ -81,8 +77,7 @@ describe("/mcp/signals/latest", () => {
     expect(app.cards().at(-1)?.text).not.toContain("BTC");
   });
 
-  test("says that nothing was sent: no signal yet, no bot, a messenger that refuses", async () => {
-    const app = createApp({ now: EIGHT });
+  test("says that nothing was sent: no signal yet, no bot, a messenger that refuses", async ({ app }) => {
     await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     const ask = async () => (await app.post("/mcp/signals/latest", { userId: ALICE })).body.messengerSent;
     expect(await ask()).toBe(false);
@@ -98,8 +93,7 @@ describe("/mcp/signals/latest", () => {
     expect([status, body.messengerSent]).toEqual([200, false]);
   });
 
-  test("limits cards per user, and reading not at all", async () => {
-    const app = createApp({ now: EIGHT });
+  test("limits cards per user, and reading not at all", async ({ app }) => {
     await issued(app, buy);
     const statuses = [];
     for (let n = 0; n < 31; n++)
@@ -110,8 +104,7 @@ describe("/mcp/signals/latest", () => {
 });
 
 describe("a card for a caller without a chat of their own", () => {
-  test("is not sent, and said not to be; the service's own chat is not for it", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is not sent, and said not to be; the service's own chat is not for it", async ({ app }) => {
     await issued(app, buy);
     const before = app.cards().length;
     await app.post("/user/messenger", {
@@ -128,8 +121,7 @@ describe("a card for a caller without a chat of their own", () => {
     expect((await app.rows("messages")).filter(({ userId }) => userId !== "")).toEqual([]);
   });
 
-  test("goes to the account of a link once it is confirmed", async () => {
-    const app = createApp({ now: EIGHT });
+  test("goes to the account of a link once it is confirmed", async ({ app }) => {
     await issued(app, buy);
     const linked = (confirmed: object) =>
       app.t.run((ctx) =>
@@ -151,8 +143,7 @@ describe("a card for a caller without a chat of their own", () => {
 });
 
 describe("/mcp/signals/history", () => {
-  test("loses nothing between pages", async () => {
-    const app = createApp({ now: EIGHT });
+  test("loses nothing between pages", async ({ app }) => {
     await issued(app, buy);
     const first = (await app.get("/mcp/signals/history?limit=1")).body;
     const [last] = z.array(z.object({ generatedAt: z.string() })).parse(first.signals);
@@ -161,8 +152,7 @@ describe("/mcp/signals/history", () => {
     expect(second.signals).not.toEqual(first.signals);
   });
 
-  test("answers newest first, by token and page, with the statistics of the whole record", async () => {
-    const app = createApp({ now: EIGHT });
+  test("answers newest first, by token and page, with the whole record's statistics", async ({ app }) => {
     for (let day = 0; day < 3; day++) {
       await decided(app);
       await wait(app, DAY - 30 * MINUTE);
@@ -184,22 +174,20 @@ describe("/mcp/signals/history", () => {
     expect(times(next.signals).map((time) => time.slice(0, 10))).toEqual(["2026-01-05"]);
   });
 
-  test.each([
+  test.for([
     ["limit=0", "limit must be a whole number from 1 to 100"],
     ["limit=101", "limit must be a whole number from 1 to 100"],
     ["limit=2.5", "limit must be a whole number"],
     ["limit=ten", "limit must be a whole number from 1 to 100"],
     ["token=DOGE", "token must be BTC or ETH"],
     ["before=yesterday", "before must be an ISO 8601 UTC time"],
-  ])("refuses %s", async (query, error) => {
-    const app = createApp({ now: EIGHT });
+  ])("refuses %s", async ([query, error], { app }) => {
     const { status, body } = await app.get(`/mcp/signals/history?${query}`);
     expect(status).toBe(400);
     expect(body.error).toContain(error);
   });
 
-  test("answers 10 when no limit is given", async () => {
-    const app = createApp({ now: EIGHT });
+  test("answers 10 when no limit is given", async ({ app }) => {
     for (let day = 0; day < 6; day++) {
       await issued(app, hold);
       await wait(app, DAY);
@@ -210,8 +198,7 @@ describe("/mcp/signals/history", () => {
 });
 
 describe("/mcp/signals/recap", () => {
-  test("tells the UTC day, with a review written once per set of outcomes", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tells the UTC day, with a review written once per set of outcomes", async ({ app }) => {
     await decided(app);
     const { status, body } = await app.get("/mcp/signals/recap");
     expect(status).toBe(200);
@@ -244,8 +231,7 @@ describe("/mcp/signals/recap", () => {
     expect(reviews(app)).toHaveLength(1);
   });
 
-  test("is reviewed anew when an outcome changes, once for many callers", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is reviewed anew when an outcome changes, once for many callers", async ({ app }) => {
     await issued(app, buy);
     await app.get("/mcp/signals/recap");
     await wait(app, 7 * HOUR);
@@ -256,12 +242,11 @@ describe("/mcp/signals/recap", () => {
     expect(reviews(app)).toHaveLength(2);
   });
 
-  test.each([
+  test.for([
     ["is down", { mode: "status", status: 401 }],
     ["answers prose", { mode: "reply", content: "A fine day." }],
     ["is slow", { mode: "slow", ms: 400 }],
-  ] as const)("answers the figures when the gateway %s, review null", async (_name, fault) => {
-    const app = createApp({ now: EIGHT });
+  ] as const)("answers the figures when the gateway %s, review null", async ([_name, fault], { app }) => {
     await decided(app);
     deadlines.caller = 100;
     app.standins.fail("llm", fault);
@@ -273,8 +258,7 @@ describe("/mcp/signals/recap", () => {
     expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
   });
 
-  test("asks a gateway that is down once a minute, however often it is asked", async () => {
-    const app = createApp({ now: EIGHT });
+  test("asks a gateway that is down once a minute, however often it is asked", async ({ app }) => {
     await decided(app);
     app.standins.fail("llm", { mode: "status", status: 401 });
     const ask = async () => (await app.get("/mcp/signals/recap")).body.review;
@@ -285,8 +269,7 @@ describe("/mcp/signals/recap", () => {
     expect(reviews(app)).toHaveLength(2);
   });
 
-  test("answers the figures to a caller who has used up refreshes", async () => {
-    const app = createApp({ now: EIGHT });
+  test("answers the figures to a caller who has used up refreshes", async ({ app }) => {
     await decided(app);
     await app.t.run(async (ctx) => {
       for (let n = 0; n < 60; n++) await charge(ctx, "refresh", { userId: ALICE, address: "198.51.100.7" });
@@ -296,8 +279,7 @@ describe("/mcp/signals/recap", () => {
     expect((await app.get("/mcp/signals/recap")).body.review).toEqual(expect.any(String));
   });
 
-  test("keeps time for the card, and for what both waits run over", async () => {
-    const app = createApp({ now: EIGHT });
+  test("keeps time for the card, and for what both waits run over", async ({ app }) => {
     await decided(app);
     await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     deadlines.delivery = 2_000;
@@ -307,8 +289,7 @@ describe("/mcp/signals/recap", () => {
     expect([body.review, body.messengerSent]).toEqual([null, true]);
   });
 
-  test("before the day's signals are due speaks of the day before", async () => {
-    const app = createApp({ now: EIGHT });
+  test("before the day's signals are due speaks of the day before", async ({ app }) => {
     await decided(app);
     vi.setSystemTime(Date.UTC(2026, 0, 6, 3, 0));
     const { body } = await app.get("/mcp/signals/recap");
@@ -323,8 +304,7 @@ describe("/mcp/signals/recap", () => {
     expect([status, body.review, body.totalPnlPercent]).toEqual([200, null, 0]);
   });
 
-  test("with userId sends the recap's card", async () => {
-    const app = createApp({ now: EIGHT });
+  test("with userId sends the recap's card", async ({ app }) => {
     await decided(app);
     await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
     expect((await app.get(`/mcp/signals/recap?userId=${ALICE}`)).body.messengerSent).toBe(true);

@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { closeApp, createApp, type App } from "../support/app";
+import { closeApp, createApp, type App, test } from "../support/app";
 import { loseScheduled } from "../support/leases";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, settled, trackShadows } from "./lab";
 import * as given from "./support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, track, wait } = given;
-
-afterEach(closeApp);
 
 const ARMS = { SHADOW_ARMS: `${CHAMPION}, ${CHALLENGER}` };
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");

@@ -1,19 +1,18 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { linksAfter } from "../../convex/signals/eventChain";
 import type { ChainHead } from "../../convex/signals/eventShapes";
 import type { ShadowEvent } from "../../convex/signals/lab/eventShapes";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { problemsOfShadows, type ShadowRecord } from "../../scripts/verifySignalsShadow";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./lab";
 import { recordOf } from "./record";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, wait } = given;
-
-afterEach(closeApp);
 
 const ARMS = { SHADOW_ARMS: `${CHAMPION},${CHALLENGER}` };
 const hundred = { BTC: 100, ETH: 100, SOL: 100 };
@@ -107,8 +106,7 @@ describe("the chain of shadow signals", () => {
     expect(problemsOfShadows(after, [])).toEqual([]);
   }, 60_000);
 
-  test("leaves a day's signals of nobody in a deployment that asks no arms", async () => {
-    const app = createApp({ now: EIGHT });
+  test("leaves a day's signals of nobody in a deployment that asks no arms", async ({ app }) => {
     await issued(app, buy);
     await app.t.mutation(internal.signals.anchors.anchorDue, {});
     expect((await recordOf(app)).events.map(({ kind }) => kind)).toEqual(["issued", "issued"]);

@@ -1,14 +1,13 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { insertSignals } from "../../scripts/bench/signalRows";
 import { record } from "../../convex/pages/shapes";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App } from "../support/app";
 import { askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./lab";
 import { recordOf } from "./record";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, sell, DAY, EIGHT, HOUR, MINUTE, issue, marketAt, modelSays, track, wait } = given;
-
-afterEach(closeApp);
 
 /** What was told once stays told, whatever comes later: prices, outcomes, revised candles. */
 
@@ -80,8 +79,7 @@ describe("what was told", () => {
     60_000,
   );
 
-  test("stays in the curve when it moves out of the newest hundred signals", async () => {
-    const app = createApp({ now: EIGHT });
+  test("stays in the curve when it moves out of the newest hundred signals", async ({ app }) => {
     await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
     const curve = async () => record.parse((await app.get("/record")).body);
     const before = await curve();

@@ -1,15 +1,14 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import * as z from "zod";
 import { signalStats } from "../../convex/signals/statisticsShapes";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, noCandles, track, wait } =
   given;
-
-afterEach(closeApp);
 
 const totals = async (app: App) =>
   (await app.rows("signalTotals"))
@@ -17,8 +16,7 @@ const totals = async (app: App) =>
     .sort();
 
 describe("the outcome tracker", () => {
-  test("ends each signal at its own token's price, with its event and totals in the same transaction", async () => {
-    const app = createApp({ now: EIGHT });
+  test("ends each signal at its token's price, with event and totals in one transaction", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
     await track(app);
@@ -50,8 +48,7 @@ describe("the outcome tracker", () => {
     ]);
   });
 
-  test("takes a SELL for the mirror image", async () => {
-    const app = createApp({ now: EIGHT });
+  test("takes a SELL for the mirror image", async ({ app }) => {
     await issued(app, sell);
     await wait(app, 30 * MINUTE);
     marketAt(app, { BTC: 98.9, ETH: 102.4 });
@@ -62,8 +59,7 @@ describe("the outcome tracker", () => {
     ]);
   });
 
-  test("lets the first level touched between two looks decide, at its own minute", async () => {
-    const app = createApp({ now: EIGHT });
+  test("lets the first level touched between two looks decide, at its own minute", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 10 * MINUTE);
     marketAt(app, { BTC: 90, ETH: 110 });
@@ -93,8 +89,7 @@ describe("the outcome tracker", () => {
     expect(closed).toEqual(["candle", "candle"]);
   });
 
-  test("wins nothing after the expiry, however late it looks", async () => {
-    const app = createApp({ now: EIGHT });
+  test("wins nothing after the expiry, however late it looks", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 5.9 * HOUR);
     marketAt(app, { BTC: 100.5, ETH: 99.5 });
@@ -111,8 +106,9 @@ describe("the outcome tracker", () => {
     }
   });
 
-  test("asks for the candles since its last look alone, and for the whole path once more for the controls", async () => {
-    const app = createApp({ now: EIGHT });
+  test("asks for the candles since its last look alone, and for the whole path once more for the controls", async ({
+    app,
+  }) => {
     await issued(app, buy);
     const asked = () =>
       app.standins
@@ -136,8 +132,7 @@ describe("the outcome tracker", () => {
     ]);
   });
 
-  test("expires HOLD at the live price without a result, whatever the price did", async () => {
-    const app = createApp({ now: EIGHT });
+  test("expires HOLD at the live price without a result, whatever the price did", async ({ app }) => {
     await issued(app, hold);
     marketAt(app, { BTC: 150, ETH: 50 });
     await wait(app, 5 * HOUR);
@@ -154,8 +149,7 @@ describe("the outcome tracker", () => {
     expect([row?.comparison, row?.coin, row?.momentum]).toEqual(["none", null, null]);
   });
 
-  test("asks for one price per token and tick, and for none when nothing is pending", async () => {
-    const app = createApp({ now: EIGHT });
+  test("asks for one price per token and tick, and for none when nothing is pending", async ({ app }) => {
     await track(app);
     expect(app.standins.sent("tickers")).toEqual([]);
     await issued(app, buy);
@@ -168,8 +162,7 @@ describe("the outcome tracker", () => {
     expect(await app.rows("signals")).toHaveLength(4);
   });
 
-  test("run twice, and twice at once, ends a signal once", async () => {
-    const app = createApp({ now: EIGHT });
+  test("run twice, and twice at once, ends a signal once", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
     marketAt(app, { BTC: 101, ETH: 101 });
@@ -181,8 +174,7 @@ describe("the outcome tracker", () => {
     expect((await totals(app))[0]).toEqual(["ALL", 2, 0, 0, 2]);
   });
 
-  test("closes more than a batch of open signals, tick by tick", async () => {
-    const app = createApp({ now: EIGHT });
+  test("closes more than a batch of open signals, tick by tick", async ({ app }) => {
     await issued(app, buy);
     const [row] = await app.rows("signals");
     if (row === undefined) throw new Error("There is a signal");
@@ -210,8 +202,7 @@ describe("the outcome tracker", () => {
 });
 
 describe("where the price comes from", () => {
-  test("a ticker that fails is followed by the next, and the signal ends", async () => {
-    const app = createApp({ now: EIGHT });
+  test("a ticker that fails is followed by the next, and the signal ends", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
     app.standins.fail("tickers", { mode: "status", status: 500, ticker: "coinbase" });
@@ -221,8 +212,7 @@ describe("where the price comes from", () => {
     expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
   });
 
-  test("the model's market data decide nothing; the next measured price does", async () => {
-    const app = createApp({ now: EIGHT });
+  test("the model's market data decide nothing; the next measured price does", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
     noCandles(app);
@@ -243,8 +233,7 @@ describe("where the price comes from", () => {
     expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
   });
 
-  test("no exchange in reach: stored samples decide, the gap is stated and counts at most as chance", async () => {
-    const app = createApp({ now: EIGHT });
+  test("no exchange in reach: samples decide, and the gap counts as chance at most", async ({ app }) => {
     await issued(app, buy);
     noCandles(app);
     await app.pass(7 * MINUTE);
@@ -272,8 +261,7 @@ describe("where the price comes from", () => {
     });
   });
 
-  test("Coinbase has a hole: Binance's candles fill it", async () => {
-    const app = createApp({ now: EIGHT });
+  test("Coinbase has a hole: Binance's candles fill it", async ({ app }) => {
     await issued(app, buy);
     app.standins.fail("coinbase", { mode: "status", status: 500 });
     await wait(app, 10 * MINUTE);
@@ -285,8 +273,9 @@ describe("where the price comes from", () => {
     }
   });
 
-  test("with none in reach nothing changes until 6 hours behind the expiry, then it expires without a result", async () => {
-    const app = createApp({ now: EIGHT });
+  test("with none in reach nothing changes until 6 hours behind the expiry, then it expires without a result", async ({
+    app,
+  }) => {
     await issued(app, buy);
     noCandles(app);
     app.standins.fail("tickers", { mode: "status", status: 500 });

@@ -1,17 +1,15 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { points } from "../../convex/pages/words";
 import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/inference";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 import { says, openPage, soundWords } from "../pages/support";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf } from "./lab";
 import { rechained, recordOf } from "./record";
 import * as given from "./support";
 
 const { buy, sell, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, track, wait } = given;
-
-afterEach(closeApp);
 
 const ARMS = { SHADOW_ARMS: `${CHAMPION},${CHALLENGER}` };
 const hundred = { BTC: 100, ETH: 100, SOL: 100 };

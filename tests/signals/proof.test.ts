@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect } from "vitest";
 import { canonicalJson, GENESIS, isOfDay } from "../../convex/signals/eventChain";
 import type { SignalEvent } from "../../convex/signals/eventShapes";
 import { sha256Hex } from "../../convex/lib/crypto";
@@ -7,10 +7,9 @@ import { problemsOfRecord, type SignalRecord } from "../../scripts/verifySignals
 import { closeApp, createApp } from "../support/app";
 import { rechained, recordOf } from "./record";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait } = given;
-
-afterEach(closeApp);
 
 /** Four days: a BUY won by BTC and lost by ETH, a SELL that expired, none, a HOLD still open. */
 async function threeDays(): Promise<SignalRecord> {
@@ -47,8 +46,7 @@ const at = (events: SignalEvent[], index: number) => {
 };
 
 describe("GET /signals/proof", () => {
-  test("answers events in order, page by page, and the head", async () => {
-    const app = createApp({ now: EIGHT });
+  test("answers events in order, page by page, and the head", async ({ app }) => {
     expect((await app.get("/signals/proof")).body).toEqual({ events: [], head: null, count: 0 });
     await issued(app, buy);
     const { body } = await app.get("/signals/proof?limit=1");

@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import type { App } from "../support/app";
+import { test as appTest, type App } from "../support/app";
 
 /** What the tests of signals share: a market that stands where a test puts it, and the jobs as the crons run them. */
 
@@ -10,6 +10,9 @@ export const DAY = 24 * HOUR;
 
 /** Monday, 5 January 2026, 08:00. */
 export const EIGHT = Date.UTC(2026, 0, 5, 8);
+
+/** Tests whose `app` begins at the hour at which signals are issued. */
+export const test = appTest.extend({ settings: { now: EIGHT } });
 
 type Prices = Partial<Record<string, number>>;
 const timelines = new WeakMap<App, { from: number; prices: Prices }[]>();

@@ -1,15 +1,14 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { closeApp, createApp, type App } from "../support/app";
+import type { App } from "../support/app";
 import { loseScheduled } from "../support/leases";
 import * as given from "./support";
+import { test } from "./support";
 
 const { buy, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait, work } = given;
 
 /** Monday 08:00 to Sunday 23:55. */
 const TO_SUNDAY = 6 * DAY + 15 * HOUR + 55 * MINUTE;
-
-afterEach(closeApp);
 
 async function recapWeek(app: App): Promise<void> {
   await app.t.mutation(internal.signals.weeks.openDue, {});
@@ -37,8 +36,7 @@ async function until(app: App, moment: number): Promise<void> {
 }
 
 describe("the weekly recap", () => {
-  test("tells Monday to Sunday, day by day, and goes to the messenger as a full card", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tells Monday to Sunday, day by day, and goes to the messenger as a full card", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + TO_SUNDAY);
     await recapWeek(app);
@@ -87,8 +85,7 @@ describe("the weekly recap", () => {
     expect(text).toMatch(/<b>Review<\/b>\n[^]*🔗 Record 12: [0-9a-f]{64}$/u);
   });
 
-  test("is stored and sent once however often it runs, and late on Monday it is last week's", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is stored and sent once however often it runs, late on Monday for last week", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + 7 * DAY + HOUR);
     const open = () => app.t.mutation(internal.signals.weeks.openDue, {});
@@ -102,8 +99,7 @@ describe("the weekly recap", () => {
     expect((await app.rows("weeklyRecaps")).map(({ week }) => week)).toEqual(["2026-01-05", "2026-01-12"]);
   });
 
-  test("goes out without a review when the gateway stays away, and asks for none about an empty week", async () => {
-    const app = createApp({ now: EIGHT });
+  test("goes out unreviewed when the gateway stays away; an empty week is not reviewed", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + TO_SUNDAY);
     app.standins.fail("llm", { mode: "status", status: 401, schema: "signal_review" });
@@ -125,8 +121,7 @@ describe("the weekly recap", () => {
     expect(app.cards().at(-1)?.text).not.toContain("Review");
   });
 
-  test("is resumed when its writing was lost", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is resumed when its writing was lost", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + TO_SUNDAY);
     await app.t.mutation(internal.signals.weeks.openDue, {});

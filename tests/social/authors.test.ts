@@ -1,10 +1,19 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { closeApp, createApp } from "../support/app";
+import { createApp } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
-import { ALICE, browserOf, decided, deliver, FRIEND, linkedUser, mention, SECRET, streamed } from "./support";
-
-afterEach(closeApp);
+import {
+  ALICE,
+  browserOf,
+  decided,
+  deliver,
+  FRIEND,
+  linkedUser,
+  mention,
+  SECRET,
+  streamed,
+  test,
+} from "./support";
 
 const MINUTE = 60_000;
 const world = () => createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
@@ -20,8 +29,7 @@ const linked = async (app: ReturnType<typeof world>) =>
   (await app.rows("socialAuthors")).map(({ authorId, handle, enabled }) => [authorId, handle, enabled]);
 
 describe("proving an account", () => {
-  test("links its id, switched off, uses the code up, and tells the user", async () => {
-    const app = world();
+  test("links its id, switched off, uses the code up, and tells the user", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const { userId } = await alice.mutation(api.users.profile.signIn, {});
     const { code, expiresAt } = await alice.mutation(api.social.app.startProof, { handle: "@Alice" });
@@ -47,8 +55,7 @@ describe("proving an account", () => {
     expect(await linked(app)).toEqual([[ALICE.id, "alice", false]]);
   });
 
-  test("does not work from another handle, after its time, without a handle, or for an earlier code", async () => {
-    const app = world();
+  test("does not work from another handle or none, too late, or with an earlier code", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const start = () => alice.mutation(api.social.app.startProof, { handle: "alice" });
     const { code: old } = await start();
@@ -65,8 +72,7 @@ describe("proving an account", () => {
     expect((await app.rows("mentions")).map(({ status }) => status)).toEqual(Array(4).fill("ignored"));
   });
 
-  test("again by another user moves the account over, switched off", async () => {
-    const app = world();
+  test("again by another user moves the account over, switched off", async ({ app }) => {
     await linkedUser(app, () => app.settle());
     const bob = await signedIn(app, "bob");
     const { code } = await bob.mutation(api.social.app.startProof, { handle: "alice" });
@@ -84,8 +90,7 @@ describe("proving an account", () => {
     await expect(setting).rejects.toMatchObject({ data: { code: "not_found" } });
   });
 
-  test("of a userId that was given up for another links nothing", async () => {
-    const app = world();
+  test("of a userId that was given up for another links nothing", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const { code } = await alice.mutation(api.social.app.startProof, { handle: "alice" });
     await alice.action(api.account.claims.claimUserId, { userId: "my-long-random-id" });
@@ -95,8 +100,7 @@ describe("proving an account", () => {
     expect(await app.rows("socialProofs")).toEqual([]);
   });
 
-  test("takes a handle, and five accounts at most", async () => {
-    const app = world();
+  test("takes a handle, and five accounts at most", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     for (const handle of ["", "@", "two words", "a".repeat(31), "<b>"]) {
       const start = alice.mutation(api.social.app.startProof, { handle });
@@ -115,8 +119,7 @@ describe("proving an account", () => {
 describe("a mention", () => {
   const trade = "buy 10 usd of eth";
 
-  test("by somebody who has the user's handle and not the id is a stranger's", async () => {
-    const app = world();
+  test("by somebody who has the user's handle and not the id is a stranger's", async ({ app }) => {
     await linkedUser(app, () => app.settle());
     await mention(app, trade, { id: "999", handle: ALICE.handle });
     await app.settle();
@@ -128,8 +131,7 @@ describe("a mention", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("while trading is switched off, or after unlinking, reaches no model", async () => {
-    const app = world();
+  test("while trading is switched off, or after unlinking, reaches no model", async ({ app }) => {
     const { browser, userId } = await linkedUser(app, () => app.settle(), { enabled: false });
     await mention(app, trade);
     await app.settle();
@@ -151,8 +153,7 @@ describe("a mention", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("of a stranger is forgotten after 30 days, a user's kept", async () => {
-    const app = world();
+  test("of a stranger is forgotten after 30 days, a user's kept", async ({ app }) => {
     await linkedUser(app, () => app.settle());
     await mention(app, trade, MALLORY);
     await mention(app, "good morning");
@@ -166,8 +167,7 @@ describe("a mention", () => {
 });
 
 describe("settings", () => {
-  test("limits go down and never above the service's", async () => {
-    const app = world();
+  test("limits go down and never above the service's", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const set = (perTradeUsd: string, perDayUsd: string) =>
       alice.mutation(api.social.app.setLimits, { perTradeUsd, perDayUsd });
@@ -191,8 +191,7 @@ describe("settings", () => {
     }
   });
 
-  test("recipients are addresses, each once, twenty at most", async () => {
-    const app = world();
+  test("recipients are addresses, each once, twenty at most", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const add = (address: string) => alice.mutation(api.social.app.addRecipient, { address });
     expect(await add(FRIEND.toLowerCase())).toEqual({ address: FRIEND });
@@ -214,8 +213,7 @@ describe("settings", () => {
     expect((await alice.query(api.social.app.settings, {})).recipients).toHaveLength(19);
   });
 
-  test("mentions are listed to their user alone, and leave with the user's data", async () => {
-    const app = world();
+  test("mentions are listed to their user alone, and leave with the user's data", async ({ app }) => {
     const { browser } = await linkedUser(app, () => app.settle());
     await mention(app, "good morning");
     await mention(app, "good morning", MALLORY);
@@ -243,8 +241,7 @@ describe("settings", () => {
     expect((await app.rows("mentions")).map(({ authorId }) => authorId)).toEqual([MALLORY.id]);
   });
 
-  test("a userId that has accounts is not left behind by claiming another", async () => {
-    const app = world();
+  test("a userId that has accounts is not left behind by claiming another", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const { code } = await alice.mutation(api.social.app.startProof, { handle: "alice" });
     await mention(app, code);

@@ -1,17 +1,13 @@
-import { afterEach, expect, test } from "vitest";
+import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { confirm } from "../bot/support";
-import { closeApp, createApp } from "../support/app";
-import { decided, linkedUser, mention, SECRET } from "./support";
-
-afterEach(closeApp);
+import { decided, linkedUser, mention, test } from "./support";
 
 const ALICE_CHAT = "4242";
 const BOB_CHAT = "4343";
 const BOB = { id: "201", handle: "bob" };
 
-test("what became of a mention is told in the linked messenger chat of its author, and in nobody else's", async () => {
-  const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
+test("what became of a mention is told in its author's linked chat, and in no other", async ({ app }) => {
   for (const [subject, author, chat] of [
     ["alice", undefined, ALICE_CHAT],
     ["bob", BOB, BOB_CHAT],

@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { INTENT_SCHEMA_NAME } from "../../convex/social/prompts";
-import { closeApp, createApp, type App } from "../support/app";
-import { decided, FRIEND, linkedUser, mention, SECRET } from "./support";
-
-afterEach(closeApp);
+import { createApp, type App } from "../support/app";
+import { decided, FRIEND, linkedUser, mention, SECRET, test } from "./support";
 
 const MINUTE = 60_000;
 const THIEF = `0x${"bad0".repeat(10)}`;
@@ -239,8 +237,7 @@ describe("trouble", () => {
     expect(await app.rows("transactions")).toEqual([]);
   });
 
-  test("without a wallet fails the mention", async () => {
-    const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
+  test("without a wallet fails the mention", async ({ app }) => {
     await linkedUser(app, () => app.settle(), { wallet: false });
     await mention(app, "buy 10 USD of ETH");
     await decided(app);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import type { App } from "../support/app";
+import { test as appTest, type App } from "../support/app";
 import { identityOf, type Answer, type CallInit, type createWorld } from "../support/world";
 
 /** The social network as the tests play it: posts in its three shapes, signed deliveries, people who prove accounts. */
@@ -9,6 +9,9 @@ export const SECRET = "social-secret-for-tests";
 export const OWN_ID = "100";
 export const ALICE = { id: "200", handle: "alice" };
 export const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+/** Tests whose `app` knows the network's secret. */
+export const test = appTest.extend({ settings: { env: { SOCIAL_WEBHOOK_SECRET: SECRET } } });
 
 type World = ReturnType<typeof createWorld>;
 export type Network = {

@@ -1,13 +1,14 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 import { activity, deliver, event, linkedUser, mention, SECRET, streamed } from "./support";
+import { intercept, silence } from "../support/outside";
 
 useChain();
 
@@ -345,18 +346,17 @@ describe("dying at any call to the outside", () => {
     const { app, browser } = await world();
     const friend = freshAddress();
     await allow(browser, friend);
-    const inner = globalThis.fetch;
     let asked = 0;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      if (!new Request(input, init).url.startsWith(chain.url)) return inner(input, init);
+    const answerAgain = intercept(({ url }, pass) => {
+      if (!url.startsWith(chain.url)) return pass();
       asked++;
-      return new Promise<Response>(() => undefined);
+      return silence();
     });
     await mention(app, `send 3 usdc to ${friend}`);
     await until(() => asked > 0);
     expect((await app.rows("mentions")).at(-1)).toMatchObject({ status: "pending", intent: { amount: "3" } });
     expect(await app.rows("transactions")).toEqual([]);
-    vi.stubGlobal("fetch", inner);
+    answerAgain();
     await timePasses(app);
     expect((await outcome(app)).row).toMatchObject({ status: "processed", attempt: 2 });
     expect(app.standins.sent("llm")).toHaveLength(1);

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { closeApp, createApp } from "../support/app";
+import { createApp } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import {
   activity,
@@ -14,11 +14,10 @@ import {
   OWN_ID,
   SECRET,
   streamed,
+  test,
 } from "./support";
 
 /** Posts of a linked author with trading switched on that are no orders, whatever they say: no model reads them. */
-
-afterEach(closeApp);
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -109,8 +108,7 @@ describe("an old post", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("that was forgotten as a stranger's, or erased with its user's data, is none when it comes again", async () => {
-    const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET } });
+  test("that was forgotten or erased is no order when it comes again", async ({ app }) => {
     const strangers = event(said);
     await deliver(app, strangers);
     await app.settle();

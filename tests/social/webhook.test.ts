@@ -1,9 +1,7 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
-import { closeApp, createApp } from "../support/app";
-import { activity, ALICE, deliver, event, OWN_ID, SECRET, signed, streamed } from "./support";
-
-afterEach(closeApp);
+import { describe, expect } from "vitest";
+import { createApp } from "../support/app";
+import { activity, ALICE, deliver, event, OWN_ID, SECRET, signed, streamed, test } from "./support";
 
 const PATH = "/social/mention";
 const world = (secret = SECRET) => createApp({ env: { SOCIAL_WEBHOOK_SECRET: secret } });
@@ -20,8 +18,7 @@ describe("the challenge", () => {
     expect([status, body]).toEqual([200, { response_token: signature }]);
   });
 
-  test("signs nothing that could be sent as a delivery", async () => {
-    const app = world();
+  test("signs nothing that could be sent as a delivery", async ({ app }) => {
     const body = JSON.stringify(streamed(said));
     for (const token of [
       body,
@@ -61,7 +58,7 @@ describe("the challenge", () => {
 });
 
 describe("a delivery", () => {
-  test.each([
+  test.for([
     ["none", null],
     ["an empty one", ""],
     ["another secret's", "other"],
@@ -69,8 +66,7 @@ describe("a delivery", () => {
     ["one without its prefix", "bare"],
     ["one cut short", "cut"],
     ["one longer", "longer"],
-  ])("with a forged signature (%s) is 401 and leaves nothing", async (_name, forgery) => {
-    const app = world();
+  ] as const)("with a forged signature (%s) is 401 and leaves nothing", async ([_name, forgery], { app }) => {
     const payload = event(said);
     const body = JSON.stringify(payload);
     const right = await signed(body);
@@ -96,12 +92,11 @@ describe("a delivery", () => {
     expect(await app.rows("mentions")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     ["account activity", activity([said])],
     ["an activity event", event(said)],
     ["a filtered stream", streamed(said)],
-  ])("in the shape of %s is stored as one mention", async (_name, payload) => {
-    const app = world();
+  ])("in the shape of %s is stored as one mention", async ([_name, payload], { app }) => {
     const { status, body } = await deliver(app, payload);
     expect([status, body]).toEqual([200, { success: true, accepted: 1, ignored: 0 }]);
     expect(await app.rows("mentions")).toMatchObject([
@@ -121,8 +116,7 @@ describe("a delivery", () => {
     expect(app.standins.sent("llm")).toEqual([]);
   });
 
-  test("that comes five times, also at once and in other shapes, is one mention", async () => {
-    const app = world();
+  test("that comes five times, also at once and in other shapes, is one mention", async ({ app }) => {
     const shapes = [activity([said]), event(said), streamed(said), event(said), activity([said, said])];
     const answers = await Promise.all(shapes.map((payload) => deliver(app, payload)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
@@ -135,8 +129,7 @@ describe("a delivery", () => {
     expect(await app.rows("mentions")).toHaveLength(1);
   });
 
-  test("takes the whole of a truncated or long text, and decodes it once", async () => {
-    const app = world();
+  test("takes the whole of a truncated or long text, and decodes it once", async ({ app }) => {
     const whole = "@bot buy 10 usdc of eth &amp; say &lt;thanks&gt; &amp;lt;";
     const mentions = { user_mentions: [{ id_str: OWN_ID, screen_name: "bot" }] };
     const cut = { truncated: true, extended_tweet: { full_text: whole, entities: mentions }, entities: {} };
@@ -150,7 +143,7 @@ describe("a delivery", () => {
   });
 
   const own = { id: OWN_ID, handle: "bot" };
-  test.each([
+  test.for([
     ["the account's own post (A)", activity([{ ...said, author: own }])],
     ["the account's own post (B)", event({ ...said, author: own })],
     ["a retweet (A)", activity([said], { retweeted_status: { id_str: "1" } })],
@@ -162,15 +155,13 @@ describe("a delivery", () => {
     ["no entities at all", activity([said], { entities: undefined })],
     ["an unusable post", activity([said], { id_str: 5 })],
     ["another event", { data: { ...event(said).data, event_type: "follow.follow" } }],
-  ])("of %s stores nothing", async (_name, payload) => {
-    const app = world();
+  ])("of %s stores nothing", async ([_name, payload], { app }) => {
     const { status, body } = await deliver(app, payload);
     expect([status, body]).toEqual([200, { success: true, accepted: 0, ignored: 1 }]);
     expect(await app.rows("mentions")).toEqual([]);
   });
 
-  test("of events that are no posts is fine; of nothing known 400", async () => {
-    const app = world();
+  test("of events that are no posts is fine; of nothing known 400", async ({ app }) => {
     const { status, body } = await deliver(app, { for_user_id: OWN_ID, favorite_events: [{}] });
     expect([status, body]).toEqual([200, { success: true, accepted: 0, ignored: 0 }]);
     for (const payload of [{}, { data: {} }, { hello: "there" }, { tweet_create_events: [{}] }]) {

@@ -2,7 +2,7 @@ import { makeFunctionReference } from "convex/server";
 import { vi } from "vitest";
 import crons from "../../convex/crons";
 import { real } from "../../scripts/stack/real";
-import { createWorld, replace, verbs, type WorldOptions } from "./world";
+import { createWorld, replace, test as worldTest, verbs, type WorldOptions } from "./world";
 
 /**
  * The application under test on a simulated clock that runs the scheduler and the interval crons of `convex/crons.ts`.
@@ -22,7 +22,15 @@ export type App = ReturnType<typeof createApp>;
 
 export const START = Date.UTC(2026, 0, 5, 9, 0, 0);
 
-export function createApp(options: WorldOptions & { now?: number } = {}) {
+export type AppSettings = WorldOptions & { now?: number };
+
+/** Tests that get an `app`, made with the file's or group's `settings`, when they ask for one. */
+export const test = worldTest.extend<{ settings: AppSettings; app: App }>({
+  settings: {},
+  app: async ({ settings }, use) => use(createApp(settings)),
+});
+
+export function createApp(options: AppSettings = {}) {
   vi.useFakeTimers({ now: options.now ?? START, toFake: ["setTimeout", "clearTimeout", "Date"] });
   const timers = recordTimers();
   const world = createWorld(options);

@@ -3,21 +3,24 @@ import { afterAll, afterEach, beforeAll } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf } from "../chain/support";
-import { startTestChain } from "./walletApp";
-import { closeApp } from "./world";
+import { createWalletApp, startTestChain, type WalletApp } from "./walletApp";
+import { test as worldTest, type WorldOptions } from "./world";
 
 /** The chain of the test file that is running, which `useChain` started for it, and what it says. */
 export let chain: Chain;
+
+/** Tests that get an `app` on that chain, made with the file's or group's `settings`, when they ask for one. */
+export const test = worldTest.extend<{ settings: WorldOptions; app: WalletApp }>({
+  settings: {},
+  app: async ({ settings }, use) => use(createWalletApp(chain, settings)),
+});
 
 /** To be called once by each test file that drives the application on a chain. */
 export function useChain(): void {
   beforeAll(async () => {
     chain = await startTestChain();
   });
-  afterEach(() => {
-    chain.miner.resume();
-    closeApp();
-  });
+  afterEach(() => chain.miner.resume());
   afterAll(() => chain.stop());
 }
 

@@ -1,5 +1,5 @@
-import { vi } from "vitest";
 import { real } from "../../scripts/stack/real";
+import { intercept, silence } from "./outside";
 
 /** The service dies at one of its calls to the outside, and what happens after that. */
 
@@ -14,17 +14,16 @@ const LOOK_MS = 5;
  * effect.
  */
 export function dieAt(n: number, moment: Moment): { dead: Promise<true>; revive: () => void } {
-  const inner = globalThis.fetch;
   let calls = 0;
   let die = (_: true) => {};
   const dead = new Promise<true>((resolve) => (die = resolve));
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+  const revive = intercept(async (_call, pass) => {
     const call = ++calls;
-    if (call === n && moment === "after") await inner(input, init);
+    if (call === n && moment === "after") await pass();
     if (call === n) die(true);
-    return call >= n ? new Promise<Response>(() => undefined) : inner(input, init);
+    return call >= n ? silence() : pass();
   });
-  return { dead, revive: () => vi.stubGlobal("fetch", inner) };
+  return { dead, revive };
 }
 
 /** Has the crons come by, again and again, until all has ended. */

@@ -5,6 +5,7 @@ import { pricesOf } from "../../scripts/stack/localChain";
 import { real } from "../../scripts/stack/real";
 import { createMarket } from "../../scripts/stack/standins/market";
 import { createWorld, replace, verbs, type WorldOptions } from "./world";
+import { intercept } from "./outside";
 
 /**
  * The application under test on a real local chain, in real time that no outcome depends on: its deadlines are out of
@@ -107,11 +108,9 @@ function shortenPauses(): void {
 
 /** Blocks come when there is something for them, unless the test has paused the miner. */
 export function mineWhatIsSent(chain: Chain): void {
-  const inner = globalThis.fetch;
-  vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-    const response = await inner(input, init);
-    const sends = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
-    if (sends) await chain.miner.look();
+  intercept(async ({ body }, pass) => {
+    const response = await pass();
+    if (body.includes("eth_sendRawTransaction")) await chain.miner.look();
     return response;
   });
 }

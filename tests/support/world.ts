@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { vi } from "vitest";
+import { test as base, vi } from "vitest";
 import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
@@ -159,3 +159,14 @@ export function closeApp(): void {
   vi.restoreAllMocks();
   for (const restore of restores.splice(0).toReversed()) restore();
 }
+
+/** Tests after each of which every world it made has ended. */
+export const test = base.extend<{ closing: void }>({
+  closing: [
+    async ({ task: _task }, use) => {
+      await use();
+      closeApp();
+    },
+    { auto: true },
+  ],
+});

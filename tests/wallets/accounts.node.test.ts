@@ -1,14 +1,14 @@
-import { describe, expect, test } from "vitest";
-import { chain, useChain } from "../support/chain";
+import { describe, expect } from "vitest";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { counting } from "../support/outside";
 
 useChain();
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
 describe("POST /mcp/wallet/create", () => {
-  test("makes one wallet per user, however many calls come at once", async () => {
-    const app = createWalletApp(chain);
+  test("makes one wallet per user, however many calls come at once", async ({ app }) => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => app.post("/mcp/wallet/create", { userId: "alice" })),
     );
@@ -21,8 +21,7 @@ describe("POST /mcp/wallet/create", () => {
     expect(audit.map(({ action }) => action)).toEqual(["key created"]);
   });
 
-  test("keeps no key in clear, anywhere", async () => {
-    const app = createWalletApp(chain);
+  test("keeps no key in clear, anywhere", async ({ app }) => {
     await app.post("/mcp/wallet/create", { userId: "alice" });
     const everything = JSON.stringify([
       await app.rows("wallets"),
@@ -36,8 +35,7 @@ describe("POST /mcp/wallet/create", () => {
 });
 
 describe("GET /mcp/wallet/balance", () => {
-  test("tells exact decimals of the basic wallet, else of the custody wallet", async () => {
-    const app = createWalletApp(chain);
+  test("tells exact decimals of the basic wallet, else of the custody wallet", async ({ app }) => {
     const custody = await app.fundedWallet("alice-with-a-long-and-random-id", {
       ETH: 1_500_000_000_000_000_001n,
       USDC: 25_500_001n,
@@ -55,16 +53,14 @@ describe("GET /mcp/wallet/balance", () => {
     expect(second.body).toEqual({ address: body.address, eth: "0", usdc: "0", network: "base" });
   });
 
-  test("without a wallet is 404", async () => {
-    const app = createWalletApp(chain);
+  test("without a wallet is 404", async ({ app }) => {
     const { status, body } = await app.get("/mcp/wallet/balance?userId=nobody");
     expect([status, body]).toEqual([404, { error: "No wallet was found for this user: connect first" }]);
   });
 });
 
 describe("/mcp/defi/connect", () => {
-  test("answers GET and POST with one and the same wallet", async () => {
-    const app = createWalletApp(chain);
+  test("answers GET and POST with one and the same wallet", async ({ app }) => {
     const posted = await app.post("/mcp/defi/connect", { userId: "alice-with-a-long-and-random-id" });
     expect(posted.body).toEqual({
       address: expect.stringMatching(ADDRESS),
@@ -78,8 +74,7 @@ describe("/mcp/defi/connect", () => {
 });
 
 describe("GET /mcp/defi/portfolio", () => {
-  test("creates the wallet when there is none", async () => {
-    const app = createWalletApp(chain);
+  test("creates the wallet when there is none", async ({ app }) => {
     const { status, body } = await app.get("/mcp/defi/portfolio?userId=alice");
     expect(status).toBe(200);
     expect(body).toMatchObject({
@@ -90,8 +85,7 @@ describe("GET /mcp/defi/portfolio", () => {
     expect(await app.rows("wallets")).toHaveLength(1);
   });
 
-  test("agrees with the chain, token by token, and adds up", async () => {
-    const app = createWalletApp(chain);
+  test("agrees with the chain, token by token, and adds up", async ({ app }) => {
     await app.fundedWallet("alice", {
       ETH: 2n * 10n ** 18n,
       USDC: 100_000_000n,
@@ -123,21 +117,14 @@ describe("GET /mcp/defi/portfolio", () => {
     );
   });
 
-  test("asks the chain once", async () => {
-    const app = createWalletApp(chain);
+  test("asks the chain once", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: "alice" });
-    let requests = 0;
-    const inner = globalThis.fetch;
-    globalThis.fetch = (input, init) => {
-      requests++;
-      return inner(input, init);
-    };
+    const requests = counting();
     await app.get("/mcp/defi/portfolio?userId=alice");
-    expect(requests).toBe(1);
+    expect(requests()).toBe(1);
   });
 
-  test("does without Multicall3 where the chain has none", async () => {
-    const app = createWalletApp(chain);
+  test("does without Multicall3 where the chain has none", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: 3n, USDC: 7_000_000n });
     const { multicall3 } = chain.addresses;
     const code = await chain.rpc("eth_getCode", [multicall3, "latest"]);
@@ -185,8 +172,7 @@ describe("GET /mcp/defi/portfolio", () => {
     const stale = (now: number) =>
       chain.feeds.set("ETH", { answer: 300_000_000_000n, updatedAt: now - 1_400 });
 
-    test("prices Ether by the tickers and says so", async () => {
-      const app = createWalletApp(chain);
+    test("prices Ether by the tickers and says so", async ({ app }) => {
       const { of, total } = await inTrouble(app, stale);
       const price = app.standins.market.coin("ETH").price;
       for (const token of ["ETH", "WETH"]) {
@@ -196,13 +182,12 @@ describe("GET /mcp/defi/portfolio", () => {
       expect(total).toBeCloseTo(100 + price, -1);
     });
 
-    test.each([
+    test.for([
       ["down", (now: number) => ({ answer: 1n, updatedAt: now - 9_999 })],
       ["just back", (now: number) => ({ answer: 0n, updatedAt: now - 600 })],
     ] as const)(
       "because the sequencer is %s, prices the rest by the model and says so",
-      async (_name, status) => {
-        const app = createWalletApp(chain);
+      async ([_name, status], { app }) => {
         const { of, total } = await inTrouble(app, (now) => chain.feeds.set("SEQUENCER", status(now)));
         expect(of("ETH")).toMatchObject({ priceSource: "coinbase" });
         for (const token of ["USDC", "USDT"]) {
@@ -215,8 +200,7 @@ describe("GET /mcp/defi/portfolio", () => {
       },
     );
 
-    test("and without tickers uses the model's price of Ether, marked", async () => {
-      const app = createWalletApp(chain);
+    test("and without tickers uses the model's price of Ether, marked", async ({ app }) => {
       app.standins.fail("tickers", { mode: "status", status: 503 });
       const { of } = await inTrouble(app, stale);
       expect(of("ETH")).toMatchObject({
@@ -225,8 +209,7 @@ describe("GET /mcp/defi/portfolio", () => {
       });
     });
 
-    test("and with nobody to ask leaves the token out of the total", async () => {
-      const app = createWalletApp(chain);
+    test("and with nobody to ask leaves the token out of the total", async ({ app }) => {
       app.standins.fail("tickers", { mode: "status", status: 503 });
       app.standins.fail("llm", { mode: "status", status: 503 });
       const { of, total } = await inTrouble(app, stale);

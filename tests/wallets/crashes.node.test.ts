@@ -1,7 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { chain, nonceOf, useChain } from "../support/chain";
+import { chain, nonceOf, useChain, test } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { createWalletApp, type WalletApp } from "../support/walletApp";

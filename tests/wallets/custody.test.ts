@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/audit";
 import schema from "../../convex/schema";
-import { closeApp, createApp } from "../support/app";
-
-afterEach(closeApp);
+import { test } from "../support/app";
 
 const modules = import.meta.glob<Record<string, unknown>>(
   ["../../convex/**/*.ts", "!../../convex/convex.config.ts"],
@@ -54,8 +52,7 @@ const PUBLIC_FUNCTIONS = [
 ];
 
 describe("custody", () => {
-  test("rotates every key to the current master key, resumes, and runs twice without effect", async () => {
-    const app = createApp();
+  test("rotates every key to the current master key, resumes, and has no effect twice", async ({ app }) => {
     const users = Array.from({ length: 120 }, (_, i) => `user-${i}`);
     for (const [i, userId] of users.entries())
       await app.post("/mcp/wallet/create", { userId }, { ip: `198.51.100.${i}` });
@@ -92,8 +89,7 @@ describe("custody", () => {
     }
   });
 
-  test("does not open a key that was moved to another wallet", async () => {
-    const app = createApp();
+  test("does not open a key that was moved to another wallet", async ({ app }) => {
     for (const userId of ["alice", "mallory"]) await app.post("/mcp/defi/connect", { userId });
     const [alice, mallory] = await app.rows("walletKeys");
     const { open } = await import("../../convex/lib/sealing");

@@ -1,11 +1,11 @@
 import { parseTransaction } from "viem";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/audit";
 import { deadlines } from "../../convex/lib/deadlines";
 import { until } from "../chain/support";
-import { chain, etherOf, isMined, nonceOf, useChain } from "../support/chain";
+import { chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain";
 import { answering } from "../support/rpc";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
@@ -63,8 +63,7 @@ async function lostSend(app: WalletApp, to: `0x${string}`) {
 }
 
 describe("a block that is dropped behind a confirmed send", () => {
-  test("holds up no later send: the lost one is handed out again, and both arrive once", async () => {
-    const app = createWalletApp(chain);
+  test("holds up no later send: the lost one is handed out again, and both arrive once", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const [first, second] = [freshAddress(), freshAddress()];
     await lostSend(app, first);
@@ -73,8 +72,9 @@ describe("a block that is dropped behind a confirmed send", () => {
     expect([await etherOf(first), await etherOf(second), await nonceOf(owner)]).toEqual([5n, 5n, 2]);
   });
 
-  test("is noticed when nothing follows: confirmed sends are looked at again after one and after six minutes", async () => {
-    const app = createWalletApp(chain);
+  test("is noticed when nothing follows: confirmed sends are looked at again after one and after six minutes", async ({
+    app,
+  }) => {
     const to = freshAddress();
     await app.fundedWallet("alice", { ETH: ETHER });
     const txHash = await lostSend(app, to);
@@ -95,8 +95,7 @@ describe("a block that is dropped behind a confirmed send", () => {
     });
   });
 
-  test("is repaired at an operator's word as well, who is told what was done", async () => {
-    const app = createWalletApp(chain);
+  test("is repaired at an operator's word as well, who is told what was done", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const txHash = await lostSend(app, freshAddress());
     const repair = internal.wallets.transactions.repair;
@@ -123,16 +122,14 @@ describe("a node that lies about nonces", () => {
         : null,
     );
 
-  test("is not followed to a pending one of its own making", async () => {
-    const app = createWalletApp(chain);
+  test("is not followed to a pending one of its own making", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     lie(1_000, "pending");
     expect((await send(app, freshAddress())).body.status).toBe("confirmed");
     expect((await rowsOf(app))[0]?.nonce).toBe(0);
   });
 
-  test("gets no signature for one far beyond what was signed; afterwards the wallet goes on", async () => {
-    const app = createWalletApp(chain);
+  test("gets no signature for one far beyond what was signed; the wallet then goes on", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const honest = lie(1_000);
     const { status, body } = await send(app, freshAddress());
@@ -144,8 +141,7 @@ describe("a node that lies about nonces", () => {
     expect((await send(app, freshAddress())).body.status).toBe("confirmed");
   });
 
-  test("by a little leaves a gap, which is filled with nothing: all is mined, once", async () => {
-    const app = createWalletApp(chain);
+  test("by a little leaves a gap, which is filled with nothing: all is mined, once", async ({ app }) => {
     deadlines.receipt = 200;
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
@@ -167,8 +163,7 @@ describe("a node that lies about nonces", () => {
 });
 
 describe("the network fee", () => {
-  test("has no tip that a node makes up: a send costs what is usual", async () => {
-    const app = createWalletApp(chain);
+  test("has no tip that a node makes up: a send costs what is usual", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: 3n * ETHER });
     answering(({ method }) =>
       method === "eth_maxPriorityFeePerGas" ? { result: `0x${(10n ** 14n).toString(16)}` } : null,
@@ -177,8 +172,7 @@ describe("the network fee", () => {
     expect(3n * ETHER - (await etherOf(owner))).toBeLessThan(ETHER / 1_000n);
   });
 
-  test("far above what is usual is not paid, and nothing is signed", async () => {
-    const app = createWalletApp(chain);
+  test("far above what is usual is not paid, and nothing is signed", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: 3n * ETHER });
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [`0x${(500n * GWEI).toString(16)}`]);
     await chain.miner.mine();
@@ -204,8 +198,7 @@ describe("the network fee", () => {
     return String(body.txHash);
   }
 
-  test("that outgrows a send is met: the same send for more, under the same nonce, is mined once", async () => {
-    const app = createWalletApp(chain);
+  test("that outgrows a send is met by the same send for more, under the same nonce", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const txHash = await outgrown(app, to);
@@ -220,8 +213,9 @@ describe("the network fee", () => {
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
-  test("that the wallet can no longer pay ends a send after five minutes: it is withdrawn, and the next one goes", async () => {
-    const app = createWalletApp(chain);
+  test("that the wallet can no longer pay ends a send after five minutes: it is withdrawn, and the next one goes", async ({
+    app,
+  }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     deadlines.receipt = 200;

@@ -1,6 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
-import { chain, etherOf, nonceOf, useChain } from "../support/chain";
+import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 useChain();
@@ -18,8 +18,7 @@ const send = (app: WalletApp, fields: object, headers: Record<string, string> = 
   );
 
 describe("POST /mcp/defi/send", () => {
-  test("sends ETH", async () => {
-    const app = createWalletApp(chain);
+  test("sends ETH", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const { status, body } = await send(app, { toAddress: to, amount: "250000000000000000" });
@@ -56,13 +55,12 @@ describe("POST /mcp/defi/send", () => {
     );
   });
 
-  test.each([
+  test.for([
     ["USDC", 6],
     ["USDT", 6],
     ["DAI", 18],
     ["WETH", 18],
-  ] as const)("sends %s", async (token, decimals) => {
-    const app = createWalletApp(chain);
+  ] as const)("sends %s", async ([token, decimals], { app }) => {
     const one = 10n ** BigInt(decimals);
     await app.fundedWallet("alice", { ETH: ETHER, [token]: 5n * one });
     const to = freshAddress();
@@ -77,8 +75,7 @@ describe("POST /mcp/defi/send", () => {
     expect(BigInt(hex.parse(held))).toBe(2n * one);
   });
 
-  test("spends the basic wallet when told to", async () => {
-    const app = createWalletApp(chain);
+  test("spends the basic wallet when told to", async ({ app }) => {
     const { body: basic } = await app.post("/mcp/wallet/create", { userId: "alice" });
     await chain.fund(hexAddress(basic.address), { ETH: ETHER });
     const to = freshAddress();
@@ -86,7 +83,7 @@ describe("POST /mcp/defi/send", () => {
     expect(await etherOf(to)).toBe(7n);
   });
 
-  test.each([
+  test.for([
     [{ amount: "1.5" }, "amount must be in the token's smallest unit, without a decimal point"],
     [{ amount: "-1" }, "amount must be a positive whole number of digits"],
     [{ amount: "0" }, "amount must be a positive whole number"],
@@ -101,21 +98,18 @@ describe("POST /mcp/defi/send", () => {
     [{ toAddress: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913" }, "toAddress must not be a token contract"],
     [{ toAddress: "0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02914" }, "toAddress must be checksummed correctly"],
     [{ from: "hosted" }, "from must be custody or basic"],
-  ])("refuses %o: %s", async (fields, error) => {
-    const app = createWalletApp(chain);
+  ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
     const { status, body } = await send(app, fields);
     expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
     expect(await app.rows("transactions")).toEqual([]);
   });
 
-  test("without a wallet is 404", async () => {
-    const app = createWalletApp(chain);
+  test("without a wallet is 404", async ({ app }) => {
     const { status, body } = await send(app, {});
     expect([status, body]).toEqual([404, { error: "No wallet was found for this user: connect first" }]);
   });
 
-  test("without enough says what is missing, and moves nothing", async () => {
-    const app = createWalletApp(chain);
+  test("without enough says what is missing, and moves nothing", async ({ app }) => {
     await app.fundedWallet("alice", { USDC: 1_000_000n });
     const token = await send(app, { token: "USDC", amount: "2500000" });
     expect([token.status, token.body.error]).toEqual([
@@ -142,8 +136,7 @@ describe("POST /mcp/defi/send", () => {
     expect((await app.rows("trades")).map(({ status }) => status)).toEqual(["failed", "failed", "failed"]);
   });
 
-  test("names the other wallet when that holds enough", async () => {
-    const app = createWalletApp(chain);
+  test("names the other wallet when that holds enough", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: "alice" });
     const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
     await chain.fund(hexAddress(body.address), { USDC: 9_000_000n });
@@ -161,8 +154,7 @@ describe("POST /mcp/defi/send", () => {
 });
 
 describe("an idempotency key", () => {
-  test("makes a repeat return the first outcome; another request with it is 409", async () => {
-    const app = createWalletApp(chain);
+  test("makes a repeat return the first outcome; another request with it is 409", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const key = { "Idempotency-Key": "k-1" };
@@ -179,8 +171,7 @@ describe("an idempotency key", () => {
     expect(await etherOf(to)).toBe(10n);
   });
 
-  test("shared by 20 racing calls gives one transaction", async () => {
-    const app = createWalletApp(chain);
+  test("shared by 20 racing calls gives one transaction", async ({ app }) => {
     const wallet = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const answers = await Promise.all(
@@ -196,8 +187,7 @@ describe("an idempotency key", () => {
 });
 
 describe("20 racing sends from one wallet", () => {
-  test("all confirm, with nonces without a gap", async () => {
-    const app = createWalletApp(chain);
+  test("all confirm, with nonces without a gap", async ({ app }) => {
     const wallet = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const answers = await Promise.all(

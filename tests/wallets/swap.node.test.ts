@@ -1,8 +1,9 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { until } from "../chain/support";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { intercept, onChain } from "../support/outside";
 
 useChain();
 
@@ -46,8 +47,7 @@ async function allow(owner: string, token: `0x${string}`, amount: bigint): Promi
 }
 
 describe("POST /mcp/defi/swap", () => {
-  test("approves what it needs, permits, swaps, and pays out at least the minimum", async () => {
-    const app = createWalletApp(chain);
+  test("approves what it needs, permits, swaps, and pays out at least the minimum", async ({ app }) => {
     const owner = await app.fundedWallet("alice", plenty);
     const before = await holdings(app);
     const { status, body } = await swap(app, {});
@@ -91,15 +91,14 @@ describe("POST /mcp/defi/swap", () => {
     ]);
   });
 
-  test.each([
+  test.for([
     ["ETH", "USDC", ETHER / 2n, false],
     ["USDC", "ETH", 500_000_000n, true],
     ["DAI", "USDT", 100n * ETHER, true],
     ["USDT", "DAI", 100_000_000n, true],
     ["ETH", "WETH", ETHER / 10n, false],
     ["WETH", "ETH", ETHER / 10n, false],
-  ] as const)("%s to %s", async (fromToken, toToken, amount, approves) => {
-    const app = createWalletApp(chain);
+  ] as const)("%s to %s", async ([fromToken, toToken, amount, approves], { app }) => {
     await app.fundedWallet("alice", plenty);
     const before = await holdings(app);
     const { status, body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
@@ -112,8 +111,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(gain + gas).toBeGreaterThanOrEqual(BigInt(String(body.minBuyAmount)));
   });
 
-  test("clears an old allowance first where the token insists", async () => {
-    const app = createWalletApp(chain);
+  test("clears an old allowance first where the token insists", async ({ app }) => {
     const owner = await app.fundedWallet("alice", plenty);
     await allow(owner, chain.addresses.tokens.USDT, 5n);
     const { body } = await swap(app, { fromToken: "USDT", toToken: "DAI", amount: "100000000" });
@@ -124,8 +122,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(approvals).toEqual(["0", "100000000"]);
   });
 
-  test("takes slippage from 0 to 1000, 100 by default", async () => {
-    const app = createWalletApp(chain);
+  test("takes slippage from 0 to 1000, 100 by default", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     const bps = async (fields: object) => {
       const { body } = await swap(app, { amount: "10000000", ...fields });
@@ -139,7 +136,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(await bps({ slippageBps: "250" })).toBe(250n);
   });
 
-  test.each([
+  test.for([
     [{ toToken: "USDC" }, "toToken must differ from fromToken"],
     [{ toToken: "DOGE" }, "toToken must be one of"],
     [{ slippageBps: -1 }, "slippageBps must be 0 to 1000"],
@@ -147,8 +144,7 @@ describe("POST /mcp/defi/swap", () => {
     [{ slippageBps: 1.5 }, "slippageBps must be whole"],
     [{ slippageBps: "many" }, "slippageBps must be basis points"],
     [{ amount: "0.5" }, "amount must be in the token's smallest unit"],
-  ])("refuses %o: %s", async (fields, error) => {
-    const app = createWalletApp(chain);
+  ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
     const { status, body } = await swap(app, fields);
     expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
   });
@@ -160,8 +156,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(await app.rows("transactions")).toEqual([]);
   });
 
-  test("without enough says what is missing before it approves anything", async () => {
-    const app = createWalletApp(chain);
+  test("without enough says what is missing before it approves anything", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER, USDC: 5_000_000n });
     const { status, body } = await swap(app, { amount: "9000000" });
     expect([status, body.error]).toEqual([
@@ -171,8 +166,7 @@ describe("POST /mcp/defi/swap", () => {
     expect(await allowance(owner, chain.addresses.tokens.USDC)).toBe(0n);
   });
 
-  test("beyond the liquidity is a clear 400", async () => {
-    const app = createWalletApp(chain);
+  test("beyond the liquidity is a clear 400", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER, USDC: 10n ** 24n });
     const { status, body } = await swap(app, { amount: (10n ** 24n).toString() });
     expect([status, body.error]).toEqual([
@@ -181,8 +175,7 @@ describe("POST /mcp/defi/swap", () => {
     ]);
   });
 
-  test("is 409 for another swap with the same key, and the first outcome for the same", async () => {
-    const app = createWalletApp(chain);
+  test("is 409 for another swap with the same key, and the first outcome for the same", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     const key = { "Idempotency-Key": "swap-1" };
     const first = await swap(app, { amount: "1000000" }, key);
@@ -194,26 +187,24 @@ describe("POST /mcp/defi/swap", () => {
 describe("two swaps of one token at once", () => {
   /** The first swap stays pending until the second one has sent something. */
   function holdFirstSwap(sentBefore: number): void {
-    const inner = globalThis.fetch;
     let sent = 0;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const isSend = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
+    intercept(async ({ body }, pass) => {
+      const isSend = body.includes("eth_sendRawTransaction");
       if (isSend && ++sent === sentBefore + 1) await chain.miner.pause();
-      const response = await inner(input, init);
+      const response = await pass();
       if (isSend && sent === sentBefore + 2) chain.miner.resume();
       return response;
     });
   }
 
-  test.each([
+  test.for([
     ["USDC", 0n, ["9000000", "0", "4000000"]],
     ["USDT", 0n, ["9000000", "0", "4000000"]],
     ["USDC", 12_999_999n, ["0", "4000000"]],
     ["USDC", 13_000_000n, []],
   ] as const)(
     "%s, %s of it allowed: both are carried out, with approvals of %j",
-    async (fromToken, allowed, approvals) => {
-      const app = createWalletApp(chain);
+    async ([fromToken, allowed, approvals], { app }) => {
       const owner = await app.fundedWallet("alice", plenty);
       const token = chain.addresses.tokens[fromToken];
       if (allowed > 0n) await allow(owner, token, allowed);
@@ -245,13 +236,12 @@ describe("two swaps of one token at once", () => {
 });
 
 describe("a swap provider that fails", () => {
-  test.each([
+  test.for([
     [{ mode: "status", status: 500 }, 502, "The swap provider answered with status 500"],
     [{ mode: "status", status: 401 }, 502, "The swap provider refused this service's key"],
     [{ mode: "garbage" }, 502, "The swap provider sent an unusable answer"],
     [{ mode: "drop" }, 502, "The swap provider could not be reached"],
-  ] as const)("%o", async (fault, expected, error) => {
-    const app = createWalletApp(chain);
+  ] as const)("%o", async ([fault, expected, error], { app }) => {
     await app.fundedWallet("alice", plenty);
     app.standins.fail("swap", fault);
     const { status, body } = await swap(app, {});
@@ -271,8 +261,7 @@ describe("the price of a swap", () => {
     ]);
   });
 
-  test("without a live price nothing is swapped, unless the caller takes that too", async () => {
-    const app = createWalletApp(chain);
+  test("without a live price nothing is swapped, unless the caller takes that too", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     await chain.feeds.pause();
     try {
@@ -294,15 +283,9 @@ describe("the price of a swap", () => {
 });
 
 describe("a chain with another id", () => {
-  test("gets no signature", async () => {
-    const app = createWalletApp(chain);
+  test("gets no signature", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const response = await inner(input, init);
-      if (typeof init?.body !== "string" || !init.body.includes("eth_chainId")) return response;
-      return new Response((await response.text()).replaceAll('"0x2105"', '"0x1"'), response);
-    });
+    onChain(1);
     const { status, body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "1" });
     expect([status, body.error]).toEqual([
       502,

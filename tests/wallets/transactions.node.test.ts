@@ -1,16 +1,12 @@
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { until } from "../chain/support";
-import { chain, etherOf, nonceOf, useChain } from "../support/chain";
-import {
-  createWalletApp,
-  deadlineByHand,
-  freshAddress,
-  unreachDeadlines,
-  type WalletApp,
-} from "../support/walletApp";
+import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
+import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
+import { hang, intercept } from "../support/outside";
+import { answering } from "../support/rpc";
 
 useChain();
 
@@ -31,8 +27,7 @@ async function followUp(app: WalletApp) {
 }
 
 describe("a chain that fails", () => {
-  test("by being down is 502, and moves nothing", async () => {
-    const app = createWalletApp(chain);
+  test("by being down is 502, and moves nothing", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
     const { status, body } = await send(app, {});
@@ -41,8 +36,7 @@ describe("a chain that fails", () => {
     expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
   });
 
-  test("by not mining answers with the hash as submitted; the follow-up settles it", async () => {
-    const app = createWalletApp(chain);
+  test("by not mining answers with the hash as submitted; the follow-up settles it", async ({ app }) => {
     const giveUp = deadlineByHand("receipt");
     await app.fundedWallet("alice", { ETH: ETHER });
     await chain.miner.pause();
@@ -51,12 +45,10 @@ describe("a chain that fails", () => {
     process.on("warning", warned);
     onTestFinished(() => void process.off("warning", warned));
     let looks = 0;
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      if (typeof init?.body === "string" && init.body.includes("eth_getTransactionReceipt")) looks += 1;
+    intercept(({ body }, pass) => {
       // More looks than listeners that one signal may have without a warning.
-      if (looks === 15) giveUp();
-      return inner(input, init);
+      if (body.includes("eth_getTransactionReceipt") && ++looks === 15) giveUp();
+      return pass();
     });
     const sent = await send(app, {});
     expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
@@ -68,8 +60,7 @@ describe("a chain that fails", () => {
     expect((await app.rows("trades"))[0]?.status).toBe("confirmed");
   });
 
-  test("by dropping a transaction gets the same bytes again", async () => {
-    const app = createWalletApp(chain);
+  test("by dropping a transaction gets the same bytes again", async ({ app }) => {
     deadlines.receipt = 200;
     await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
@@ -86,8 +77,7 @@ describe("a chain that fails", () => {
 });
 
 describe("a transaction on its way", () => {
-  test("that another one replaced has failed, and its nonce is not used again", async () => {
-    const app = createWalletApp(chain);
+  test("that another one replaced has failed, and its nonce is not used again", async ({ app }) => {
     deadlines.receipt = 200;
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
@@ -116,8 +106,7 @@ describe("a transaction on its way", () => {
     expect((await app.rows("transactions"))[1]?.nonce).toBe(1);
   });
 
-  test("that was mined into a block that a reorganisation dropped goes in again", async () => {
-    const app = createWalletApp(chain);
+  test("that was mined into a block that a reorganisation dropped goes in again", async ({ app }) => {
     deadlines.receipt = 200;
     await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
@@ -135,15 +124,12 @@ describe("a transaction on its way", () => {
     expect(await etherOf(to)).toBe(5n);
   });
 
-  test("that may not have arrived holds up what comes behind it, and no nonce is left out", async () => {
-    const app = createWalletApp(chain);
+  test("that may not have arrived holds up the next, and no nonce is left out", async ({ app }) => {
     deadlines.receipt = 100;
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      const sending = typeof init?.body === "string" && init.body.includes("eth_sendRawTransaction");
-      return sending ? Promise.reject(new TypeError("connection lost")) : inner(input, init);
-    });
+    const restore = intercept(({ body }, pass) =>
+      body.includes("eth_sendRawTransaction") ? Promise.reject(new TypeError("connection lost")) : pass(),
+    );
     const lost = await send(app, { amount: "11" });
     expect([lost.status, lost.body.status]).toEqual([200, "submitted"]);
     // With nothing behind it the wallet's driver ends; the follow-up goes on asking, at its own pace.
@@ -153,7 +139,7 @@ describe("a transaction on its way", () => {
     deadlines.transaction = 400;
     const held = await send(app, { amount: "12" });
     expect([held.status, held.body.error]).toEqual([502, expect.stringContaining("nothing was moved")]);
-    vi.stubGlobal("fetch", inner);
+    restore();
     unreachDeadlines();
     const next = await send(app, { amount: "13" });
     expect(next.body.status).toBe("confirmed");
@@ -167,20 +153,13 @@ describe("a transaction on its way", () => {
     expect(await nonceOf(owner)).toBe(2);
   });
 
-  test("that the node refuses outright has failed, and its nonce is free again", async () => {
-    const app = createWalletApp(chain);
+  test("that the node refuses outright has failed, and its nonce is free again", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-      if (typeof init?.body !== "string" || !init.body.includes("eth_sendRawTransaction"))
-        return inner(input, init);
-      const error = { code: -32003, message: "Insufficient funds for gas * price + value" };
-      const { id } = z.object({ id: z.number() }).parse(z.array(z.unknown()).parse(JSON.parse(init.body))[0]);
-      return Promise.resolve(Response.json([{ jsonrpc: "2.0", id, error }]));
-    });
+    const error = { code: -32003, message: "Insufficient funds for gas * price + value" };
+    const agree = answering(({ method }) => (method === "eth_sendRawTransaction" ? { error } : null));
     const refused = await send(app, {});
     expect([refused.status, refused.body.success, refused.body.status]).toEqual([200, false, "failed"]);
-    vi.stubGlobal("fetch", inner);
+    agree();
     expect((await app.rows("transactions"))[0]?.error).toBe(
       "The chain refused the transaction: insufficient funds",
     );
@@ -188,8 +167,7 @@ describe("a transaction on its way", () => {
     expect((await app.rows("transactions")).map(({ nonce }) => nonce)).toEqual([0, 0]);
   });
 
-  test("that would revert is refused before it is signed", async () => {
-    const app = createWalletApp(chain);
+  test("that would revert is refused before it is signed", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     // The price feed takes no ether.
     const { status, body } = await send(app, { toAddress: chain.addresses.feeds.ETH });
@@ -197,8 +175,7 @@ describe("a transaction on its way", () => {
     expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
   });
 
-  test("has to pay the L1's fee too, where the chain has one", async () => {
-    const app = createWalletApp(chain);
+  test("has to pay the L1's fee too, where the chain has one", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const oracle = "0x420000000000000000000000000000000000000F";
     // Answers every call with one ether.
@@ -214,8 +191,7 @@ describe("a transaction on its way", () => {
     }
   });
 
-  test("is not signed with a damaged or foreign key", async () => {
-    const app = createWalletApp(chain);
+  test("is not signed with a damaged or foreign key", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     const [key] = await app.rows("walletKeys");
     if (key === undefined) throw new Error("There is a key");
@@ -233,19 +209,13 @@ describe("a transaction on its way", () => {
     expect(await nonceOf(owner)).toBe(0);
   });
 
-  test("waits for no chain for ever: a slow one is 502, and moves nothing", async () => {
-    const app = createWalletApp(chain);
+  test("waits for no chain for ever: a slow one is 502, and moves nothing", async ({ app }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER });
     deadlines.chain = 40;
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", (_input: RequestInfo, init?: RequestInit) => {
-      return new Promise<Response>((_resolve, reject) => {
-        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason as Error));
-      });
-    });
+    const answerAgain = intercept(hang);
     const { status, body } = await send(app, {});
     expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
-    vi.stubGlobal("fetch", inner);
+    answerAgain();
     expect(await nonceOf(owner)).toBe(0);
   });
 });

@@ -1,12 +1,10 @@
 import { getFunctionName, type FunctionReference } from "convex/server";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
-import { closeApp, createApp, type App } from "../support/app";
+import { type App, test } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf, postedStatus } from "./support";
-
-afterEach(closeApp);
 
 const paginationOpts = { numItems: 5, cursor: null };
 const row = z.looseObject({});
@@ -55,8 +53,7 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
 };
 
 describe("every public function", () => {
-  test("refuses a caller without a token", async () => {
-    const app = createApp();
+  test("refuses a caller without a token", async ({ app }) => {
     for (const [reference, run] of call(app.t)) {
       const code: unknown = await run().then(
         () => "answered",
@@ -71,8 +68,7 @@ describe("every public function", () => {
 });
 
 describe("the limits of a signed-in user", () => {
-  test("are used up by nobody who only names that user", async () => {
-    const app = createApp();
+  test("are used up by nobody who only names that user", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     const set = (init: CallInit) => app.post("/user/messenger", { userId, messengerChatId: "1" }, init);
     const strangers: number[] = [];
@@ -82,8 +78,7 @@ describe("the limits of a signed-in user", () => {
     expect((await set({ ip: "10.0.3.1", as: "alice" })).status).toBe(200);
   });
 
-  test("are still theirs, whatever the address", async () => {
-    const app = createApp();
+  test("are still theirs, whatever the address", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     const statuses: number[] = [];
     for (let i = 0; i < 70; i++) {
@@ -95,8 +90,7 @@ describe("the limits of a signed-in user", () => {
 });
 
 describe("signing in", () => {
-  test("gives a user one random userId, however often and however many at once", async () => {
-    const app = createApp();
+  test("gives a user one random userId, however often and however many at once", async ({ app }) => {
     const alice = browserOf(app, "alice");
     expect(await alice.query(api.users.profile.me, {})).toBeNull();
     const all = await Promise.all(
@@ -114,8 +108,7 @@ describe("signing in", () => {
     });
   });
 
-  test("is needed before anything else", async () => {
-    const app = createApp();
+  test("is needed before anything else", async ({ app }) => {
     const early = browserOf(app, "alice").query(api.runs.app.mine, { paginationOpts });
     await expect(early).rejects.toMatchObject({ data: { code: "not_found" } });
   });
@@ -125,8 +118,7 @@ describe("a userId the user already has", () => {
   const claim = (app: App, subject: string, userId: string) =>
     browserOf(app, subject).action(api.account.claims.claimUserId, { userId });
 
-  test("is theirs for good once claimed, first come", async () => {
-    const app = createApp();
+  test("is theirs for good once claimed, first come", async ({ app }) => {
     await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     expect(await claim(app, "alice", " my-secret-id ")).toEqual({ userId: "my-secret-id" });
     expect(await claim(app, "alice", "my-secret-id")).toEqual({ userId: "my-secret-id" });
@@ -138,8 +130,7 @@ describe("a userId the user already has", () => {
     expect(await claim(app, "carol", "at-first-sight")).toEqual({ userId: "at-first-sight" });
   });
 
-  test("can be tried for twenty times an hour, counting what was refused", async () => {
-    const app = createApp();
+  test("can be tried for twenty times an hour, counting what was refused", async ({ app }) => {
     await claim(app, "alice", "hers");
     const guesses = [];
     for (let i = 0; i < 21; i++) {
@@ -150,8 +141,7 @@ describe("a userId the user already has", () => {
     expect(await claim(app, "carol", "another")).toEqual({ userId: "another" });
   });
 
-  test("does not take the place of an account in use", async () => {
-    const app = createApp();
+  test("does not take the place of an account in use", async ({ app }) => {
     const uses: Record<string, (browser: ReturnType<typeof browserOf>, userId: string) => Promise<unknown>> =
       {
         games: (browser) => browser.mutation(api.credits.app.openGame, {}),
@@ -173,8 +163,7 @@ describe("a userId the user already has", () => {
 });
 
 describe("research of a signed-in user's userId", () => {
-  test("is started and stopped with that user's token alone, wherever its reports would go", async () => {
-    const app = createApp();
+  test("is started and stopped with that user's token alone", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
     const start = { userId, token: "SOL", messengerChatId: "666" };
@@ -201,8 +190,7 @@ describe("a claimed userId over HTTP", () => {
   const settings = { userId: "alice-id", messengerChatId: "42" };
   const init = { method: "POST", body: JSON.stringify(settings) };
 
-  test("has its reports sent elsewhere with its user's token alone", async () => {
-    const app = createApp();
+  test("has its reports sent elsewhere with its user's token alone", async ({ app }) => {
     expect((await app.post("/user/messenger", settings)).status).toBe(200);
     await claim(app, "alice", "alice-id");
     await claim(app, "mallory", "mallory-id");
@@ -216,8 +204,7 @@ describe("moving funds over HTTP", () => {
   const send = { token: "ETH" as const, toAddress: `0x${"1".repeat(40)}`, amount: "1" };
   const swap = { fromToken: "ETH", toToken: "USDC", amount: "1" };
 
-  test("needs the token of the signed-in user whose userId it is", async () => {
-    const app = createApp();
+  test("needs the token of the signed-in user whose userId it is", async ({ app }) => {
     await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
     for (const [path, order] of [
@@ -232,8 +219,7 @@ describe("moving funds over HTTP", () => {
     }
   });
 
-  test("is decided in the transaction that opens it: a userId claimed meanwhile is guarded too", async () => {
-    const app = createApp();
+  test("is decided in the transaction that opens it: a userId claimed meanwhile counts", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: "alice-id" });
     const [wallet] = await app.rows("wallets");
     await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });
@@ -255,8 +241,7 @@ describe("moving funds over HTTP", () => {
     expect(await app.rows("transactions")).toHaveLength(2);
   });
 
-  test("asks nobody for a token whose userId is nobody's", async () => {
-    const app = createApp();
+  test("asks nobody for a token whose userId is nobody's", async ({ app }) => {
     expect((await app.post("/mcp/defi/send", { ...send, userId: "plain" })).status).toBe(404);
   });
 });

@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { NEVER } from "../../convex/lib/time";
-import { closeApp, createApp } from "../support/app";
+import { createApp, test } from "../support/app";
 import { browserOf } from "./support";
-
-afterEach(closeApp);
 
 const HOUR = 3_600_000;
 const row = z.record(z.string(), z.unknown());
@@ -178,8 +176,7 @@ describe("deletion", () => {
     expect((await app.rows("reports")).filter((one) => one.userId === userId)).toEqual([]);
   });
 
-  test("goes batch by batch, waits for a run under way, and is one at a time", async () => {
-    const app = createApp();
+  test("goes batch by batch, waits for a run under way, and is one at a time", async ({ app }) => {
     const alice = browserOf(app, "alice");
     const { userId } = await alice.mutation(api.users.profile.signIn, {});
     const run = { userId, agentId: "a", title: "t", startedAt: Date.now() };

@@ -1,12 +1,10 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { pseudonym } from "../../convex/lib/crypto";
 import { userIdByAddress } from "../../convex/wallets/model";
-import { closeApp, createApp, type App } from "../support/app";
+import { type App, test } from "../support/app";
 import { browserOf } from "./support";
-
-afterEach(closeApp);
 
 const wallet = privateKeyToAccount(`0x${"11".repeat(32)}`);
 const stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);
@@ -23,8 +21,7 @@ async function signedIn(app: App, subject: string) {
 const failsWith = (code: string) => ({ data: { code } });
 
 describe("linking an address", () => {
-  test("takes a signature of the challenge by that address, and makes its deposits the user's", async () => {
-    const app = createApp();
+  test("takes a signature by that address, and makes its deposits the user's", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     const { message, nonce, expiresAt } = await alice.challenge(wallet.address.toLowerCase());
     expect(message).toContain(wallet.address);
@@ -47,8 +44,7 @@ describe("linking an address", () => {
     expect(await app.rows("linkedAddresses")).toHaveLength(1);
   });
 
-  test("refuses another's signature, an old challenge's, garbage, and a late one", async () => {
-    const app = createApp();
+  test("refuses another's signature, an old challenge's, garbage, and a late one", async ({ app }) => {
     const alice = await signedIn(app, "alice");
     await expect(alice.link("0x00")).rejects.toMatchObject(failsWith("invalid_request"));
     const first = await alice.challenge();
@@ -70,8 +66,7 @@ describe("linking an address", () => {
     expect(await app.rows("linkedAddresses")).toEqual([]);
   });
 
-  test("links an address to one user at a time: to who signed for it last", async () => {
-    const app = createApp();
+  test("links an address to one user at a time: to who signed for it last", async ({ app }) => {
     const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
     const [hers, his] = [await alice.challenge(), await bob.challenge()];
     await alice.link(await wallet.signMessage({ message: hers.message }));
@@ -88,8 +83,7 @@ describe("linking an address", () => {
     await expect(unlinkAs(alice)).rejects.toMatchObject(failsWith("not_found"));
   });
 
-  test("knows the service's own wallets", async () => {
-    const app = createApp();
+  test("knows the service's own wallets", async ({ app }) => {
     const { body } = await app.post("/mcp/defi/connect", { userId: "carol" });
     const address = String(body.address).toLowerCase();
     expect(await app.t.run((ctx) => userIdByAddress(ctx, address))).toBe("carol");

@@ -1,14 +1,12 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/audit";
 import { linkedUser } from "../bot/support";
-import { closeApp, createApp, type App } from "../support/app";
+import { createApp, type App, test } from "../support/app";
 import { identityOf } from "../support/world";
 import { browserOf } from "./support";
 
 /** A lost login does not lock an account for ever, and nobody gets one quietly. */
-
-afterEach(closeApp);
 
 const HOUR = 3_600_000;
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";

@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
-import { closeApp, createApp } from "../support/app";
+import { createApp, test } from "../support/app";
 import { loseScheduled } from "../support/leases";
 import { browserOf } from "./support";
-
-afterEach(closeApp);
 
 async function withCredits(amount: number, env: Record<string, string | undefined> = {}) {
   const app = createApp({ env });

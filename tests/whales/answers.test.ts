@@ -1,11 +1,9 @@
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { NEVER } from "../../convex/lib/time";
 import { MAX_ALERTS, PROMPT, readAnswer } from "../../convex/whales/agent/prompts";
-import { closeApp, START, type App } from "../support/app";
-import { agentSays, alert, hash, HOUR, watchHour, watchNow, whaleApp } from "./support";
-
-afterEach(closeApp);
+import { closeApp, START, type App, test, createApp } from "../support/app";
+import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
 
 const read = (answer: unknown) => readAnswer(typeof answer === "string" ? answer : JSON.stringify(answer));
 
@@ -100,11 +98,10 @@ describe("an answer", () => {
     expect(read([alert(fields)]).alerts).toEqual([alert()]);
   });
 
-  test.each([
+  test.for([
     ["25 hours ago", -25 * HOUR],
     ["in an hour", HOUR],
-  ])("that tells of a movement %s keeps no time of it", async (_name, shift) => {
-    const app = whaleApp();
+  ] as const)("that tells of a movement %s keeps no time of it", async ([_name, shift], { app }) => {
     const at = (ms: number) => new Date(START + ms).toISOString();
     agentSays(app, [
       alert({ occurredAt: at(shift) }),
@@ -118,7 +115,7 @@ describe("an answer", () => {
     ]);
   });
 
-  test.each([
+  test.for([
     ["Bitcoin's", "AB".repeat(32), "ab".repeat(32)],
     [
       "Solana's",
@@ -127,8 +124,7 @@ describe("an answer", () => {
     ],
   ])(
     "keeps %s transactions, which this chain is never asked about",
-    async (_name, txHash, stored = txHash) => {
-      const app = whaleApp();
+    async ([_name, txHash, stored = txHash], { app }) => {
       agentSays(app, [alert({ txHash }), alert({ token: "BTC", amount: 1_000_000, txHash: hash("a") })]);
       await watchNow(app);
       expect(await app.rows("whaleAlerts")).toMatchObject([
@@ -184,8 +180,7 @@ describe("an answer", () => {
 });
 
 describe("what the agent says", () => {
-  test("in prose stores nothing and is noted; no card is sent", async () => {
-    const app = whaleApp();
+  test("in prose stores nothing and is noted; no card is sent", async ({ app }) => {
     agentSays(app, "All quiet.");
     await watchNow(app);
     expect(await app.rows("whaleWatches")).toMatchObject([
@@ -199,8 +194,7 @@ describe("what the agent says", () => {
     expect(app.cards()).toEqual([]);
   });
 
-  test("in part unusable is stored in part, and the rest is counted", async () => {
-    const app = whaleApp();
+  test("in part unusable is stored in part, and the rest is counted", async ({ app }) => {
     agentSays(app, [alert(), alert({ amount: "lots" }), "nonsense"]);
     await watchNow(app);
     expect(await app.rows("whaleWatches")).toMatchObject([{ counts: { stored: 1, merged: 0, dropped: 2 } }]);
@@ -208,15 +202,14 @@ describe("what the agent says", () => {
   });
 
   test("is stored without a messenger, and nothing waits in the outbox", async () => {
-    const app = whaleApp({ env: { MESSENGER_CHAT_ID: "" } });
+    const app = createApp({ env: { MESSENGER_CHAT_ID: "" } });
     agentSays(app, [alert()]);
     await watchNow(app);
     expect(await app.rows("whaleAlerts")).toMatchObject([{ messengerSent: false }]);
     expect(await app.rows("messages")).toEqual([]);
   });
 
-  test("is not marked as sent when the messenger refuses the card", async () => {
-    const app = whaleApp();
+  test("is not marked as sent when the messenger refuses the card", async ({ app }) => {
     agentSays(app, [alert()]);
     app.standins.fail("messenger", { mode: "status", status: 403 });
     await watchNow(app);
@@ -228,7 +221,7 @@ describe("what the agent says", () => {
 describe("one movement told twice", () => {
   /** How many alerts two answers, so many hours apart, leave behind. */
   async function stored(first: object, second: object, hoursApart = 1): Promise<Record<string, unknown>[]> {
-    const app = whaleApp();
+    const app = createApp();
     agentSays(app, [first]);
     await watchHour(app);
     for (let hour = 1; hour < hoursApart; hour++) await app.pass(HOUR);
@@ -263,8 +256,7 @@ describe("one movement told twice", () => {
     expect(await stored(alert(), alert(), 7)).toHaveLength(2);
   });
 
-  test("takes on its transaction, keeps its first telling, and is on no second card", async () => {
-    const app = whaleApp();
+  test("takes on its transaction, keeps its first telling, and is on no second card", async ({ app }) => {
     agentSays(app, [alert()]);
     await watchHour(app);
     agentSays(app, [alert({ txHash: hash("1"), description: "Told again." })]);
@@ -276,8 +268,7 @@ describe("one movement told twice", () => {
     expect(app.cards()).toHaveLength(1);
   });
 
-  test("within one answer is stored once", async () => {
-    const app = whaleApp();
+  test("within one answer is stored once", async ({ app }) => {
     agentSays(app, [alert(), alert({ txHash: hash("1") }), alert({ txHash: hash("1"), amount: 1_900_000 })]);
     await watchNow(app);
     expect(await app.rows("whaleAlerts")).toMatchObject([{ amount: 4_200_000, txHash: hash("1") }]);
@@ -292,8 +283,7 @@ describe("two movements of nearly one amount", () => {
   const b = alert({ amount: 49e6, description: "Deposit B", txHash: hash("b") });
   const c = alert({ amount: 48e6, description: "Deposit C", txHash: hash("c") });
 
-  test("in one answer are two, and none gets another's transaction", async () => {
-    const app = whaleApp();
+  test("in one answer are two, and none gets another's transaction", async ({ app }) => {
     agentSays(app, [a, b, c, alert({ amount: 52e6, description: "Deposit D" })]);
     await watchNow(app);
     expect(await told(app)).toEqual([
@@ -304,8 +294,7 @@ describe("two movements of nearly one amount", () => {
     ]);
   });
 
-  test("told again are the same two: the nearest amounts belong together, and a third is new", async () => {
-    const app = whaleApp();
+  test("told again are the same two by the nearest amounts, and a third is new", async ({ app }) => {
     agentSays(app, [a, c]);
     await watchHour(app);
     const again = [
@@ -321,8 +310,7 @@ describe("two movements of nearly one amount", () => {
     ]);
   });
 
-  test("of which one was known leave one of them new", async () => {
-    const app = whaleApp();
+  test("of which one was known leave one of them new", async ({ app }) => {
     agentSays(app, [a]);
     await watchHour(app);
     agentSays(app, [b, c]);

@@ -1,9 +1,7 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { alertCard } from "../../convex/whales/cards";
-import { closeApp, START, type App } from "../support/app";
-import { agentSays, alert, hash, HOUR, watchHour, watchNow, whaleApp } from "./support";
-
-afterEach(closeApp);
+import { START, type App, test, createApp } from "../support/app";
+import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
 
 /** Stores alerts of these ages in hours, oldest first. */
 async function storeAlerts(app: App, ages: readonly number[]): Promise<void> {
@@ -33,8 +31,7 @@ const described = (body: Record<string, unknown>) =>
   Array.isArray(body.alerts) ? body.alerts.map((one: { description: string }) => one.description) : [];
 
 describe("/mcp/whale-alerts", () => {
-  test("shows the last six hours, newest first, by GET and POST alike", async () => {
-    const app = whaleApp();
+  test("shows the last six hours, newest first, by GET and POST alike", async ({ app }) => {
     await storeAlerts(app, [7, 5, 1]);
     const got = await app.get("/mcp/whale-alerts");
     expect(got.status).toBe(200);
@@ -45,8 +42,7 @@ describe("/mcp/whale-alerts", () => {
     expect((await app.post("/mcp/whale-alerts")).body).toEqual(got.body);
   });
 
-  test("shows every field of an alert, and nothing of how it is kept", async () => {
-    const app = whaleApp();
+  test("shows every field of an alert, and nothing of how it is kept", async ({ app }) => {
     const occurredAt = new Date(START - HOUR).toISOString();
     agentSays(app, [alert({ txHash: hash("1"), chain: "Ethereum", occurredAt })]);
     await watchNow(app);
@@ -63,30 +59,26 @@ describe("/mcp/whale-alerts", () => {
     ]);
   });
 
-  test.each([
+  test.for([
     ["?hours=1", 1],
     ["?hours=168", 168],
     ["?hours=", 6],
-  ])("looks back as far as it is asked: %s", async (query, hours) => {
-    const app = whaleApp();
+  ])("looks back as far as it is asked: %s", async ([query, hours], { app }) => {
     expect((await app.get(`/mcp/whale-alerts${query}`)).body).toEqual({ hours, count: 0, alerts: [] });
   });
 
-  test.each(["0", "169", "-1", "1.5", "six", "1e2", "99999"])("refuses hours=%s", async (hours) => {
-    const app = whaleApp();
+  test.for(["0", "169", "-1", "1.5", "six", "1e2", "99999"])("refuses hours=%s", async (hours, { app }) => {
     const { status, body } = await app.get(`/mcp/whale-alerts?hours=${hours}`);
     expect([status, body]).toEqual([400, { error: "hours must be a whole number from 1 to 168" }]);
   });
 
-  test("takes a number in a body", async () => {
-    const app = whaleApp();
+  test("takes a number in a body", async ({ app }) => {
     expect((await app.post("/mcp/whale-alerts", { hours: 24 })).body).toMatchObject({ hours: 24 });
     expect((await app.post("/mcp/whale-alerts", { hours: 1.5 })).status).toBe(400);
     expect((await app.post("/mcp/whale-alerts", { hours: [6] })).status).toBe(400);
   });
 
-  test("lists at most 500, the newest", async () => {
-    const app = whaleApp();
+  test("lists at most 500, the newest", async ({ app }) => {
     await storeAlerts(
       app,
       Array.from({ length: 510 }, (_, i) => 5 - i / 200),
@@ -96,8 +88,7 @@ describe("/mcp/whale-alerts", () => {
     expect(described(body)[0]).toBe(`${5 - 509 / 200} h old`);
   });
 
-  test("with a user sends them the card, and says whether it arrived", async () => {
-    const app = whaleApp();
+  test("with a user sends them the card, and says whether it arrived", async ({ app }) => {
     await storeAlerts(app, [1]);
     await app.post("/user/messenger", { userId: "whale-watcher", messengerChatId: "777" });
     const { body } = await app.post("/mcp/whale-alerts", { userId: "whale-watcher", hours: 2 });
@@ -110,13 +101,12 @@ describe("/mcp/whale-alerts", () => {
   });
 
   test("says so when no messenger takes the card", async () => {
-    const app = whaleApp({ env: { MESSENGER_BOT_TOKEN: "" } });
+    const app = createApp({ env: { MESSENGER_BOT_TOKEN: "" } });
     const { status, body } = await app.get("/mcp/whale-alerts?userId=whale-watcher");
     expect([status, body]).toEqual([200, { hours: 6, count: 0, alerts: [], messengerSent: false }]);
   });
 
-  test("limits the cards of a user, and not reading", async () => {
-    const app = whaleApp();
+  test("limits the cards of a user, and not reading", async ({ app }) => {
     const statuses: number[] = [];
     for (let i = 0; i < 31; i++) {
       statuses.push((await app.get("/mcp/whale-alerts?userId=whale-watcher")).status);
@@ -128,8 +118,7 @@ describe("/mcp/whale-alerts", () => {
 });
 
 describe("the card", () => {
-  test("has a header, the window and a block for each of the four types", async () => {
-    const app = whaleApp();
+  test("has a header, the window and a block for each of the four types", async ({ app }) => {
     agentSays(app, [
       alert({ description: "Deposited <fast> & whole.", txHash: `0x12345678${"a".repeat(52)}cdef` }),
       alert({ token: "BTC", amount: 1_250_000_000, direction: "bearish" }),

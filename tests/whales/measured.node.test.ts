@@ -1,10 +1,11 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { clientOf, mined, newWallet, signed, until } from "../chain/support";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { answering } from "../support/rpc";
 
 useChain();
 let moves: Moves;
@@ -52,7 +53,6 @@ async function listed(app: WalletApp) {
   return listShape.parse(body).alerts;
 }
 
-const callsShape = z.array(z.object({ id: z.number(), method: z.string(), params: z.array(z.unknown()) }));
 const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
 
 describe("what is measured", () => {
@@ -303,21 +303,12 @@ describe("a node that answers for few blocks at a time", () => {
   /** Answers as a provider does that gives logs of so many blocks at most. @returns What was asked. */
   function limited(most: number, words: string, code = -32_602) {
     const asked: { blocks: number; refused: boolean }[] = [];
-    const inner = globalThis.fetch;
-    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
-      const sent: unknown = typeof init?.body === "string" ? JSON.parse(init.body) : null;
-      const calls = callsShape.safeParse(sent).data ?? [];
-      const response = await inner(input, init);
-      if (!calls.some(({ method }) => method === "eth_getLogs")) return response;
-      const answers = z.array(z.unknown()).parse(await response.json());
-      const body = calls.map(({ id, method, params }, i) => {
-        if (method !== "eth_getLogs") return answers[i];
-        const { fromBlock, toBlock } = rangeShape.parse(params[0]);
-        const blocks = toBlock - fromBlock + 1;
-        asked.push({ blocks, refused: blocks > most });
-        return blocks > most ? { jsonrpc: "2.0", id, error: { code, message: words } } : answers[i];
-      });
-      return Response.json(body);
+    answering(({ method, params }) => {
+      if (method !== "eth_getLogs") return null;
+      const { fromBlock, toBlock } = rangeShape.parse(params[0]);
+      const blocks = toBlock - fromBlock + 1;
+      asked.push({ blocks, refused: blocks > most });
+      return blocks > most ? { error: { code, message: words } } : null;
     });
     return asked;
   }

@@ -1,5 +1,5 @@
 import { internal } from "../../convex/_generated/api";
-import { createApp, START, type App } from "../support/app";
+import type { App } from "../support/app";
 
 /** What the tests of whale alerts share. */
 
@@ -16,9 +16,6 @@ export const alert = (fields: Record<string, unknown> = {}) => ({
   ...fields,
 });
 export const hash = (digit: string) => `0x${digit.repeat(64)}`;
-
-export const whaleApp = (options: Parameters<typeof createApp>[0] = {}): App =>
-  createApp({ now: START, ...options });
 
 /** The agent's next job answers this. */
 export function agentSays(app: App, answer: unknown): void {

@@ -1,7 +1,7 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, vi } from "vitest";
 import type * as prompts from "../../convex/whales/agent/prompts";
-import { closeApp } from "../support/app";
-import { agentSays, alert, BEGIN, HOUR, polls, whaleApp } from "./support";
+import { test } from "../support/app";
+import { agentSays, alert, BEGIN, HOUR, polls } from "./support";
 
 /** An answer that was read as something the platform does not store: what no reading should yield, and no test can order. */
 vi.mock("../../convex/whales/agent/prompts", async (load) => ({
@@ -9,10 +9,7 @@ vi.mock("../../convex/whales/agent/prompts", async (load) => ({
   readAnswer: () => ({ alerts: [{ ...alert(), amount: "4.2 million" }], dropped: 0, note: null }),
 }));
 
-afterEach(closeApp);
-
-test("a watch whose answer cannot be stored ends within minutes, noted", async () => {
-  const app = whaleApp();
+test("a watch whose answer cannot be stored ends within minutes, noted", async ({ app }) => {
   agentSays(app, [alert()]);
   await app.t.mutation(BEGIN, {});
   await app.pass(7 * 60_000);

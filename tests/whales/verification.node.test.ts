@@ -1,7 +1,7 @@
-import { beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
-import { chain, useChain } from "../support/chain";
+import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 useChain();
@@ -41,8 +41,7 @@ async function moved(): Promise<string> {
   return hash;
 }
 
-test("a transaction is verified when it moved what the alert tells, when it tells", async () => {
-  const app = createWalletApp(chain);
+test("a transaction is verified when it moved what the alert tells, when it tells", async ({ app }) => {
   const txHash = await moved();
   await storeAlerts(app, [
     { txHash },
@@ -60,7 +59,7 @@ test("a transaction is verified when it moved what the alert tells, when it tell
   expect(body.alerts).toMatchObject(Array(3).fill({ verified: true, source: "agent-reported" }));
 });
 
-test.each<[string, (txHash: string) => Told]>([
+test.for<[string, (txHash: string) => Told]>([
   ["another token", (txHash) => ({ txHash, token: "USDT" })],
   ["a token that is not looked at", (txHash) => ({ txHash, token: "PEPE" })],
   ["the chain's own coin", (txHash) => ({ txHash, token: "ETH" })],
@@ -68,15 +67,16 @@ test.each<[string, (txHash: string) => Told]>([
   ["another time", (txHash) => ({ txHash, occurredAt: Date.now() - 2 * HOUR })],
   ["an old transaction as news", (txHash) => ({ txHash, detectedAt: Date.now() + 4 * HOUR })],
   ["a transaction of later as known", (txHash) => ({ txHash, detectedAt: Date.now() - HOUR })],
-])("a transaction that tells of %s is not verified, and not looked for again", async (_name, told) => {
-  const app = createWalletApp(chain);
-  await storeAlerts(app, [told(await moved())]);
-  await app.t.action(internal.whales.agent.checks.run, {});
-  expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
-});
+])(
+  "a transaction that tells of %s is not verified, and not looked for again",
+  async ([_name, told], { app }) => {
+    await storeAlerts(app, [told(await moved())]);
+    await app.t.action(internal.whales.agent.checks.run, {});
+    expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
+  },
+);
 
-test("ether counts as the transaction carries it; one that failed moved nothing", async () => {
-  const app = createWalletApp(chain);
+test("ether counts as the transaction carries it; one that failed moved nothing", async ({ app }) => {
   await chain.feeds.tick();
   const from = freshAddress();
   const price = (await app.t.action(internal.prices.live.measured, { token: "ETH" })).priceUsd;

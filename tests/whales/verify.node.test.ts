@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
@@ -9,6 +9,7 @@ import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { run } from "../stack/processes";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
+import { test } from "../support/chain";
 
 /** The command itself, against a deployment that measured a chain, and against what somebody made of its answers. */
 

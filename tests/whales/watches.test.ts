@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { NEVER } from "../../convex/lib/time";
-import { closeApp, START } from "../support/app";
+import { START, test, createApp } from "../support/app";
 import {
   agentSays,
   alert,
@@ -13,16 +13,12 @@ import {
   prompts,
   watchHour,
   watchNow,
-  whaleApp,
 } from "./support";
-
-afterEach(closeApp);
 
 const PROVIDERS = "http://providers.test";
 
 describe("an hour's watch", () => {
-  test("stores what the agent reports, sends the card, and marks its alerts", async () => {
-    const app = whaleApp();
+  test("stores what the agent reports, sends the card, and marks its alerts", async ({ app }) => {
     await watchNow(app);
     expect(prompts(app)).toHaveLength(1);
     const alerts = await app.rows("whaleAlerts");
@@ -38,8 +34,7 @@ describe("an hour's watch", () => {
     expect(alerts.every(({ messengerSent }) => messengerSent)).toBe(true);
   });
 
-  test("sends one prompt however often and however concurrently it begins", async () => {
-    const app = whaleApp();
+  test("sends one prompt however often and however concurrently it begins", async ({ app }) => {
     await Promise.all([app.t.mutation(BEGIN, {}), app.t.mutation(BEGIN, {})]);
     const [watch] = await app.rows("whaleWatches");
     if (watch === undefined) throw new Error("No watch began");
@@ -56,8 +51,7 @@ describe("an hour's watch", () => {
     expect(await app.rows("whaleWatches")).toHaveLength(1);
   });
 
-  test("has its key with the prompt, which asks for nothing but reading", async () => {
-    const app = whaleApp();
+  test("has its key with the prompt, which asks for nothing but reading", async ({ app }) => {
     await watchHour(app);
     await watchHour(app);
     const [first, second] = prompts(app);
@@ -65,8 +59,7 @@ describe("an hour's watch", () => {
     expect(second?.body).toEqual(first?.body);
   });
 
-  test("polls 2 s after the prompt and then ever more slowly", async () => {
-    const app = whaleApp();
+  test("polls 2 s after the prompt and then ever more slowly", async ({ app }) => {
     app.standins.fail("agent", { mode: "never", times: 1 });
     await app.t.mutation(BEGIN, {});
     await app.pass(2 * MINUTE);
@@ -79,7 +72,7 @@ describe("an hour's watch", () => {
   });
 
   test("is not begun without a key", async () => {
-    const app = whaleApp({ env: { LLM_GATEWAY_API_KEY: "" } });
+    const app = createApp({ env: { LLM_GATEWAY_API_KEY: "" } });
     await watchNow(app);
     expect(await app.rows("whaleWatches")).toEqual([]);
     expect(app.standins.sent("agent")).toEqual([]);
@@ -87,8 +80,7 @@ describe("an hour's watch", () => {
 });
 
 describe("a job that comes to nothing", () => {
-  test("fails: the hour is noted and has no alerts", async () => {
-    const app = whaleApp();
+  test("fails: the hour is noted and has no alerts", async ({ app }) => {
     app.standins.fail("agent", { mode: "fails", times: 1 });
     await watchNow(app);
     expect(await app.rows("whaleWatches")).toMatchObject([
@@ -98,8 +90,7 @@ describe("a job that comes to nothing", () => {
     expect(app.cards()).toEqual([]);
   });
 
-  test("never ends: it is cancelled after five minutes", async () => {
-    const app = whaleApp();
+  test("never ends: it is cancelled after five minutes", async ({ app }) => {
     app.standins.fail("agent", { mode: "never", times: 1 });
     await app.t.mutation(BEGIN, {});
     await app.pass(4 * MINUTE);
@@ -114,8 +105,7 @@ describe("a job that comes to nothing", () => {
     ]);
   });
 
-  test("cannot be read for minutes: polls go on, and what it then says counts", async () => {
-    const app = whaleApp();
+  test("cannot be read for minutes: polls go on, and what it then says counts", async ({ app }) => {
     agentSays(app, [alert()]);
     await app.t.mutation(BEGIN, {});
     await app.settle(2);
@@ -128,8 +118,7 @@ describe("a job that comes to nothing", () => {
     expect(prompts(app)).toHaveLength(1);
   });
 
-  test("can never be read: given up, with the reason", async () => {
-    const app = whaleApp();
+  test("can never be read: given up, with the reason", async ({ app }) => {
     await app.t.mutation(BEGIN, {});
     await app.settle(2);
     app.standins.fail("agent", { mode: "garbage" });
@@ -139,8 +128,7 @@ describe("a job that comes to nothing", () => {
     expect(watch?.note).toMatch(/did not end in time. The agent API sent an unusable answer/);
   });
 
-  test("is forgotten by the agent API: noted at once", async () => {
-    const app = whaleApp();
+  test("is forgotten by the agent API: noted at once", async ({ app }) => {
     await app.t.run((ctx) =>
       ctx.db.insert("whaleWatches", {
         ...{ hour: START, state: "polling", startedAt: START, leaseUntil: START - 1 },
@@ -155,8 +143,7 @@ describe("a job that comes to nothing", () => {
 });
 
 describe("a prompt that is not taken", () => {
-  test("429 with a reset time: no prompt before it, each hour noted", async () => {
-    const app = whaleApp();
+  test("429 with a reset time: no prompt before it, each hour noted", async ({ app }) => {
     const resetAt = START + 2.5 * HOUR;
     app.standins.fail("agent", {
       mode: "status",
@@ -175,10 +162,9 @@ describe("a prompt that is not taken", () => {
     expect(prompts(app)).toHaveLength(2);
   });
 
-  test.each([1.77e15, 1.77e18, 1e308])(
+  test.for([1.77e15, 1.77e18, 1e308])(
     "429 with a reset time of %d: prompts after a day at the latest",
-    async (resetAt) => {
-      const app = whaleApp();
+    async (resetAt, { app }) => {
       app.standins.fail("agent", { mode: "status", status: 429, times: 1, body: { error: "x", resetAt } });
       await watchHour(app);
       await watchNow(app);
@@ -190,8 +176,7 @@ describe("a prompt that is not taken", () => {
     },
   );
 
-  test("a pause that was stored beyond all time: it ends after a day, too", async () => {
-    const app = whaleApp();
+  test("a pause that was stored beyond all time: it ends after a day, too", async ({ app }) => {
     await app.t.run((ctx) =>
       ctx.db.insert("whaleWatches", {
         ...{ hour: START - HOUR, state: "failed", startedAt: START - HOUR, leaseUntil: NEVER, polls: 0 },
@@ -208,8 +193,7 @@ describe("a prompt that is not taken", () => {
     expect((await app.rows("whaleWatches"))[2]).toMatchObject({ state: "done" });
   });
 
-  test("429 without one: the hour is given up, the next is asked", async () => {
-    const app = whaleApp();
+  test("429 without one: the hour is given up, the next is asked", async ({ app }) => {
     app.standins.fail("agent", { mode: "status", status: 429, times: 1 });
     await watchHour(app);
     await watchHour(app);
@@ -217,12 +201,11 @@ describe("a prompt that is not taken", () => {
     expect(prompts(app)).toHaveLength(2);
   });
 
-  test.each([
+  test.for([
     { mode: "drop", note: "The agent API could not be reached" },
     { mode: "garbage", note: "The agent API sent an unusable answer" },
     { mode: "empty", note: "The agent API sent an unusable answer" },
-  ] as const)("$mode: it may have become a job, so it is not sent again", async ({ mode, note }) => {
-    const app = whaleApp();
+  ] as const)("$mode: it may have become a job, so it is not sent again", async ({ mode, note }, { app }) => {
     app.standins.fail("agent", { mode, times: 1 });
     await watchNow(app);
     await app.pass(10 * MINUTE);
@@ -234,16 +217,14 @@ describe("a prompt that is not taken", () => {
 describe("a restart", () => {
   const lost = { hour: START, startedAt: START, leaseUntil: START - 1, polls: 0 };
 
-  test("before the prompt left: it is sent, within its hour", async () => {
-    const app = whaleApp();
+  test("before the prompt left: it is sent, within its hour", async ({ app }) => {
     await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "claimed" }));
     await app.pass(2 * MINUTE);
     expect(prompts(app)).toHaveLength(1);
     expect(await app.rows("whaleWatches")).toMatchObject([{ state: "done" }]);
   });
 
-  test("before the prompt left, and the hour is over: it is not sent", async () => {
-    const app = whaleApp();
+  test("before the prompt left, and the hour is over: it is not sent", async ({ app }) => {
     await app.t.run((ctx) =>
       ctx.db.insert("whaleWatches", { ...lost, hour: START - HOUR, state: "claimed" }),
     );
@@ -254,8 +235,7 @@ describe("a restart", () => {
     ]);
   });
 
-  test("between the prompt and its job: given up and noted, never sent again", async () => {
-    const app = whaleApp();
+  test("between the prompt and its job: given up and noted, never sent again", async ({ app }) => {
     await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "prompting" }));
     await app.pass(3 * MINUTE);
     expect(prompts(app)).toEqual([]);
@@ -264,8 +244,7 @@ describe("a restart", () => {
     ]);
   });
 
-  test("between two polls: they are taken up, and a job that ended hours ago is read", async () => {
-    const app = whaleApp();
+  test("between two polls: they are taken up, and a job that ended hours ago is read", async ({ app }) => {
     agentSays(app, [alert()]);
     const response = await app.standins.handle(
       new Request(`${PROVIDERS}/agent-api/agent/prompt`, {
@@ -287,8 +266,7 @@ describe("a restart", () => {
     expect(prompts(app)).toHaveLength(1);
   });
 
-  test("a poll that was overtaken changes nothing", async () => {
-    const app = whaleApp();
+  test("a poll that was overtaken changes nothing", async ({ app }) => {
     const jobId = "job_1";
     const watchId = await app.t.run((ctx) =>
       ctx.db.insert("whaleWatches", { ...lost, state: "polling", polls: 4, jobId, acceptedAt: START }),
@@ -305,8 +283,7 @@ describe("a restart", () => {
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "done" });
   });
 
-  test("an action that was only slow is taken up again with its job", async () => {
-    const app = whaleApp();
+  test("an action that was only slow is taken up again with its job", async ({ app }) => {
     const watchId = await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "prompting" }));
     await app.t.mutation(internal.whales.agent.watches.resumeLost, {});
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "failed" });

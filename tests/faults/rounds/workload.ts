@@ -4,7 +4,7 @@ import * as z from "zod";
 import { TOKENS } from "../../../scripts/stack/chain/addresses";
 import type { Random } from "../../../scripts/stack/standins/random";
 import type { Answer, Host } from "./host";
-import { signedPayment } from "./payment";
+import { authorize, versionTwo } from "../../payments/authorizations";
 
 /** What people ask of the service in a round, and go on asking until they have an answer. */
 
@@ -108,7 +108,7 @@ export async function prepare(host: Host, chance: Random, id: string): Promise<W
     const headers: Record<string, string> =
       kind === "hash"
         ? { "X-PAYMENT": await pays(host, account.address, USDC) }
-        : await signedPayment(account, { to: hex.parse(chain.accounts[1]), value: USDC, validBefore });
+        : versionTwo(await authorize(account, { validBefore }));
     payers.push({ address: account.address, before: 2n * USDC });
     // A transfer that anybody can read from the chain buys a report for an hour.
     add(`paid by ${kind}`, "/agent/research/paid", order, headers, 10 * MINUTE);
