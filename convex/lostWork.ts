@@ -1,8 +1,8 @@
 import type { FunctionReference } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "./_generated/api";
-import { internalAction, internalMutation } from "./_generated/server";
-import { recordCronRun } from "./lib/cronRuns";
+import { internalAction } from "./_generated/server";
+import { cron } from "./lib/cronRuns";
 import { messageOf } from "./lib/errors";
 import { log } from "./lib/log";
 
@@ -40,11 +40,4 @@ export const takeUp = internalAction({
   },
 });
 
-export const done = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "take up lost work");
-    return null;
-  },
-});
+export const done = cron("take up lost work", () => Promise.resolve());

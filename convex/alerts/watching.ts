@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { MINUTE } from "../lib/time";
 import { fire, firingCard } from "./firing";
 import { CLOCK, subjectOf } from "./subjects";
@@ -26,32 +26,26 @@ const OBSERVATIONS = 20;
 const FUNDING_EVERY_MS = 10 * MINUTE;
 
 /** For the cron, every minute. */
-export const tick = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "watch for alerts");
-    const now = Date.now();
-    const stale: string[] = [];
-    for (const subject of await subjectsInUse(ctx)) {
-      if (subject === CLOCK) {
-        await ctx.scheduler.runAfter(0, internal.alerts.digests.sendDue, {});
-        continue;
-      }
-      const cursor = await cursorOf(ctx, subject);
-      if (cursor === null) continue;
-      const observes = subjectOf(subject);
-      if (observes.kind === "funding") {
-        if (now - cursor.at >= FUNDING_EVERY_MS) stale.push(subject);
-      } else if ((await newestAt(ctx, observes)) > cursor.at) {
-        await ctx.scheduler.runAfter(0, internal.alerts.watching.compare, { subject });
-      }
+export const tick = cron("watch for alerts", async (ctx) => {
+  const now = Date.now();
+  const stale: string[] = [];
+  for (const subject of await subjectsInUse(ctx)) {
+    if (subject === CLOCK) {
+      await ctx.scheduler.runAfter(0, internal.alerts.digests.sendDue, {});
+      continue;
     }
-    if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.funding.look, { subjects: stale });
-    await startReview(ctx, now);
-    await startDeliveries(ctx, now);
-    return null;
-  },
+    const cursor = await cursorOf(ctx, subject);
+    if (cursor === null) continue;
+    const observes = subjectOf(subject);
+    if (observes.kind === "funding") {
+      if (now - cursor.at >= FUNDING_EVERY_MS) stale.push(subject);
+    } else if ((await newestAt(ctx, observes)) > cursor.at) {
+      await ctx.scheduler.runAfter(0, internal.alerts.watching.compare, { subject });
+    }
+  }
+  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.funding.look, { subjects: stale });
+  await startReview(ctx, now);
+  await startDeliveries(ctx, now);
 });
 
 /** Each subject with an active alert, by one read each. */

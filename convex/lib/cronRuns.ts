@@ -1,4 +1,5 @@
-import type { MutationCtx } from "../_generated/server";
+import { v } from "convex/values";
+import { internalMutation, type MutationCtx } from "../_generated/server";
 import { DAY, HOUR, MINUTE } from "./time";
 
 /** How often each cron of `convex/crons.ts` runs, by the name it has there; in ms. */
@@ -26,6 +27,19 @@ export const CRON_PERIODS = {
 } as const satisfies Readonly<Record<string, number>>;
 
 export type CronName = keyof typeof CRON_PERIODS;
+
+/** A cron's mutation: does its work, and records that it ran. */
+export function cron(name: CronName, work: (ctx: MutationCtx) => Promise<void>) {
+  return internalMutation({
+    args: {},
+    returns: v.null(),
+    handler: async (ctx) => {
+      await recordCronRun(ctx, name);
+      await work(ctx);
+      return null;
+    },
+  });
+}
 
 /**
  * Records that a cron did its work, in the transaction that did it: a run that fails leaves the time of the last one

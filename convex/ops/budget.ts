@@ -1,7 +1,5 @@
-import { internalMutation } from "../_generated/server";
-import { v } from "convex/values";
 import { spentToday, type Billed } from "../lib/budget";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { log } from "../lib/log";
 import { dateTime, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
@@ -18,36 +16,30 @@ const NAMES: Record<Billed, string> = {
 };
 
 /** One card a day, once four fifths of a share or of a whole budget are spent. For the cron. */
-export const watch = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "watch the budget");
-    const now = Date.now();
-    const { fullest, providers, resetsAt } = await spentToday(ctx, now);
-    if (fullest < NEARLY) return null;
-    const day = dayOf(now);
-    const told = await ctx.db
-      .query("budgetWarnings")
-      .withIndex("by_day", (q) => q.eq("day", day))
-      .unique();
-    if (told !== null) return null;
-    await ctx.db.insert("budgetWarnings", { day });
-    log.warn("budget.nearly used up", { day, part: Math.round(fullest * 100) / 100 });
-    const lines = (["llm", "sentiment", "agentApi"] as const).map(
-      (name) =>
-        `${NAMES[name]}: ${providers[name].spentUsd.toFixed(2)} of ${providers[name].limitUsd.toFixed(2)} USD`,
-    );
-    await enqueueServiceCard(ctx, {
-      kind: "budget",
-      paragraphs: [
-        [{ bold: "Today's budget is nearly used up" }],
-        [lines.join("\n")],
-        [
-          `Callers whose share is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, shifts that have begun and paid reports go on. DAILY_BUDGET_USD sets the amount.`,
-        ],
+export const watch = cron("watch the budget", async (ctx) => {
+  const now = Date.now();
+  const { fullest, providers, resetsAt } = await spentToday(ctx, now);
+  if (fullest < NEARLY) return;
+  const day = dayOf(now);
+  const told = await ctx.db
+    .query("budgetWarnings")
+    .withIndex("by_day", (q) => q.eq("day", day))
+    .unique();
+  if (told !== null) return;
+  await ctx.db.insert("budgetWarnings", { day });
+  log.warn("budget.nearly used up", { day, part: Math.round(fullest * 100) / 100 });
+  const lines = (["llm", "sentiment", "agentApi"] as const).map(
+    (name) =>
+      `${NAMES[name]}: ${providers[name].spentUsd.toFixed(2)} of ${providers[name].limitUsd.toFixed(2)} USD`,
+  );
+  await enqueueServiceCard(ctx, {
+    kind: "budget",
+    paragraphs: [
+      [{ bold: "Today's budget is nearly used up" }],
+      [lines.join("\n")],
+      [
+        `Callers whose share is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, shifts that have begun and paid reports go on. DAILY_BUDGET_USD sets the amount.`,
       ],
-    });
-    return null;
-  },
+    ],
+  });
 });

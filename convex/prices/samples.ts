@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { priceOf, samplesBetween, storeSample, youngSample } from "./model";
 import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
 
@@ -23,18 +23,12 @@ export const between = internalQuery({
 });
 
 /** For the cron, every five minutes: has a sample of each token taken that has no young one. */
-export const takeDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "sample live prices");
-    const now = Date.now();
-    const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
-    if (samples.some((sample) => sample === null)) {
-      await ctx.scheduler.runAfter(0, internal.prices.live.sample, {});
-    }
-    return null;
-  },
+export const takeDue = cron("sample live prices", async (ctx) => {
+  const now = Date.now();
+  const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
+  if (samples.some((sample) => sample === null)) {
+    await ctx.scheduler.runAfter(0, internal.prices.live.sample, {});
+  }
 });
 
 /** Stores what a source said. @returns The sample that counts: an earlier one where one is young enough. */

@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { payerOf, prepay } from "../lib/budget";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { AppError } from "../lib/errors";
 import { quotaHeaders } from "../lib/quotas";
 import { MINUTE, NEVER } from "../lib/time";
@@ -109,31 +109,25 @@ export const stop = internalMutation({
  * minute is collected then: checks come a moment earlier or later than the interval, and a shift that one of them has
  * just missed would wait for the next.
  */
-export const collectDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "collect data for research shifts");
-    const now = Date.now();
-    const shifts = await ctx.db
-      .query("shifts")
-      .withIndex("by_status_and_nextCollectionAt", (q) =>
-        q.eq("status", "active").lte("nextCollectionAt", now + SOON_MS),
-      )
-      .take(BATCH);
-    for (const shift of shifts) {
-      if (shift.nextCollectionAt > now) continue;
-      // Behind a shift's end there are none but the one that its final report makes.
-      if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
-      else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
-    }
-    const last = shifts.at(-1);
-    if (last !== undefined && (shifts.length === BATCH || last.nextCollectionAt > now)) {
-      const at = Math.max(now, last.nextCollectionAt);
-      await ctx.scheduler.runAt(at, internal.research.shifts.collectDue, {});
-    }
-    return null;
-  },
+export const collectDue = cron("collect data for research shifts", async (ctx) => {
+  const now = Date.now();
+  const shifts = await ctx.db
+    .query("shifts")
+    .withIndex("by_status_and_nextCollectionAt", (q) =>
+      q.eq("status", "active").lte("nextCollectionAt", now + SOON_MS),
+    )
+    .take(BATCH);
+  for (const shift of shifts) {
+    if (shift.nextCollectionAt > now) continue;
+    // Behind a shift's end there are none but the one that its final report makes.
+    if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
+    else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
+  }
+  const last = shifts.at(-1);
+  if (last !== undefined && (shifts.length === BATCH || last.nextCollectionAt > now)) {
+    const at = Math.max(now, last.nextCollectionAt);
+    await ctx.scheduler.runAt(at, internal.research.shifts.collectDue, {});
+  }
 });
 
 /** A user's active shifts, the newest one in full, their latest reports, and how delivery goes. */

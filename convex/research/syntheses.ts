@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
 import { enter, telling, vFailure } from "../lib/lanes";
@@ -36,39 +36,33 @@ const OCCASIONS: Record<ReportKind, string> = {
  * The report check: every shift that owes a report gets the synthesis of its evidence, shared where that is equal, once
  * its latest collection has come: none is written from half-hour-old data.
  */
-export const claimDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "write due research reports");
-    const now = Date.now();
-    const due = await ctx.db
-      .query("shifts")
-      .withIndex("by_status_and_nextReportAt", (q) => q.eq("status", "active").lte("nextReportAt", now))
-      .take(BATCH);
-    const seen = new Map<string, Id<"syntheses">>();
-    let isWaiting = false;
-    for (const found of due) {
-      const kind = dueReport(found.nextReport, found.startedAt, now);
-      if (found.synthesisId === undefined && !(await isReportable(ctx, found, now))) {
-        await ctx.db.patch("shifts", found._id, { nextReportAt: now + LOOK_MS });
-        isWaiting = true;
-        continue;
-      }
-      const shift = (await ctx.db.get("shifts", found._id)) ?? found;
-      const key = await keyOf(ctx, shift, kind);
-      const synthesisId = seen.get(key) ?? (await ensureSynthesis(ctx, key, kind, shift, now));
-      seen.set(key, synthesisId);
-      await ctx.db.patch("shifts", shift._id, {
-        nextReport: kind,
-        synthesisId,
-        nextReportAt: now + RECHECK_MS,
-      });
+export const claimDue = cron("write due research reports", async (ctx) => {
+  const now = Date.now();
+  const due = await ctx.db
+    .query("shifts")
+    .withIndex("by_status_and_nextReportAt", (q) => q.eq("status", "active").lte("nextReportAt", now))
+    .take(BATCH);
+  const seen = new Map<string, Id<"syntheses">>();
+  let isWaiting = false;
+  for (const found of due) {
+    const kind = dueReport(found.nextReport, found.startedAt, now);
+    if (found.synthesisId === undefined && !(await isReportable(ctx, found, now))) {
+      await ctx.db.patch("shifts", found._id, { nextReportAt: now + LOOK_MS });
+      isWaiting = true;
+      continue;
     }
-    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.syntheses.claimDue, {});
-    if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.syntheses.claimDue, {});
-    return null;
-  },
+    const shift = (await ctx.db.get("shifts", found._id)) ?? found;
+    const key = await keyOf(ctx, shift, kind);
+    const synthesisId = seen.get(key) ?? (await ensureSynthesis(ctx, key, kind, shift, now));
+    seen.set(key, synthesisId);
+    await ctx.db.patch("shifts", shift._id, {
+      nextReport: kind,
+      synthesisId,
+      nextReportAt: now + RECHECK_MS,
+    });
+  }
+  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.research.syntheses.claimDue, {});
+  if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.syntheses.claimDue, {});
 });
 
 /** A shift that waits for a synthesis of the report it owes goes on waiting for that one. */

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { isSet } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -28,17 +28,11 @@ import { appendEvent, chainHeadOf } from "./model";
  */
 
 /** For the cron, every hour: anchors the head unless this UTC day's anchor is on its way, or nothing is new since the last. */
-export const anchorDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "anchor the signal record");
-    await fixShadows(ctx);
-    if (isSet("ANCHOR_PRIVATE_KEY") && (await chainHeadOf(ctx)) !== null) {
-      await ctx.scheduler.runAfter(0, internal.signals.anchors.send, {});
-    }
-    return null;
-  },
+export const anchorDue = cron("anchor the signal record", async (ctx) => {
+  await fixShadows(ctx);
+  if (isSet("ANCHOR_PRIVATE_KEY") && (await chainHeadOf(ctx)) !== null) {
+    await ctx.scheduler.runAfter(0, internal.signals.anchors.send, {});
+  }
 });
 
 /**

@@ -8,7 +8,7 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
@@ -44,30 +44,24 @@ const ATTEMPTS = 6;
  * and day is looked for and written in one transaction. A run before 08:00 is a late one for the day before, whose
  * signal would be of no use any more, and issues nothing.
  */
-export const issueDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "issue the day's signals");
-    const now = Date.now();
-    if (!isIssueTime(now)) return null;
-    const day = dayOf(now);
-    for (const token of TOKENS) {
-      if ((await findRun(ctx, token, day)) !== null) continue;
-      const runId = await ctx.db.insert("signalRuns", {
-        token,
-        day,
-        state: "writing",
-        attempt: 1,
-        announced: false,
-      });
-      const told = telling(internal.signals.issuing.failed, { runId });
-      const care = { attempts: ATTEMPTS, until: dayEnd(day), told };
-      const place = { lane: "service" as const, owner: "signals", request: false };
-      await enter(ctx, place, internal.signals.issuing.write, { runId }, care);
-    }
-    return null;
-  },
+export const issueDue = cron("issue the day's signals", async (ctx) => {
+  const now = Date.now();
+  if (!isIssueTime(now)) return;
+  const day = dayOf(now);
+  for (const token of TOKENS) {
+    if ((await findRun(ctx, token, day)) !== null) continue;
+    const runId = await ctx.db.insert("signalRuns", {
+      token,
+      day,
+      state: "writing",
+      attempt: 1,
+      announced: false,
+    });
+    const told = telling(internal.signals.issuing.failed, { runId });
+    const care = { attempts: ATTEMPTS, until: dayEnd(day), told };
+    const place = { lane: "service" as const, owner: "signals", request: false };
+    await enter(ctx, place, internal.signals.issuing.write, { runId }, care);
+  }
 });
 
 /** Asks for the signal, and stores it or why there is none. */

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
@@ -32,17 +32,11 @@ const BATCH = 20;
 const PATIENCE_MS = 2 * HOUR;
 
 /** The tracker's tick. */
-export const track = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "track signal outcomes");
-    for (const token of TOKENS) {
-      if ((await openSignal(ctx, token, { after: 0, now: Date.now() })) === null) continue;
-      await ctx.scheduler.runAfter(0, internal.signals.outcomes.look, { token });
-    }
-    return null;
-  },
+export const track = cron("track signal outcomes", async (ctx) => {
+  for (const token of TOKENS) {
+    if ((await openSignal(ctx, token, { after: 0, now: Date.now() })) === null) continue;
+    await ctx.scheduler.runAfter(0, internal.signals.outcomes.look, { token });
+  }
 });
 
 /** Looks at a token's price once, and at the path of each of its open signals. */

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { recordCronRun } from "../lib/cronRuns";
+import { cron } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { enter, telling, vFailure } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
@@ -25,33 +25,27 @@ const ATTEMPTS = 4;
  * The weekly job: opens the recap of the latest week that is due, once, however often it runs; run late, on Monday or
  * after, it still opens that of the week before. The figures are those of this moment.
  */
-export const openDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "recap the week's signals");
-    const now = Date.now();
-    const week = weekDueAt(now);
-    const existing = await ctx.db
-      .query("weeklyRecaps")
-      .withIndex("by_week", (q) => q.eq("week", week))
-      .unique();
-    if (existing !== null) return null;
-    const figures = await figuresOf(ctx, week);
-    const recapId = await ctx.db.insert("weeklyRecaps", {
-      week,
-      state: "writing",
-      attempt: 1,
-      openedAt: now,
-      ...figures,
-    });
-    if (hasSignals(figures)) {
-      const told = telling(internal.signals.weeks.failed, { recapId });
-      const place = { lane: "service" as const, owner: "weekly recaps", request: false };
-      await enter(ctx, place, internal.signals.weeks.write, { recapId }, { attempts: ATTEMPTS, told });
-    } else await finish(ctx, recapId, null);
-    return null;
-  },
+export const openDue = cron("recap the week's signals", async (ctx) => {
+  const now = Date.now();
+  const week = weekDueAt(now);
+  const existing = await ctx.db
+    .query("weeklyRecaps")
+    .withIndex("by_week", (q) => q.eq("week", week))
+    .unique();
+  if (existing !== null) return;
+  const figures = await figuresOf(ctx, week);
+  const recapId = await ctx.db.insert("weeklyRecaps", {
+    week,
+    state: "writing",
+    attempt: 1,
+    openedAt: now,
+    ...figures,
+  });
+  if (hasSignals(figures)) {
+    const told = telling(internal.signals.weeks.failed, { recapId });
+    const place = { lane: "service" as const, owner: "weekly recaps", request: false };
+    await enter(ctx, place, internal.signals.weeks.write, { recapId }, { attempts: ATTEMPTS, told });
+  } else await finish(ctx, recapId, null);
 });
 
 /** Writes the week's review. */

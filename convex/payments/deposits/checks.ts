@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { required } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
@@ -169,23 +169,17 @@ export const postpone = internalMutation({
 });
 
 /** Starts every check that is due, and again those that died. */
-export const checkDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "check named deposits");
-    const now = Date.now();
-    const due = await ctx.db
-      .query("depositHints")
-      .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
-      .take(DUE_BATCH);
-    const checks: Check[] = [];
-    for (const row of due) checks.push(await beginCheck(ctx, row, { nextCheckAt: now + CHECK_LEASE_MS }));
-    await startChecks(ctx, checks, 0);
-    if (due.length === DUE_BATCH)
-      await ctx.scheduler.runAfter(0, internal.payments.deposits.checks.checkDue, {});
-    return null;
-  },
+export const checkDue = cron("check named deposits", async (ctx) => {
+  const now = Date.now();
+  const due = await ctx.db
+    .query("depositHints")
+    .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
+    .take(DUE_BATCH);
+  const checks: Check[] = [];
+  for (const row of due) checks.push(await beginCheck(ctx, row, { nextCheckAt: now + CHECK_LEASE_MS }));
+  await startChecks(ctx, checks, 0);
+  if (due.length === DUE_BATCH)
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.checks.checkDue, {});
 });
 
 /** What a check is about; `null` when it was overtaken. */

@@ -1,28 +1,22 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { userIdByAddress } from "../../wallets/model";
 import { CREDIT_BATCH, creditUnmatched, settleDeposit } from "./model";
 
 /** Whose unmatched deposits are. */
 
 /** Looks for the users of unmatched deposits. */
-export const matchDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "match deposits to users");
-    const due = await ctx.db
-      .query("deposits")
-      .withIndex("by_nextMatchAt", (q) => q.lte("nextMatchAt", Date.now()))
-      .take(CREDIT_BATCH);
-    for (const row of due) await settleDeposit(ctx, row);
-    if (due.length === CREDIT_BATCH) {
-      await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.matchDue, {});
-    }
-    return null;
-  },
+export const matchDue = cron("match deposits to users", async (ctx) => {
+  const due = await ctx.db
+    .query("deposits")
+    .withIndex("by_nextMatchAt", (q) => q.lte("nextMatchAt", Date.now()))
+    .take(CREDIT_BATCH);
+  for (const row of due) await settleDeposit(ctx, row);
+  if (due.length === CREDIT_BATCH) {
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.matchDue, {});
+  }
 });
 
 /** Credits what came from an address before it was linked. To be scheduled by whoever links it. */

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { MINUTE, SECOND } from "../../lib/time";
 import { vTransaction } from "../../wallets/transactions/tables";
 import { settlementOf } from "../relayer";
@@ -125,23 +125,17 @@ async function end(
 }
 
 /** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
-export const forgetReports = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "forget old paid reports");
-    const old = await ctx.db
-      .query("paymentClaims")
-      .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
-      .take(FORGOTTEN_TOGETHER);
-    for (const { _id } of old) {
-      await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
-    }
-    if (old.length === FORGOTTEN_TOGETHER) {
-      await ctx.scheduler.runAfter(0, internal.payments.reports.progress.forgetReports, {});
-    }
-    return null;
-  },
+export const forgetReports = cron("forget old paid reports", async (ctx) => {
+  const old = await ctx.db
+    .query("paymentClaims")
+    .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))
+    .take(FORGOTTEN_TOGETHER);
+  for (const { _id } of old) {
+    await ctx.db.patch("paymentClaims", _id, { report: undefined, forgetAt: undefined });
+  }
+  if (old.length === FORGOTTEN_TOGETHER) {
+    await ctx.scheduler.runAfter(0, internal.payments.reports.progress.forgetReports, {});
+  }
 });
 
 /** Puts settlements whose attempt was lost back on their way. */

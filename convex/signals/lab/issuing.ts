@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { deadlines } from "../../lib/deadlines";
 import { setting } from "../../lib/env";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
@@ -40,29 +40,23 @@ const vReason = v.union(v.literal("refused"), v.literal("failed"), v.literal("bu
  * The hourly job: opens one run for each arm and token. However often and however often at once it runs, there is one: the
  * row of hour, arm and token is looked for and written in one transaction.
  */
-export const open = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "ask the shadow arms");
-    const hour = hourOf(Date.now());
-    for (const one of armsToAsk()) {
-      if (!(await rememberArm(ctx, one))) {
-        log.error("signals.too many shadow arms", { arm: one.arm });
-        continue;
-      }
-      for (const token of LAB_TOKENS) {
-        const slot = { hour, arm: one.arm, token };
-        if ((await findRun(ctx, slot)) !== null) continue;
-        const runId = await ctx.db.insert("shadowRuns", { ...slot, state: "writing" });
-        const told = telling(internal.signals.lab.issuing.failed, { runId });
-        const care = { attempts: ATTEMPTS, until: hour + HOUR, told };
-        const place = { lane: "service" as const, owner: "shadow signals", request: false };
-        await enter(ctx, place, internal.signals.lab.issuing.write, { runId }, care);
-      }
+export const open = cron("ask the shadow arms", async (ctx) => {
+  const hour = hourOf(Date.now());
+  for (const one of armsToAsk()) {
+    if (!(await rememberArm(ctx, one))) {
+      log.error("signals.too many shadow arms", { arm: one.arm });
+      continue;
     }
-    return null;
-  },
+    for (const token of LAB_TOKENS) {
+      const slot = { hour, arm: one.arm, token };
+      if ((await findRun(ctx, slot)) !== null) continue;
+      const runId = await ctx.db.insert("shadowRuns", { ...slot, state: "writing" });
+      const told = telling(internal.signals.lab.issuing.failed, { runId });
+      const care = { attempts: ATTEMPTS, until: hour + HOUR, told };
+      const place = { lane: "service" as const, owner: "shadow signals", request: false };
+      await enter(ctx, place, internal.signals.lab.issuing.write, { runId }, care);
+    }
+  }
 });
 
 /** A malformed setting is the operator's to mend, and no reason for a cron to fail. */

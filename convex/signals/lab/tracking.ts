@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
@@ -24,18 +24,12 @@ import { vLabToken } from "./tables";
 const BATCH = 40;
 
 /** The tick, every 30 minutes: looks at each token that has open signals, and counts the next day that is over. */
-export const track = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "track shadow signals");
-    for (const token of LAB_TOKENS) {
-      const [open] = await openSignals(ctx, token, 1);
-      if (open !== undefined) await ctx.scheduler.runAfter(0, internal.signals.lab.tracking.look, { token });
-    }
-    await countNextDay(ctx, Date.now());
-    return null;
-  },
+export const track = cron("track shadow signals", async (ctx) => {
+  for (const token of LAB_TOKENS) {
+    const [open] = await openSignals(ctx, token, 1);
+    if (open !== undefined) await ctx.scheduler.runAfter(0, internal.signals.lab.tracking.look, { token });
+  }
+  await countNextDay(ctx, Date.now());
 });
 
 /** Looks at a token's path since the first of its open signals was last looked at. */

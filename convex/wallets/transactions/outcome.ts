@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Id, Doc } from "../../_generated/dataModel";
 import { internalMutation, type ActionCtx } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { NEVER } from "../../lib/time";
@@ -212,27 +212,21 @@ export const advance = internalMutation({
 });
 
 /** Starts what the follow-up owes: a check of every signed transaction that is due, the end of what was never signed. */
-export const followUpDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "settle open transactions");
-    const now = Date.now();
-    const due = await ctx.db
-      .query("transactions")
-      .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
-      .take(50);
-    for (const row of due) {
-      const { _id: transactionId, state, checks } = row;
-      if (state === "prepared") {
-        await moveOn(ctx, row, { to: "failed", error: NOT_SENT, errorCode: "upstream" });
-        continue;
-      }
-      const lookedBackAt = checks === 0 ? now + LOOK_BACK_MS[1] : NEVER;
-      const nextCheckAt = isOpen(state) ? nextCheck(now, checks) : lookedBackAt;
-      await ctx.db.patch("transactions", transactionId, { checks: checks + 1, nextCheckAt });
-      await ctx.scheduler.runAfter(0, internal.wallets.transactions.outcome.check, { transactionId });
+export const followUpDue = cron("settle open transactions", async (ctx) => {
+  const now = Date.now();
+  const due = await ctx.db
+    .query("transactions")
+    .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
+    .take(50);
+  for (const row of due) {
+    const { _id: transactionId, state, checks } = row;
+    if (state === "prepared") {
+      await moveOn(ctx, row, { to: "failed", error: NOT_SENT, errorCode: "upstream" });
+      continue;
     }
-    return null;
-  },
+    const lookedBackAt = checks === 0 ? now + LOOK_BACK_MS[1] : NEVER;
+    const nextCheckAt = isOpen(state) ? nextCheck(now, checks) : lookedBackAt;
+    await ctx.db.patch("transactions", transactionId, { checks: checks + 1, nextCheckAt });
+    await ctx.scheduler.runAfter(0, internal.wallets.transactions.outcome.check, { transactionId });
+  }
 });

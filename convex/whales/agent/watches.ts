@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, iso } from "../../lib/time";
@@ -27,36 +27,30 @@ const OPEN = ["claimed", "prompting", "polling"] as const;
  * Puts what was measured in the last hour on a card, claims the present hour and schedules its prompt. For the cron;
  * nothing happens when the hour is taken.
  */
-export const begin = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "look for whales");
-    const now = Date.now();
-    const hour = Math.floor(now / HOUR) * HOUR;
-    const latest = await ctx.db.query("whaleWatches").withIndex("by_hour").order("desc").first();
-    if (latest !== null && latest.hour >= hour) return null;
-    await tellMeasured(ctx, hour);
-    if (optional("LLM_GATEWAY_API_KEY") === undefined) {
-      log.warn("whales.skipped", { reason: "LLM_GATEWAY_API_KEY is not configured" });
-      return null;
-    }
-    const watchId = await ctx.db.insert("whaleWatches", {
-      hour,
-      state: "claimed",
-      startedAt: now,
-      leaseUntil: now + LEASE_MS,
-      polls: 0,
-    });
-    const pausedUntil = Math.min(latest?.pausedUntil ?? 0, now + MAX_PAUSE_MS);
-    if (pausedUntil > now) {
-      const note = `The agent API takes no prompts until ${iso(pausedUntil)}`;
-      await end(ctx, watchId, { state: "failed", note, pausedUntil });
-      return null;
-    }
-    await ctx.scheduler.runAfter(0, internal.whales.agent.jobs.prompt, { watchId });
-    return null;
-  },
+export const begin = cron("look for whales", async (ctx) => {
+  const now = Date.now();
+  const hour = Math.floor(now / HOUR) * HOUR;
+  const latest = await ctx.db.query("whaleWatches").withIndex("by_hour").order("desc").first();
+  if (latest !== null && latest.hour >= hour) return;
+  await tellMeasured(ctx, hour);
+  if (optional("LLM_GATEWAY_API_KEY") === undefined) {
+    log.warn("whales.skipped", { reason: "LLM_GATEWAY_API_KEY is not configured" });
+    return;
+  }
+  const watchId = await ctx.db.insert("whaleWatches", {
+    hour,
+    state: "claimed",
+    startedAt: now,
+    leaseUntil: now + LEASE_MS,
+    polls: 0,
+  });
+  const pausedUntil = Math.min(latest?.pausedUntil ?? 0, now + MAX_PAUSE_MS);
+  if (pausedUntil > now) {
+    const note = `The agent API takes no prompts until ${iso(pausedUntil)}`;
+    await end(ctx, watchId, { state: "failed", note, pausedUntil });
+    return;
+  }
+  await ctx.scheduler.runAfter(0, internal.whales.agent.jobs.prompt, { watchId });
 });
 
 /** Takes up what was lost with a server: unsent prompts, polls, checks of transactions. */

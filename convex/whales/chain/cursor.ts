@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { recordCronRun } from "../../lib/cronRuns";
+import { cron } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, MINUTE } from "../../lib/time";
@@ -29,23 +29,17 @@ const vReadBlock = v.object({ number: v.number(), hash: v.string(), time: v.numb
 type Place = Infer<typeof vBlockPlace>;
 
 /** Starts a run of `measuring` unless one is under way. For the cron; without an RPC of its own the service reads none. */
-export const begin = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await recordCronRun(ctx, "measure whales on Base");
-    // The public RPC is no place for reading every block.
-    if (!isSet("CHAIN_RPC_URL")) return null;
-    const now = Date.now();
-    const row = await cursorOf(ctx);
-    if (row !== null && row.leaseUntil > now) return null;
-    const claim = (row?.claim ?? 0) + 1;
-    const lease = { claim, leaseUntil: now + LEASE_MS };
-    if (row === null) await ctx.db.insert("whaleCursors", { ...lease, trail: [], span: FIRST_SPAN });
-    else await ctx.db.patch("whaleCursors", row._id, lease);
-    await ctx.scheduler.runAfter(0, internal.whales.chain.measuring.follow, { claim });
-    return null;
-  },
+export const begin = cron("measure whales on Base", async (ctx) => {
+  // The public RPC is no place for reading every block.
+  if (!isSet("CHAIN_RPC_URL")) return;
+  const now = Date.now();
+  const row = await cursorOf(ctx);
+  if (row !== null && row.leaseUntil > now) return;
+  const claim = (row?.claim ?? 0) + 1;
+  const lease = { claim, leaseUntil: now + LEASE_MS };
+  if (row === null) await ctx.db.insert("whaleCursors", { ...lease, trail: [], span: FIRST_SPAN });
+  else await ctx.db.patch("whaleCursors", row._id, lease);
+  await ctx.scheduler.runAfter(0, internal.whales.chain.measuring.follow, { claim });
 });
 
 /** Where the cursor is, and where it was. */
