@@ -3,13 +3,11 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../_generated/server";
-import { optional } from "../lib/env";
 import { messageOf } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
 import { chatHasLeft } from "../lib/limits";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { open } from "../lib/sealing";
 import { MINUTE, SECOND } from "../lib/time";
 import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
 import {
@@ -23,7 +21,7 @@ import {
 import { marked, plainText } from "./format";
 import { configOf, linkedChat, scheduleDelivery } from "./model";
 import { NOTIFICATION } from "./notifications";
-import { botTokenSeal } from "./seals";
+import { routeOf } from "./routes";
 import { vKeyboard, vPicture, type Picture } from "./tables";
 
 const vOutcome = v.union(
@@ -96,29 +94,6 @@ async function drawn(ctx: ActionCtx, { handle, subject }: Picture): Promise<Arra
   } catch (error) {
     log.error("messenger.undrawn", { error: messageOf(error) });
     return null;
-  }
-}
-
-type Route =
-  | { kind: "ready"; botToken: string; chatId: string }
-  | { kind: "skipped" | "failed"; reason: string };
-
-/** The user's own bot, else the default one; the default chat only ever with the default bot. */
-async function routeOf(work: {
-  userId: string;
-  sealedBotToken: string | null;
-  chatId: string | null;
-}): Promise<Route> {
-  try {
-    const own =
-      work.sealedBotToken === null ? null : await open(work.sealedBotToken, botTokenSeal(work.userId));
-    const botToken = own ?? optional("MESSENGER_BOT_TOKEN");
-    const chatId = work.chatId ?? (own === null ? optional("MESSENGER_CHAT_ID") : undefined);
-    if (botToken === undefined) return { kind: "skipped", reason: "No bot is configured" };
-    if (chatId === undefined) return { kind: "skipped", reason: "No chat is configured" };
-    return { kind: "ready", botToken, chatId };
-  } catch (error) {
-    return { kind: "failed", reason: messageOf(error) };
   }
 }
 

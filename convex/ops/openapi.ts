@@ -3,6 +3,7 @@ import type { Failure, MountedEndpoint } from "../lib/http";
 import { jsonSchemaOf, type JsonSchema } from "../lib/jsonSchema";
 import { templateOf } from "../lib/paths";
 import { about } from "./about";
+import { answerHeaders, headersOf, isLimited, QUOTAS, RETRY_AFTER } from "./openapiHeaders";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./openapiTypes";
 import { VERSION } from "./version";
 
@@ -143,72 +144,6 @@ function withoutNull(schema: JsonSchema): JsonSchema {
       ? {}
       : { anyOf: anyOf.map((one) => (typeof one === "object" ? withoutNull(one) : one)) }),
   };
-}
-
-function headersOf({ headers = {} }: MountedEndpoint): Parameter[] {
-  // OpenAPI says Authorization as a security scheme, and ignores it among the parameters.
-  return Object.entries(headers)
-    .filter(([name]) => name !== "Authorization")
-    .map(([name, description]) => ({
-      name,
-      in: "header",
-      required: false,
-      description,
-      schema: { type: "string" },
-    }));
-}
-
-const EVERY_ANSWER: Record<string, Header> = {
-  "X-Request-Id": {
-    description: "This request's id, which its log line has too",
-    required: true,
-    schema: { type: "string", format: "uuid" },
-  },
-  "Cache-Control": {
-    description: "no-store, unless the answer may be kept",
-    required: true,
-    schema: { type: "string" },
-  },
-  "X-Content-Type-Options": {
-    description: "The content is what its type says",
-    required: true,
-    schema: { const: "nosniff" },
-  },
-  "Access-Control-Allow-Origin": { description: "Any origin", required: true, schema: { const: "*" } },
-};
-
-const RETRY_AFTER: Header = {
-  description: "Seconds until it may work again",
-  required: true,
-  schema: { type: "string", pattern: "^[1-9][0-9]*$" },
-};
-
-/** What is left of a quota, on every answer that was counted against one. */
-const QUOTAS: Record<string, Header> = {
-  RateLimit: {
-    description: "What is left of each quota, and the seconds until it is whole again",
-    required: false,
-    schema: { type: "string" },
-    example: '"chat-address";r=479;t=1, "chat-user";r=59;t=2',
-  },
-  "RateLimit-Policy": {
-    description: "Each quota, and the seconds in which a used-up one fills again",
-    required: false,
-    schema: { type: "string" },
-    example: '"chat-address";q=480;w=120, "chat-user";q=60;w=120',
-  },
-};
-
-function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<string, Header> {
-  const named = Object.entries(further).map(([name, description]): [string, Header] => [
-    name,
-    { description, schema: { type: "string" } },
-  ]);
-  return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
-}
-
-function isLimited({ limit, errors }: MountedEndpoint): boolean {
-  return limit !== undefined || errors?.rate_limited !== undefined;
 }
 
 function success(one: MountedEndpoint, name: string): Answer {

@@ -6,7 +6,7 @@ import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
 import { closesSince, readPrices, type PricePoint, type ShownPrices } from "../prices/shown";
 import { readReport, shownSnapshot } from "../research/http";
 import { equityOf } from "../signals/equity";
-import { shownAnchor } from "../signals/http";
+import { shownAnchor } from "../signals/proofHttp";
 import { readLab } from "../signals/lab/views";
 import { TOKENS, type Token } from "../signals/rules";
 import { statisticsOf } from "../signals/statistics";

@@ -1,0 +1,29 @@
+import { optional } from "../lib/env";
+import { messageOf } from "../lib/errors";
+import { open } from "../lib/sealing";
+import { botTokenSeal } from "./seals";
+
+/** By which bot a card goes, and to which chat. */
+
+type Route =
+  | { kind: "ready"; botToken: string; chatId: string }
+  | { kind: "skipped" | "failed"; reason: string };
+
+/** The user's own bot, else the default one; the default chat only ever with the default bot. */
+export async function routeOf(work: {
+  userId: string;
+  sealedBotToken: string | null;
+  chatId: string | null;
+}): Promise<Route> {
+  try {
+    const own =
+      work.sealedBotToken === null ? null : await open(work.sealedBotToken, botTokenSeal(work.userId));
+    const botToken = own ?? optional("MESSENGER_BOT_TOKEN");
+    const chatId = work.chatId ?? (own === null ? optional("MESSENGER_CHAT_ID") : undefined);
+    if (botToken === undefined) return { kind: "skipped", reason: "No bot is configured" };
+    if (chatId === undefined) return { kind: "skipped", reason: "No chat is configured" };
+    return { kind: "ready", botToken, chatId };
+  } catch (error) {
+    return { kind: "failed", reason: messageOf(error) };
+  }
+}
