@@ -113,7 +113,7 @@ describe("research", () => {
 
 describe("whales", () => {
   test("says so where nothing was reported", async () => {
-    says(soundWords(await openPage(createApp(), "/whales")), "Nothing was reported in this time");
+    says(soundWords(await openPage(createApp(), "/whales")), "Nothing was seen in this period");
   });
 
   test("shows what the JSON tells, strangers' words as text", async () => {
@@ -131,9 +131,9 @@ describe("whales", () => {
     for (const { token, amount, direction, description } of alerts) {
       says(words, `${token} ${bigUsd(amount)}`, direction, description);
     }
-    says(words, "1 bullish, 1 bearish, 0 neutral; the largest $45M.");
+    says(words, "1 bullish, 1 bearish, 0 neutral; the largest $45.0M.");
     await app.advance(7 * HOUR);
-    says(soundWords(await openPage(app, "/whales?hours=6")), "Nothing was reported in this time");
+    says(soundWords(await openPage(app, "/whales?hours=6")), "Nothing was seen in this period");
   });
 
   test("stay small and readable however many there are", async () => {
@@ -150,7 +150,7 @@ describe("whales", () => {
       }
     });
     const words = soundWords(await openPage(app, "/whales"));
-    says(words, "T0 $1M", "T29 ", "Shown by time and size: 100");
+    says(words, "T0 $1.00M", "T29 ", "The chart shows all 100 of them");
     expect(words).not.toContain("T30 ");
   });
 });
@@ -192,7 +192,7 @@ describe("the status", () => {
     const words = soundWords(await openPage(app, "/status"));
     const { reasons, checks } = serviceHealth.parse((await app.get("/status")).body);
     expect(reasons.length).toBeGreaterThan(0);
-    says(words, "Somebody should look", ...reasons);
+    says(words, "Needs attention", ...reasons);
     expect([checks.lanes.anonymous, checks.lanes.paid]).toEqual([
       { running: 0, waiting: 3 },
       { running: 1, waiting: 0 },

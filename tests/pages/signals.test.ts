@@ -75,11 +75,12 @@ describe("the record", () => {
       );
     }
     expect(new Set(equity.map(({ controls }) => controls.alwaysLong)).size).toBeGreaterThan(1);
-    says(words, stats.edge.verdict, `E-value ${stats.edge.eValue.toFixed(2)}`);
+    expect(stats.edge.verdict).toBe("not told from chance");
+    says(words, "not distinguishable from chance", `E-value ${stats.edge.eValue.toFixed(2)}`);
     expect(stats.edge.days).toBeGreaterThan(0);
     for (const [name, arm] of [
       ["The signals", stats.controls.model],
-      ["A coin", stats.controls.coin],
+      ["Coin flip", stats.controls.coin],
       ["Always long", stats.controls.alwaysLong],
     ] as const) {
       const bounds = `${points(arm.excessPoints ?? NaN)}, from ${points(arm.lowPoints)} to ${points(arm.highPoints)}`;
