@@ -108,8 +108,10 @@ function headline({
         <dt>Ended</dt>
         <dd>
           ${wins} won<small
-            >${losses} lost, ${expired} expired, ${holds} of them without a position; no signal on
-            ${many(refusedDays, "day")}</small
+            >${losses} lost, ${expired}
+            expired${holds === 0 ? "" : ` (${holds} without a position)`}${
+              refusedDays === 0 ? "" : `; no signal on ${many(refusedDays, "day")}`
+            }</small
           >
         </dd>
       </div>
