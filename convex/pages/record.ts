@@ -59,7 +59,7 @@ const SIGNAL_HEAD = html`<th scope="col">Signal</th>
 type Stats = RecordData["stats"];
 
 /** Trades in the table; all that are drawn are in the JSON. */
-const LISTED = 40;
+const LISTED = 30;
 
 const VERDICTS = {
   "better than chance": "up",

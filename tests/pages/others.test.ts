@@ -136,6 +136,29 @@ describe("whales", () => {
     says(soundWords(await openPage(app, "/whales?hours=6")), "Nothing was seen in this period");
   });
 
+  test("stand above their time", async () => {
+    const app = createApp();
+    const hour = Date.UTC(2026, 0, 5, 6);
+    await app.t.run(async ({ db }) => {
+      const watch = { hour, state: "done" as const, startedAt: hour, leaseUntil: 1, polls: 1 };
+      const watchId = await db.insert("whaleWatches", watch);
+      const found = { token: "PEPE", alertType: "smart_money" as const, amount: 3e6, description: "Bought." };
+      const state = {
+        detectedAt: hour,
+        watchId,
+        messengerSent: false,
+        verified: false,
+        checks: 0,
+        checkAt: 9e15,
+      };
+      await db.insert("whaleAlerts", { ...found, direction: "bullish", ...state });
+    });
+    const { text } = await openPage(app, "/whales?hours=24");
+    const [, mark] = /<text class="glyph bullish" x="([\d.]+)%"/.exec(text) ?? [];
+    const [, tick] = /<text class="axis" x="([\d.]+)%"[^>]*>06:00</.exec(text) ?? [];
+    expect([mark, typeof tick]).toEqual([tick, "string"]);
+  });
+
   test("stay small and readable however many there are", async () => {
     const app = createApp();
     await app.t.run(async ({ db }) => {

@@ -124,7 +124,7 @@ describe("a long record", () => {
     const words = soundWords(await openPage(app, "/record"));
     const { equity, signals, closes } = record.parse((await app.get("/record")).body);
     expect([signals.length, closes.BTC.length, equity.length]).toEqual([40, 168, 98]);
-    says(words, "The last 40 of these as a table", equity.at(-40)?.id ?? "none");
+    says(words, "The last 30 of these as a table", equity.at(-30)?.id ?? "none");
     expect(words).not.toContain(`${equity[0]?.id} `);
   });
 });
