@@ -15,7 +15,7 @@ import { calibrationTable, latestTable, recordTable, type Records, type Signals 
 const DAYS = 60;
 const SEED = "demo";
 /** A Monday, before the day's signals. */
-const START = Date.UTC(2026, 8, 21);
+export const START = Date.UTC(2026, 8, 21);
 
 const SECOND = 1_000;
 const HALF_HOUR = 30 * 60 * SECOND;
@@ -37,7 +37,7 @@ export async function play(json: boolean): Promise<number> {
   }
   const world = await createWorld({ seed: SEED, start: START });
   try {
-    await live(world, json ? process.stderr : process.stdout);
+    await live(world, DAYS, json ? process.stderr : process.stdout);
     const signals = await allSignals(world);
     const records = await recordsOf(world);
     const { head } = proof.parse(await world.call("GET", "/signals/proof?limit=1"));
@@ -55,9 +55,9 @@ export async function play(json: boolean): Promise<number> {
 }
 
 /** Runs the jobs at their times: prices every hour, the tracker every half hour while signals are open, signals daily, the recap weekly. */
-async function live(world: World, stream: NodeJS.WriteStream): Promise<void> {
+export async function live(world: World, days: number, stream: NodeJS.WriteStream): Promise<void> {
   const line = createStatusLine(stream);
-  for (let day = 0; day < DAYS; day++) {
+  for (let day = 0; day < days; day++) {
     for (let half = 0; half < 48; half++) {
       const due = START + day * DAY + half * HALF_HOUR;
       await world.clock.advance(due - world.clock.now());
@@ -73,7 +73,7 @@ async function live(world: World, stream: NodeJS.WriteStream): Promise<void> {
     const date = dayName(START + day * DAY);
     const isShown = process.stdout.isTTY || day % 10 === 9;
     if (isShown) {
-      line.show(`${progressBar((day + 1) / DAYS)}  ${date}  ${stats.wins} won, ${stats.losses} lost`);
+      line.show(`${progressBar((day + 1) / days)}  ${date}  ${stats.wins} won, ${stats.losses} lost`);
     }
   }
   line.end();
