@@ -66,7 +66,7 @@ export async function play(json: boolean): Promise<number> {
       console.log(`\n${framedCard([...picture, ...(text === "" ? [] : [text])].join("\n\n"))}`);
     }
     showReport(report);
-    console.log(dim(`\n${cards.length} messages, 16 collections, 3 reports in ${seconds} s.`));
+    console.log(dim(`\n${cards.length} messages, 17 collections, 3 reports in ${seconds} s.`));
     console.log(nextStep("npm start runs the service; npm run demo -- signals shows 60 days of its signals"));
     return 0;
   } catch (error) {
@@ -89,7 +89,7 @@ async function watch({ siteUrl, standins }: Stack, startedAt: number, json: bool
     const clock = `${String(Math.floor(minutes / 60))}h ${String(minutes % 60).padStart(2, "0")}m`;
     const reports = status.recentReports.length;
     line.show(
-      `${progressBar(minutes / SHIFT_MINUTES)}  ${clock}  collections ${collections}/16  reports ${reports}/3`,
+      `${progressBar(minutes / SHIFT_MINUTES)}  ${clock}  collections ${collections}/17  reports ${reports}/3`,
     );
     const delivered = status.recentReports.filter(({ messengerSent }) => messengerSent).length;
     if (status.activeJob === null && delivered === 3) break;
