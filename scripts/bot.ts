@@ -11,16 +11,17 @@ import { bold, dim, framedCard } from "./terminal";
  * pipe as well.
  */
 
-const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS]
+const USAGE = `Usage: npm run bot [-- --chat N] [--linger SECONDS] [--json]
 
   --chat N           the chat's id, 1001 by default; a negative one is a group
   --linger SECONDS   how long to wait for late answers after the last line of a pipe (6)
+  --json             each message of the bot as a line of JSON, and nothing else
 
 Environment: PROVIDERS_PORT (3299)`;
 
 const POLL_MS = 250;
 /** Longer than a queued answer takes. */
-const ANSWER_WAIT_MS = 10_000;
+const ANSWER_WAIT_MS = 30_000;
 
 class ChatError extends Error {}
 
@@ -35,19 +36,24 @@ const messageShape = z.object({
 type Message = z.infer<typeof messageShape>;
 const saidShape = z.object({ status: z.number() });
 
-type Options = { base: string; chat: string; lingerMs: number };
+type Options = { base: string; chat: string; lingerMs: number; json: boolean };
 
 function optionsOf(argv: string[]): Options | null {
   const { values } = parseArgs({
     args: argv,
-    options: { chat: { type: "string" }, linger: { type: "string" }, help: { type: "boolean" } },
+    options: {
+      chat: { type: "string" },
+      linger: { type: "string" },
+      json: { type: "boolean" },
+      help: { type: "boolean" },
+    },
   });
   if (values.help === true) return null;
   const { chat = "1001", linger = "6" } = values;
   if (!/^-?[1-9]\d{0,15}$/.test(chat)) throw new ChatError("--chat must be a chat's numeric id");
   if (!/^\d{1,4}$/.test(linger)) throw new ChatError("--linger must be a number of seconds");
   const base = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
-  return { base, chat, lingerMs: Number(linger) * 1_000 };
+  return { base, chat, lingerMs: Number(linger) * 1_000, json: values.json === true };
 }
 
 async function main(): Promise<void> {
@@ -55,9 +61,11 @@ async function main(): Promise<void> {
   if (options === null) return console.log(USAGE);
   const answers = createAnswers(options);
   await answers.skip();
-  const terminal = process.stdin.isTTY;
-  console.log(bold(`Chat ${options.chat} with the bot of the local stack`));
-  console.log(dim("Try /help. Ctrl-D ends the chat.\n"));
+  const terminal = process.stdin.isTTY && !options.json;
+  if (!options.json) {
+    console.log(bold(`Chat ${options.chat} with the bot of the local stack`));
+    console.log(dim("Try /help. Ctrl-D ends the chat.\n"));
+  }
   const lines = createInterface({
     input: process.stdin,
     ...(terminal ? { output: process.stdout } : {}),
@@ -70,10 +78,10 @@ async function main(): Promise<void> {
 /** A person types; answers are shown as they come. */
 async function converse(lines: Interface, answers: Answers, options: Options): Promise<void> {
   let open = true;
-  const show = (cards: string[]) => {
+  const show = (cards: Message[]) => {
     if (cards.length === 0) return;
     process.stdout.write("\r\u001b[2K");
-    for (const card of cards) console.log(framedCard(card));
+    for (const card of cards) console.log(framedCard(shown(card)));
     lines.prompt(true);
   };
   const watch = async () => {
@@ -94,13 +102,14 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
 
 /** A pipe: a line is sent when the one before it was answered, and late answers are waited for at the end. */
 async function readOut(lines: Interface, answers: Answers, options: Options): Promise<void> {
-  const show = (cards: string[]) => {
-    for (const card of cards) console.log(`${framedCard(card)}\n`);
-    return cards.length > 0;
+  const show = (cards: Message[]) => {
+    for (const card of cards)
+      console.log(options.json ? JSON.stringify(card) : `${framedCard(shown(card))}\n`);
+    return cards.some(({ text }) => !isPlaceholder(text));
   };
   for await (const line of lines) {
     if (line.trim() === "") continue;
-    console.log(`${bold("you>")} ${line}`);
+    if (!options.json) console.log(`${bold("you>")} ${line}`);
     await say(line, answers, options);
     const until = performance.now() + ANSWER_WAIT_MS;
     while (!show(await answers.fresh()) && performance.now() < until) await sleep(POLL_MS);
@@ -114,7 +123,7 @@ async function readOut(lines: Interface, answers: Answers, options: Options): Pr
 
 type Answers = {
   skip: () => Promise<void>;
-  fresh: () => Promise<string[]>;
+  fresh: () => Promise<Message[]>;
   /** Whether a button with these words has been shown. */
   hasButton: (words: string) => boolean;
 };
@@ -134,9 +143,14 @@ function createAnswers({ base, chat }: Options): Answers {
     }
     const cards = since.filter(({ method }) => method !== "sendChatAction");
     for (const { text } of cards.flatMap(({ keyboard = [] }) => keyboard.flat())) buttons.add(text);
-    return cards.map(shown);
+    return cards;
   };
   return { fresh, skip: async () => void (await fresh()), hasButton: (words) => buttons.has(words) };
+}
+
+/** “Thinking…”: the answer takes its place. */
+function isPlaceholder(text: string): boolean {
+  return text.endsWith("…") && !text.includes("\n");
 }
 
 /** A message with its picture named above it, and its buttons below. */

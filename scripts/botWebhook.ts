@@ -3,17 +3,18 @@ import * as z from "zod";
 import { commands } from "../convex/bot/commands";
 import { misuse } from "./misuse";
 import { operatorSettings } from "./stack/env";
-import { bold } from "./terminal";
+import { bold, nextStep } from "./terminal";
 
 /**
  * `npm run register-webhook -- https://<deployment>.convex.site`: tells the messenger's Bot API where the bot's updates
  * go and which commands it has, then shows what is registered. The bot's token and the secret are never shown.
  */
 
-const USAGE = `Usage: npm run register-webhook -- [URL] [--show]
+const USAGE = `Usage: npm run register-webhook -- [URL] [--show] [--json]
 
   URL      the deployment's site address; CONVEX_SITE_URL by default
   --show   changes nothing, only shows what is registered
+  --json   what is registered as JSON
 
 Environment, or .env.local (LOCAL_ENV_FILE): MESSENGER_BOT_TOKEN, MESSENGER_WEBHOOK_SECRET, MESSENGER_API_URL`;
 
@@ -41,7 +42,7 @@ type Ask = (method: string, parameters?: object) => Promise<unknown>;
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { show: { type: "boolean" }, help: { type: "boolean" } },
+    options: { show: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" } },
   });
   if (values.help === true) return console.log(USAGE);
   const settings = await operatorSettings(process.env.LOCAL_ENV_FILE || ".env.local");
@@ -51,7 +52,12 @@ async function main(): Promise<void> {
     if (positionals.length > 1) throw new RegistrationError(USAGE);
     await register(ask, settings, positionals[0] ?? settings.CONVEX_SITE_URL);
   }
-  await show(ask, username);
+  const registered = {
+    bot: username,
+    webhook: webhookShape.parse(await ask("getWebhookInfo")),
+    commands: commandsShape.parse(await ask("getMyCommands")),
+  };
+  console.log(values.json === true ? JSON.stringify(registered, null, 2) : shown(registered));
 }
 
 async function register(ask: Ask, settings: Settings, site: string | undefined): Promise<void> {
@@ -64,16 +70,25 @@ async function register(ask: Ask, settings: Settings, site: string | undefined):
   await ask("setMyCommands", { commands: menu });
 }
 
-async function show(ask: Ask, username: string): Promise<void> {
-  const webhook = webhookShape.parse(await ask("getWebhookInfo"));
-  const menu = commandsShape.parse(await ask("getMyCommands"));
-  console.log(bold(`@${username}`));
-  console.log(`  webhook   ${webhook.url === "" ? "none" : webhook.url}`);
-  console.log(`  updates   ${webhook.allowed_updates.join(", ") || "the messenger's default"}`);
-  console.log(`  waiting   ${webhook.pending_update_count}`);
-  if (webhook.last_error_message !== undefined) console.log(`  trouble   ${webhook.last_error_message}`);
-  console.log(`  commands  ${menu.length === 0 ? "none" : ""}`);
-  for (const { command, description } of menu) console.log(`    /${command.padEnd(12)} ${description}`);
+type Registered = {
+  bot: string;
+  webhook: z.infer<typeof webhookShape>;
+  commands: z.infer<typeof commandsShape>;
+};
+
+function shown({ bot, webhook, commands: menu }: Registered): string {
+  return [
+    bold(`@${bot}`),
+    `  webhook   ${webhook.url === "" ? "none" : webhook.url}`,
+    `  updates   ${webhook.allowed_updates.join(", ") || "the messenger's default"}`,
+    `  waiting   ${webhook.pending_update_count}`,
+    ...(webhook.last_error_message === undefined ? [] : [`  trouble   ${webhook.last_error_message}`]),
+    `  commands  ${menu.length === 0 ? "none" : ""}`,
+    ...menu.map(({ command, description }) => `    /${command.padEnd(12)} ${description}`),
+    webhook.url === ""
+      ? nextStep("npm run register-webhook -- https://<deployment>.convex.site")
+      : nextStep(`send /help to @${bot}`),
+  ].join("\n");
 }
 
 function webhookUrl(site: string | undefined): string {

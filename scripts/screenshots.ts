@@ -6,20 +6,21 @@ import { parseArgs } from "node:util";
 import type { AxeResults } from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { misuse } from "./misuse";
-import { bold, dim, green, red } from "./terminal";
+import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
  * `npm run screenshots -- URL`: looks at the pages of a running service as a phone and a desk show them, light and dark:
  * whether anything is wider than its screen, what axe finds, and pictures of all of it.
  */
 
-const USAGE = `Usage: npm run screenshots -- URL [PATH…] [--out DIRECTORY] [--whole]
+const USAGE = `Usage: npm run screenshots -- URL [PATH…] [--out DIRECTORY] [--whole] [--json]
 
 Opens the pages of the service at URL (or only the PATHs) in Chromium at 390 and 1400 pixels, light and dark. Fails when a
 page is wider than its screen or axe finds a violation.
 
   --out DIRECTORY   where the pictures go; none are taken without it
   --whole           pictures of whole pages, not of the first screen
+  --json            one JSON document instead of lines: each view with its problems and picture
 
 Environment: CHROMIUM (/usr/bin/chromium), the browser to use`;
 
@@ -30,13 +31,27 @@ const PATHS = ["/", "/record", "/research", "/research?token=BTC", "/whales", "/
 
 class ScreenshotError extends Error {}
 
-type Options = { url: string; paths: string[]; out: string | undefined; whole: boolean };
+type Options = { url: string; paths: string[]; out: string | undefined; whole: boolean; json: boolean };
+
+type View = {
+  path: string;
+  width: number;
+  scheme: (typeof SCHEMES)[number];
+  /** What is wrong, a line each. */
+  problems: string[];
+  picture: string | null;
+};
 
 function optionsOf(argv: string[]): Options | null {
   const { values, positionals } = parseArgs({
     args: argv,
     allowPositionals: true,
-    options: { out: { type: "string" }, whole: { type: "boolean" }, help: { type: "boolean" } },
+    options: {
+      out: { type: "string" },
+      whole: { type: "boolean" },
+      json: { type: "boolean" },
+      help: { type: "boolean" },
+    },
   });
   const [url, ...paths] = positionals;
   if (values.help === true) return null;
@@ -46,6 +61,7 @@ function optionsOf(argv: string[]): Options | null {
     paths: paths.length === 0 ? PATHS : paths,
     out: values.out,
     whole: values.whole === true,
+    json: values.json === true,
   };
 }
 
@@ -64,8 +80,12 @@ async function problemsOf(page: Page): Promise<string[]> {
   ];
 }
 
-async function look(browser: Browser, { url, paths, out, whole }: Options): Promise<number> {
-  let bad = 0;
+async function look(
+  browser: Browser,
+  { url, paths, out, whole }: Options,
+  tell: (view: View) => void,
+): Promise<View[]> {
+  const views: View[] = [];
   for (const path of paths) {
     for (const width of WIDTHS) {
       for (const colorScheme of SCHEMES) {
@@ -75,19 +95,23 @@ async function look(browser: Browser, { url, paths, out, whole }: Options): Prom
         const answer = await page.goto(new URL(path, url).href, { waitUntil: "load" });
         const status = answer?.status() ?? 0;
         const problems = status === 200 ? await problemsOf(page) : [`answered ${status}`];
-        if (problems.length > 0) bad++;
-        const mark = problems.length === 0 ? green("✓") : red("✗");
-        console.log(`${mark} ${path.padEnd(24)} ${dim(`${width} ${colorScheme}`)}`);
-        for (const problem of problems) console.log(`  ${problem}`);
-        if (out !== undefined) {
-          const file = join(out, `${nameOf(path)}-${width}-${colorScheme}.png`);
-          await page.screenshot({ path: file, fullPage: whole });
-        }
+        const name = `${nameOf(path)}-${width}-${colorScheme}.png`;
+        const picture = out === undefined ? null : join(out, name);
+        if (picture !== null) await page.screenshot({ path: picture, fullPage: whole });
         await page.close();
+        const view = { path, width, scheme: colorScheme, problems, picture };
+        views.push(view);
+        tell(view);
       }
     }
   }
-  return bad;
+  return views;
+}
+
+function lineOf({ path, width, scheme, problems }: View): string {
+  const mark = problems.length === 0 ? green("✓") : red("✗");
+  const line = `${mark} ${path.padEnd(24)} ${dim(`${width} ${scheme}`)}`;
+  return [line, ...problems.map((problem) => `  ${problem}`)].join("\n");
 }
 
 /** `/research?token=BTC` is `research-token-BTC`, `/` is `home`. */
@@ -105,9 +129,15 @@ async function main(): Promise<void> {
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
   });
   try {
-    console.log(bold(`The pages of ${options.url}`));
-    const bad = await look(browser, options);
-    if (bad > 0) throw new ScreenshotError(`${bad} views are not as they should be`);
+    const { json, url, out } = options;
+    if (!json) console.log(bold(`The pages of ${url}`));
+    const views = await look(browser, options, (view) => {
+      if (!json) console.log(lineOf(view));
+    });
+    if (json) console.log(JSON.stringify({ url, views }, null, 2));
+    else if (out !== undefined) console.log(nextStep(`look at the pictures in ${out}`));
+    const bad = views.filter(({ problems }) => problems.length > 0).length;
+    if (bad > 0) throw new ScreenshotError(`${bad} of ${views.length} views are not as they should be`);
   } finally {
     await browser.close();
   }

@@ -7,6 +7,9 @@ export const dim = (text: string) => (isTerminal ? `\u001b[2m${text}\u001b[0m` :
 export const green = (text: string) => (isTerminal ? `\u001b[32m${text}\u001b[0m` : text);
 export const red = (text: string) => (isTerminal ? `\u001b[31m${text}\u001b[0m` : text);
 
+/** What to do next, as the last line of a command's output. */
+export const nextStep = (text: string) => dim(`\nNext: ${text}`);
+
 /** Columns to fill: the terminal's, 80 where there is none, at most 120. */
 export const columns = () => Math.min(process.stdout.columns ?? 80, 120);
 
@@ -28,16 +31,19 @@ export function progressBar(fraction: number, width = 32): string {
 }
 
 /** Shows a changing line: in place in a terminal, else as a new line whenever it changes. */
-export function createStatusLine(): { show: (line: string) => void; end: () => void } {
+export function createStatusLine(stream: NodeJS.WriteStream = process.stdout): {
+  show: (line: string) => void;
+  end: () => void;
+} {
   let last = "";
   return {
     show: (line) => {
       if (line === last) return;
       last = line;
-      process.stdout.write(isTerminal ? `\r\u001b[2K${line}` : `${line}\n`);
+      stream.write(stream.isTTY ? `\r\u001b[2K${line}` : `${line}\n`);
     },
     end: () => {
-      if (isTerminal && last !== "") process.stdout.write("\n");
+      if (stream.isTTY && last !== "") stream.write("\n");
     },
   };
 }

@@ -97,6 +97,7 @@ import type * as evidence_model from "../evidence/model.js";
 import type * as evidence_multiples from "../evidence/multiples.js";
 import type * as evidence_names from "../evidence/names.js";
 import type * as evidence_numbers from "../evidence/numbers.js";
+import type * as evidence_paths from "../evidence/paths.js";
 import type * as evidence_ratios from "../evidence/ratios.js";
 import type * as evidence_sentences from "../evidence/sentences.js";
 import type * as evidence_tables from "../evidence/tables.js";
@@ -552,6 +553,7 @@ declare const fullApi: ApiFromModules<{
   "evidence/multiples": typeof evidence_multiples;
   "evidence/names": typeof evidence_names;
   "evidence/numbers": typeof evidence_numbers;
+  "evidence/paths": typeof evidence_paths;
   "evidence/ratios": typeof evidence_ratios;
   "evidence/sentences": typeof evidence_sentences;
   "evidence/tables": typeof evidence_tables;

@@ -29,7 +29,7 @@ function nowLines({ condition }: Alert, { latest, holds }: Proposed["replay"]): 
 }
 
 function replayLines({ condition }: Alert, { knownSince, fired }: Proposed["replay"]): Paragraph {
-  if (knownSince === null) return ["Nothing is kept of the last days that says when it would have fired."];
+  if (knownSince === null) return ["Nothing is stored from the last days to say when it would have fired."];
   const since = `Since ${dateTime(knownSince)}`;
   if (condition.kind === "digest")
     return [`It would have come ${times(fired.length)} in ${REPLAYED_DAYS} days.`];

@@ -13,7 +13,8 @@ import { refusalOf } from "./targets";
 
 /**
  * Posts what has fired to webhooks: one action a minute, whatever there is, many posts at a time, one for each webhook. Who
- * answers slowly holds a place for as long as that takes: a host gets few of them, and strangers together half.
+ * answers slowly holds a place for as long as that takes: a host gets few of them, strangers together half, and whoever
+ * has not just answered at once, signed in or not, three quarters.
  */
 
 /** Between one try and the next: three days in all. */
@@ -32,10 +33,16 @@ const PAUSES_MS = [
 const REST_MS = 5 * MINUTE;
 /** A post that is older than this is given up, however few tries it had: its webhook had too much to come. */
 const GIVEN_UP_MS = 3 * DAY + HOUR;
-/** Posted at a time, and of those to one host, and for users that nobody has signed in for. */
+/**
+ * Posted at a time, and of those to one host, for users that nobody has signed in for, and to webhooks that did not take
+ * their last post at once, or have had none: a place among the rest is never held for long.
+ */
 const PLACES = 20;
 const MOST_OF_HOST = 4;
 const MOST_UNPROVEN = 10;
+const MOST_SLOW = 15;
+/** Taken within so long counts as at once. */
+const QUICK_MS = 2 * SECOND;
 /** What ends within so long of another is marked together with it. */
 const GATHERED_MS = SECOND / 10;
 /** Looked at for those at a time, and so many times in one turn: one webhook may have many due. */
@@ -47,7 +54,12 @@ const WORKS_FOR_MS = 40 * SECOND;
 const LEASE_MS = 2 * MINUTE;
 
 /** What holds a place. */
-const vHolder = v.object({ sinkId: v.id("alertSinks"), host: v.string(), proven: v.boolean() });
+const vHolder = v.object({
+  sinkId: v.id("alertSinks"),
+  host: v.string(),
+  proven: v.boolean(),
+  quick: v.boolean(),
+});
 type Holder = Infer<typeof vHolder>;
 
 const vTry = v.object({
@@ -67,7 +79,13 @@ const vOutcome = v.union(
   v.object({ kind: v.literal("failed"), reason: v.string() }),
 );
 
-const vResult = v.object({ deliveryId: v.id("alertDeliveries"), try: v.number(), outcome: vOutcome });
+const vResult = v.object({
+  deliveryId: v.id("alertDeliveries"),
+  try: v.number(),
+  /** How long it took. */
+  ms: v.number(),
+  outcome: vOutcome,
+});
 
 export const post = providerAction({
   args: {},
@@ -81,12 +99,13 @@ export const post = providerAction({
       const tries: Infer<typeof vTry>[] =
         Date.now() < until ? await ctx.runMutation(internal.alerts.deliveries.claim, { held }) : [];
       for (const one of tries) {
-        const { deliveryId, try: number, sinkId, host, proven } = one;
+        const { deliveryId, try: number, sinkId, host, proven, quick } = one;
+        const begunAt = Date.now();
         const done = outcomeOf(one).then((outcome) => {
-          results.push({ deliveryId, try: number, outcome });
+          results.push({ deliveryId, try: number, ms: Date.now() - begunAt, outcome });
           underWay.delete(deliveryId);
         });
-        underWay.set(deliveryId, { holder: { sinkId, host, proven }, done });
+        underWay.set(deliveryId, { holder: { sinkId, host, proven, quick }, done });
       }
       if (underWay.size === 0) return null;
       await Promise.race([...underWay.values()].map(({ done }) => done));
@@ -154,12 +173,16 @@ async function take(ctx: MutationCtx, row: Doc<"alertDeliveries">, turn: Turn): 
     holders.some((one) => one.sinkId === sinkId) ||
     holders.filter((one) => one.host === host).length >= MOST_OF_HOST;
   const proven = !isBusy && (await isProven(ctx, userId));
-  if (isBusy || (!proven && holders.filter((one) => !one.proven).length >= MOST_UNPROVEN)) {
+  const quick = proven && sink.isQuick === true;
+  const isFull =
+    (!proven && holders.filter((one) => !one.proven).length >= MOST_UNPROVEN) ||
+    (!quick && holders.filter((one) => !one.quick).length >= MOST_SLOW);
+  if (isBusy || isFull) {
     // Behind what is due to others: a webhook that has much to come keeps nobody waiting.
     if (row.dueAt < now) await ctx.db.patch("alertDeliveries", row._id, { dueAt: now });
     return;
   }
-  const holder = { sinkId, host, proven };
+  const holder = { sinkId, host, proven, quick };
   holders.push(holder);
   tries.push({ ...holder, ...(await begin(ctx, row, sink, now)) });
 }
@@ -185,14 +208,14 @@ export const mark = internalMutation({
   returns: v.null(),
   handler: async (ctx, { results }) => {
     const now = Date.now();
-    for (const { deliveryId, try: number, outcome } of results) {
+    for (const { deliveryId, try: number, ms, outcome } of results) {
       const row = await ctx.db.get("alertDeliveries", deliveryId);
       if (row?.state !== "posting" || row.tries !== number) continue;
       const sink = await ctx.db.get("alertSinks", row.sinkId);
       switch (outcome.kind) {
         case "delivered":
           await ctx.db.patch("alertDeliveries", deliveryId, { state: "delivered", outcome: "Delivered" });
-          if (sink?.problem !== undefined) await ctx.db.patch("alertSinks", sink._id, { problem: undefined });
+          if (sink !== null) await taken(ctx, sink, ms <= QUICK_MS);
           break;
         case "gone": {
           const reason = "It answers 410: it wants nothing more";
@@ -207,7 +230,11 @@ export const mark = internalMutation({
           const isLast = pause === undefined || now + pause - row._creationTime > GIVEN_UP_MS;
           const next = isLast ? { state: "failed" as const } : { state: "due" as const, dueAt: now + pause };
           await ctx.db.patch("alertDeliveries", deliveryId, { ...next, outcome: reason });
-          const rest = { problem: reason, restUntil: now + Math.min(pause ?? REST_MS, REST_MS) };
+          const rest = {
+            problem: reason,
+            isQuick: false,
+            restUntil: now + Math.min(pause ?? REST_MS, REST_MS),
+          };
           if (sink !== null) await ctx.db.patch("alertSinks", sink._id, rest);
         }
       }
@@ -215,3 +242,9 @@ export const mark = internalMutation({
     return null;
   },
 });
+
+/** A webhook has taken a post; nothing is written where that was expected. */
+async function taken(ctx: MutationCtx, { _id, ...sink }: Doc<"alertSinks">, isQuick: boolean): Promise<void> {
+  if (sink.problem === undefined && sink.isQuick === isQuick) return;
+  await ctx.db.patch("alertSinks", _id, { problem: undefined, isQuick });
+}

@@ -164,6 +164,20 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
   return [...active, ...proposed, ...ended].map(alertOf);
 }
 
+/** The alert that a user was last asked about, and that waits for a yes; `null` where that was before `since` (epoch ms). */
+export async function lastProposed(
+  ctx: QueryCtx,
+  userId: string,
+  since: number,
+): Promise<Doc<"alerts"> | null> {
+  const row = await ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "proposed"))
+    .order("desc")
+    .first();
+  return row === null || row.createdAt < since ? null : row;
+}
+
 async function inState(
   ctx: QueryCtx,
   userId: string,

@@ -161,6 +161,8 @@ export const alertTables = {
     problem: v.optional(v.string()),
     /** Epoch ms: nothing is posted before. One that does not answer keeps nobody else waiting. */
     restUntil: v.number(),
+    /** Whether it took its last post at once. */
+    isQuick: v.optional(v.boolean()),
   })
     .index("by_userId_and_state", ["userId", "state"])
     .index("by_keyId", ["keyId"])

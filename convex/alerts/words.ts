@@ -1,3 +1,4 @@
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { dollars } from "../lib/text";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
@@ -5,6 +6,9 @@ import type { Condition } from "./grammar";
 import type { Observation } from "./tables";
 
 /** Alerts and firings in words. */
+
+/** Who tells what an alert is compared with, as readers know them. */
+const SOURCES: Readonly<Record<string, string>> = { ...SOURCE_NAMES, chainlink: "Chainlink" };
 
 /** `5 %`, `0.0125 %`. */
 export function percent(value: number): string {
@@ -24,16 +28,16 @@ export function describe(condition: Condition): string {
       return `${condition.token} funding at ${percent(condition.percentPerHour)} per hour or ${condition.direction} (Hyperliquid)`;
     case "flow": {
       const way = condition.direction === "in" ? "into" : "out of";
-      return `one movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${dollars(condition.overUsd)} or more`;
+      return `One movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${dollars(condition.overUsd)} or more`;
     }
     case "digest":
-      return `a digest every day at ${condition.time} ${condition.timeZone}`;
+      return `A digest every day at ${condition.time} ${condition.timeZone}`;
   }
 }
 
 /** What an observation that has fired an alert says. */
 export function observed(condition: Condition, { value, observedAt, source }: Observation): string {
-  const when = `${dateTime(observedAt)} (${source})`;
+  const when = `${dateTime(observedAt)} (${SOURCES[source] ?? source})`;
   switch (condition.kind) {
     case "price":
       return `${condition.token} is at ${dollars(value)}, ${when}`;

@@ -66,7 +66,9 @@ export const researchCommands: readonly Command[] = [
           return { answer: notice(`${failure.message}.`) };
         }
         return {
-          answer: notice(`I follow ${nameOf(focus)} for eight hours: reports come at 2.5, 5 and 8 hours.`),
+          answer: notice(
+            `I am following ${nameOf(focus)} for eight hours: reports come at 2.5, 5 and 8 hours.`,
+          ),
           buttons: [[{ text: "Stop", command: "stop" }]],
         };
       }),

@@ -1,5 +1,7 @@
 import type { MutationCtx } from "../_generated/server";
+import { lastProposed } from "../alerts/model";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
+import { MINUTE } from "../lib/time";
 import { HOW_TO_LINK, notice, UNCONFIRMED } from "./cards";
 import { commandNamed, help } from "./commands";
 import { openJob, sendAnswer, unconfirmedLinkOf, userOf } from "./model";
@@ -49,7 +51,12 @@ async function outcomeOf(
 ): Promise<Outcome> {
   if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
   const parsed = parseCommand(text);
-  if (parsed === null) return questionOf(ctx, { sender, userId, argument: text.trim() });
+  if (parsed === null) {
+    const yes = sender.alone && !forwarded && YES.test(text.trim()) ? await yesTo(ctx, userId) : null;
+    return yes === null
+      ? questionOf(ctx, { sender, userId, argument: text.trim() })
+      : outcomeOf(ctx, sender, userId, yes, forwarded);
+  }
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
   if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
@@ -60,6 +67,16 @@ async function outcomeOf(
   if (command.access !== "linked") return command.run(ctx, request);
   if (userId === null) return { answer: notice(HOW_TO_LINK) };
   return command.run(ctx, { ...request, userId });
+}
+
+const YES = /^(?:yes|yes,? please|yes,? tell me|ok|okay|sure|ja)[.!]?$/i;
+/** A yes is an answer to what was asked within so long. */
+const ASKED_MS = 10 * MINUTE;
+
+/** The command that a plain yes stands for, just after the bot has asked whether an alert is right; `null` otherwise. */
+async function yesTo(ctx: MutationCtx, userId: string | null): Promise<string | null> {
+  const asked = userId === null ? null : await lastProposed(ctx, userId, Date.now() - ASKED_MS);
+  return asked === null ? null : `/alert yes ${asked._id}`;
 }
 
 /** Words that are no command are a question; a picture without words gets help. */

@@ -19,6 +19,11 @@ export function withoutTrailing(text: string, characters: string): string {
   return text.slice(0, end);
 }
 
+/** `1 day`, `5 days`. */
+export function many(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
 /** `1234567` as `1,234,567`. */
 export function groupedDigits(digits: string): string {
   const groups: string[] = [];
@@ -26,9 +31,18 @@ export function groupedDigits(digits: string): string {
   return groups.join(",");
 }
 
+/** A number between −1 and 1 with as many digits that count, two decimals at least: `0.60`, `0.0000071`. */
+export function smallFigure(value: number, digits = 5): string {
+  const first = value === 0 ? 0 : -Math.floor(Math.log10(Math.abs(value)));
+  const [whole = "0", decimals = ""] = value
+    .toFixed(Math.min(Math.max(first + digits - 1, 2), 18))
+    .split(".");
+  return `${whole}.${decimals.slice(0, 2)}${withoutTrailing(decimals.slice(2), "0")}`;
+}
+
 /** `$104,500.25`, `$3,480`; below a dollar with five digits that count. */
 export function dollars(usd: number): string {
-  if (usd < 1) return `$${Number(usd.toPrecision(5))}`;
+  if (usd < 1) return usd === 0 ? "$0" : `$${smallFigure(usd)}`;
   const [whole = "", cents] = usd.toFixed(2).split(".");
   const grouped = groupedDigits(whole);
   return cents === "00" ? `$${grouped}` : `$${grouped}.${cents}`;

@@ -7,7 +7,7 @@ import { html, type Html } from "./markup";
 import { ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
 import type { HomeData, Read } from "./reading";
 import type { SignalData } from "./shapes";
-import { ago, bigUsd, change, moment, since, sourceName, usd } from "./words";
+import { ago, bigUsd, change, moment, since, sourceName, sourceNames, usd } from "./words";
 
 /** The first page: prices, today's signals, the last whales, the market as it was last seen. */
 
@@ -29,16 +29,16 @@ export function homePage({ prices, market, signals, whales }: HomeData, now: num
       all.length === 0
         ? html`<p>No signal has been issued yet. One for BTC and one for ETH come every day at 08:00 UTC.</p>`
         : html`<div class="grid two">${all.map((one) => signalCard(one))}</div>
-            <p>How all of them turned out: <a href="/record">the record</a>.</p>`,
+            <p>How every signal turned out: <a href="/record">the record</a>.</p>`,
     )}
     <div class="grid two">
       <section aria-labelledby="whales">
-        <h2 id="whales">Last whales</h2>
+        <h2 id="whales">Latest whales</h2>
         ${whenRead(whales, ({ alerts }) =>
           alerts.length === 0
             ? html`<p>No large movement in the last day.</p>`
             : html`<div class="card">${movementList(alerts, now)}</div>
-                <p><a href="/whales">All of the last day</a>, measured on Base or reported by an agent.</p>`,
+                <p><a href="/whales">All of the last day</a>: measured on Base or reported by an agent.</p>`,
         )}
       </section>
       <section aria-labelledby="market">
@@ -85,9 +85,9 @@ function priceCard(token: "BTC" | "ETH", price: TokenPrice, now: number): Html {
       ${change(change24hPercent)}
     </div>
     <p class="figure">${usd(priceUsd)} <small>USD</small></p>
-    ${course ?? html`<p class="small">Its history begins with the next full hours.</p>`}
+    ${course ?? html`<p class="small">Its chart begins with the next full hours.</p>`}
     <p class="small">
-      ${sourceName(source)}, ${since(observedAt, now)}. ${course === null ? "" : "Hour by hour over a day."}
+      ${sourceName(source)}, ${since(observedAt, now)}. ${course === null ? "" : "Hourly over the last day."}
     </p>
   </section>`;
 }
@@ -116,13 +116,13 @@ function marketTable(
   const rows = figures.top20.slice(0, LISTED).map(
     ({ name, symbol, price, change24h, marketCap }) =>
       html`<tr>
-        <th scope="row">${symbol} <span class="soft">${name}</span></th>
+        <th scope="row">${symbol}${name === symbol ? null : html` <span class="soft">${name}</span>`}</th>
         <td class="right">${usd(price)}</td>
         <td class="right">${change(change24h)}</td>
         <td class="right">${bigUsd(marketCap)}</td>
       </tr>`,
   );
-  const held = sources.map(({ name }) => sourceName(name)).join(", ");
+  const held = sourceNames(sources.map(({ name }) => ({ source: name })));
   const head = html`<th scope="col">Coin</th>
     <th scope="col" class="right">USD</th>
     <th scope="col" class="right">24 h</th>
@@ -133,9 +133,9 @@ function marketTable(
     .join(", ");
   return html`<div class="card">${wideTable("The ten largest coins", head, rows)}</div>
     <p class="small">
-      A language model told these ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}"
+      Reported by a language model ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}"
         >${iso(fetchedAt).slice(11, 16)} UTC</time
-      >)${held === "" ? "; no price source was within reach" : `; prices were held against ${held}`}.
+      >)${held === "" ? "; no source could be reached to check its prices" : `; its prices were checked against ${held}`}.
       Trending: ${trending}.
     </p>`;
 }

@@ -1,7 +1,9 @@
+import { verdictWords } from "../signals/edgeShown";
+import { many } from "../lib/text";
 import type { ShadowArm, ShadowLab } from "../signals/lab/shapes";
 import { html, type Html } from "./markup";
 import { wideTable } from "./parts";
-import { many, moment, points } from "./words";
+import { moment, points } from "./words";
 
 /** The shadow arms, in a section of their own on the record's page; nothing where there never was one. */
 export function labSection({ writer, arms, promotions, head }: ShadowLab): Html {
@@ -41,9 +43,9 @@ export function labSection({ writer, arms, promotions, head }: ShadowLab): Html 
 const HEAD = html`<th scope="col">Arm</th>
   <th scope="col" class="right">Signals</th>
   <th scope="col" class="right">Trades</th>
-  <th scope="col" class="right">Excess a trade</th>
+  <th scope="col" class="right">Excess per trade</th>
   <th scope="col" class="right">Days</th>
-  <th scope="col">Excess a slot</th>
+  <th scope="col">Excess per slot</th>
   <th scope="col" class="right">E-value</th>
   <th scope="col" class="right">Brier</th>
   <th scope="col" class="right">Calibrated</th>
@@ -60,7 +62,7 @@ function armRow(one: ShadowArm): Html {
     <td class="right">${edge.days}</td>
     <td>
       ${orNone(edge.excessPoints, points)}, from ${points(edge.lowPoints)} to ${points(edge.highPoints)}:
-      ${edge.verdict}
+      ${verdictWords(edge.verdict)}
     </td>
     <td class="right">${edge.eValue.toFixed(2)}</td>
     <td class="right">${orNone(calibration.brier, (brier) => brier.toFixed(3))}</td>

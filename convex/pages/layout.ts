@@ -76,7 +76,7 @@ export function pageReply({ title, description, path, data, content }: Page, now
         <main id="content" class="wide">${content}</main>
         <footer class="wide">
           <p>
-            Made ${moment(iso(now))}; kept for a minute. Prices name their source, and what a model said is
+            Made ${moment(iso(now))}; cached for a minute. Prices name their source, and what a model said is
             marked. Nothing here is advice.
           </p>
           <p>The same for programs: ${same}. Version ${VERSION}.</p>

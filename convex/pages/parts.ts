@@ -33,7 +33,7 @@ export function ending({ signal, status, pnlPercent, exitPrice }: PublicSignal):
 export function signalFigure({ signal, issued, path }: SignalData): Html {
   const known =
     path.length === 0
-      ? "No price of these hours is known."
+      ? "No prices are known for these hours."
       : `Prices by ${sourceNames([...path, { source: issued.source }])}. Shaded: from entry to the targets, and to the stop, while the signal is open.`;
   return html`<figure>
     ${levelsChart(signal, path, windowOf(signal))}

@@ -1,5 +1,7 @@
 import type { Reply } from "../lib/http";
 import { siteUrl } from "../lib/env";
+import { many } from "../lib/text";
+import { verdictWords } from "../signals/edgeShown";
 import { ARM_NAMES } from "../signals/equity";
 import { drawdownChart, equityChart } from "./charts/equity";
 import { excessChart } from "./charts/excess";
@@ -10,7 +12,7 @@ import { pageReply } from "./layout";
 import { html, type Html } from "./markup";
 import { signalRow, wideTable } from "./parts";
 import type { RecordData } from "./shapes";
-import { ARM_WORDS, moment, points, signed, sourceNames, many } from "./words";
+import { ARM_WORDS, moment, points, signed, sourceNames } from "./words";
 
 /** How the signals have done. */
 
@@ -20,7 +22,7 @@ export function recordPage(data: RecordData, now: number): Reply<string> {
   const content = html`<h1>The record of the signals</h1>
     <p class="lead">
       One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
-      taken back. What follows counts all of them.
+      withdrawn. What follows counts all of them.
     </p>
     ${
       isEmpty
@@ -57,7 +59,7 @@ const SIGNAL_HEAD = html`<th scope="col">Signal</th>
 type Stats = RecordData["stats"];
 
 /** Trades in the table; all that are drawn are in the JSON. */
-const LISTED = 40;
+const LISTED = 30;
 
 const VERDICTS = {
   "better than chance": "up",
@@ -91,11 +93,11 @@ function headline({
           >`;
   const fall =
     risk.maxDrawdown === null
-      ? html`none told<small>below 30 trades it would say nothing</small>`
-      : html`${signed(-risk.maxDrawdown.percent)}<small>the deepest of all time, in points</small>`;
+      ? html`none yet<small>it says little before 30 trades</small>`
+      : html`${signed(-risk.maxDrawdown.percent)}<small>the deepest so far, in percentage points</small>`;
   return html`<p>
-      <span class="tag ${VERDICTS[edge.verdict]}">${edge.verdict}</span>
-      <span class="soft">E-value ${edge.eValue.toFixed(2)}; from 20 on it counts as better.</span>
+      <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
+      <span class="soft">E-value ${edge.eValue.toFixed(2)}; 20 or more counts as better than chance.</span>
     </p>
     <dl class="grid facts">
       <div>
@@ -106,17 +108,19 @@ function headline({
         <dt>Ended</dt>
         <dd>
           ${wins} won<small
-            >${losses} lost, ${expired} expired, ${holds} of them without a position; no signal on
-            ${many(refusedDays, "day")}</small
+            >${losses} lost, ${expired}
+            expired${holds === 0 ? "" : ` (${holds} without a position)`}${
+              refusedDays === 0 ? "" : `; no signal on ${many(refusedDays, "day")}`
+            }</small
           >
         </dd>
       </div>
       <div>
-        <dt>A trade on average</dt>
+        <dt>Average trade</dt>
         <dd>${average}</dd>
       </div>
       <div>
-        <dt>Fall from the highest sum</dt>
+        <dt>Drawdown of the sum</dt>
         <dd>${fall}</dd>
       </div>
     </dl>`;
@@ -142,13 +146,13 @@ function excessSection({ controls }: Stats): Html {
         <figure>
           ${excessChart(controls)}
           <figcaption>
-            Where between stop (0) and first target (100) a trade ended, less what a price without direction
-            would have come to. The bars hold at all times together, however often anybody looks: one that
-            leaves 0 out says something.
+            Where between stop (0) and first target (100) a trade ended, minus what a price without direction
+            would have reached. The bars hold however often anybody looks: one that does not reach 0 means
+            something.
           </figcaption>
         </figure>
       </div>
-      <div class="card">${wideTable("A trade on average", head, arms)}</div>
+      <div class="card">${wideTable("Average trade", head, arms)}</div>
     </div>`;
 }
 
@@ -195,17 +199,17 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
         </p>
         ${equityChart(equity)}
         <figcaption>
-          The last ${equity.length} trades after costs, added up, and the same trades with other sides: a
-          coin's, that of the last 24 hours, always long, and bought and held for six hours.
+          The last ${equity.length} trades after costs, added up, and the same trades on other sides: a coin
+          flip's, that of the last 24 hours' move, always long, and bought and held for six hours.
         </figcaption>
       </figure>
       <figure>
         ${drawdownChart(equity)}
-        <figcaption>How far the sum was below the highest shown here before.</figcaption>
+        <figcaption>How far the sum was below its highest so far.</figcaption>
       </figure>
       <details>
         <summary>The last ${listed.length} of these as a table</summary>
-        ${wideTable("Trades in closing order, last first; sums after costs", head, rows)}
+        ${wideTable("Trades in closing order, newest first; sums after costs", head, rows)}
       </details>
     </div>`;
 }
@@ -236,7 +240,7 @@ function calibrationSection({ calibration }: Stats): Html {
         <figure>
           ${reliabilityChart(bins)}
           <figcaption>
-            Stated confidence across, share won upward, for ${n} decided signals. On the dashed line both
+            Stated confidence across, share won upwards, for ${n} decided signals. On the dashed line both
             agree; larger dots are more signals.${score}
           </figcaption>
         </figure>

@@ -1,4 +1,5 @@
 import type { Reply } from "../lib/http";
+import { many } from "../lib/text";
 import { iso } from "../lib/time";
 import { sparkline } from "./charts/sparkline";
 import { pageReply } from "./layout";
@@ -127,7 +128,7 @@ function writing(
       ${
         checked === null
           ? "Its figures were not checked."
-          : `Each of its ${checked.figures} figures is what the source beside it says; ${checked.removed} sentences were taken out.`
+          : `Each of its ${checked.figures} figures is what the source beside it says; ${checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to be taken out.`
       }
     </p>
     ${read}
@@ -160,7 +161,7 @@ function sourcesOf(id: string, sources: Result["sources"], now: number): Html | 
     </li>`;
   });
   return html`<details aria-label="Sources of ${id}">
-    <summary>${sources.length} sources</summary>
+    <summary>${many(sources.length, "source")}</summary>
     <ol>
       ${items}
     </ol>

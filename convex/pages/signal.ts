@@ -37,7 +37,7 @@ export function signalPage(data: SignalData, now: number): Reply<string> {
               ? null
               : html`<details>
                   <summary>These prices as a table</summary>
-                  ${wideTable("Prices, last first", head, points)}
+                  ${wideTable("Prices, newest first", head, points)}
                 </details>`
           }
         </div>
@@ -47,7 +47,7 @@ export function signalPage(data: SignalData, now: number): Reply<string> {
           <dl>
             <dt>Stated confidence</dt>
             <dd>${confidence} %</dd>
-            <dt>As outcomes before it calibrate it</dt>
+            <dt>Calibrated by earlier outcomes</dt>
             <dd>${signal.calibratedConfidence} %</dd>
             <dt>Model</dt>
             <dd>${issued.model}</dd>

@@ -1,4 +1,5 @@
 import type { Reply } from "../lib/http";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { SECOND } from "../lib/time";
 import type { ServiceHealth } from "../ops/http";
 import { pageReply } from "./layout";
@@ -6,7 +7,7 @@ import { html, type Html } from "./markup";
 import { wideTable } from "./parts";
 import { moment, span, usd } from "./words";
 
-/** How the service does, for people. */
+/** How the service is doing, for people. */
 
 export function statusPage(
   { status, version, time, reasons, checks }: ServiceHealth,
@@ -15,7 +16,7 @@ export function statusPage(
   const isWell = status === "ok";
   const content = html`<h1>Status</h1>
     <p class="lead">
-      <span class="tag ${isWell ? "up" : "down"}">${isWell ? "All is well" : "Somebody should look"}</span> at
+      <span class="tag ${isWell ? "up" : "down"}">${isWell ? "All is well" : "Needs attention"}</span> at
       ${moment(time)}, version ${version}
     </p>
     ${
@@ -29,24 +30,24 @@ export function statusPage(
     ${budgetSection(checks.budget)}
     <div class="grid two">
       <section aria-labelledby="providers">
-        <h2 id="providers">Providers within the hour</h2>
+        <h2 id="providers">Providers in the last hour</h2>
         <div class="card">${providerTable(checks.providers)}</div>
       </section>
       <section aria-labelledby="waiting">
-        <h2 id="waiting">What waits</h2>
+        <h2 id="waiting">Waiting</h2>
         <div class="card">${waitingPart(checks)}</div>
       </section>
     </div>
     <h2 id="jobs">Jobs</h2>
     <div class="card">
-      <p class="small">When each last did its work.</p>
+      <p class="small">When each last ran.</p>
       <ul class="list cols">
         ${jobItems(checks.crons)}
       </ul>
     </div>
     <h2 id="keys">Keys</h2>
     <div class="card">
-      <p class="small">What the operator has set, so that these can be asked.</p>
+      <p class="small">Which of them the operator has set.</p>
       <ul class="list cols">
         ${keyItems(checks.configured)}
       </ul>
@@ -54,7 +55,7 @@ export function statusPage(
   return pageReply(
     {
       title: "Status",
-      description: "How this service does.",
+      description: "How this service is doing.",
       path: "/status",
       data: ["/status", "/health"],
       content,
@@ -71,16 +72,17 @@ const PAYERS: Readonly<Record<string, string>> = {
   paid: "paid reports",
   signedIn: "signed-in users",
   anonymous: "everybody else",
-  shift: "what begun shifts really cost",
+  shift: "shifts under way, at their actual cost",
 };
 const PROVIDERS: Readonly<Record<string, string>> = {
+  ...SOURCE_NAMES,
   llm: "Language model",
   sentiment: "Sentiment",
   agentApi: "Agent",
-  tickers: "Exchanges",
+  tickers: "Price tickers",
   swap: "Swaps",
-  chain: "Chain",
-  facilitator: "Facilitator",
+  chain: "Base RPC",
+  facilitator: "Payment facilitator",
   messenger: "Messenger",
 };
 
@@ -102,7 +104,7 @@ function budgetSection({ resetsAt, providers }: Checks["budget"]): Html {
     </section>`;
   });
   return html`<div class="grid three">${cards}</div>
-    <p class="small">Whole again ${moment(resetsAt)}.</p>`;
+    <p class="small">It starts anew at ${moment(resetsAt)}.</p>`;
 }
 
 /** @param part 0 to 1, which the words beside it tell. */
@@ -125,12 +127,12 @@ function providerTable(providers: Checks["providers"]): Html {
         </td>
       </tr>`,
   );
-  if (rows.length === 0) return html`<p>None was asked.</p>`;
+  if (rows.length === 0) return html`<p>None was asked in the last hour.</p>`;
   const head = html`<th scope="col">Provider</th>
     <th scope="col" class="right">Calls</th>
     <th scope="col" class="right">Failed</th>
-    <th scope="col" class="right">Share</th>`;
-  return wideTable("Calls of outside services", head, rows);
+    <th scope="col" class="right">Failure rate</th>`;
+  return wideTable("Calls to outside services", head, rows);
 }
 
 const LANES: Readonly<Record<string, string>> = {
@@ -140,7 +142,7 @@ const LANES: Readonly<Record<string, string>> = {
   anonymous: "Others",
 };
 
-/** What counts to here is told as so many or more. */
+/** Nothing is counted beyond this. */
 const MANY = 100;
 
 function waitingPart({ outbox, pending, lanes }: Checks): Html {
@@ -166,7 +168,7 @@ function waitingPart({ outbox, pending, lanes }: Checks): Html {
   const oldest =
     outbox.oldestSeconds === null ? "" : `, the oldest for ${span(outbox.oldestSeconds * SECOND)}`;
   return html`<p>
-      ${outbox.waiting === 0 ? "No message waits to be delivered." : `${orMore(outbox.waiting)} messages wait to be delivered${oldest}.`}
+      ${outbox.waiting === 0 ? "No message is waiting to be delivered." : `${outbox.waiting === 1 ? "1 message is" : `${orMore(outbox.waiting)} messages are`} waiting to be delivered${oldest}.`}
     </p>
     ${
       open.length === 0

@@ -101,13 +101,14 @@ button { font: inherit; font-weight: 600; color: var(--paper); background: var(-
 .chips a { display: block; padding: 0.35rem 0.75rem; border: 1px solid var(--line); border-radius: 99px; background: var(--raised); text-decoration: none; font-size: 0.92rem; }
 .chips a[aria-current] { border-color: var(--accent); font-weight: 650; }
 .report p { margin: 0.9rem 0; } .report { overflow-wrap: anywhere; }
-figure { margin: 0; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
+figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
 .chart { display: block; width: 100%; height: 15rem; overflow: visible; font: 400 12px var(--sans); }
 .chart.spark { height: 4rem; margin: 0.75rem 0 0.5rem; } .chart.low { height: 8rem; } .chart.square { height: 19rem; } .chart.bar { height: 0.6rem; margin: 0.45rem 0; }
 ${CHART_STYLE}.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
 .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
 footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
+@media (max-width: 26rem) { th, td, tbody th { padding-right: 0.6rem; } }
 @media (min-width: 48rem) {
   .two { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }

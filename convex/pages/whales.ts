@@ -30,15 +30,15 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): R
   );
   const content = html`<h1>Whales</h1>
     <p class="lead">
-      Large transfers and exchange flows that the service read on Base itself, and what an agent with tools
-      reported of other chains, hour by hour.
+      Large transfers and exchange flows: read on Base by this service itself, and reported from other chains
+      by an AI agent, hour by hour.
     </p>
     <ul class="chips" aria-label="Time">
       ${chips}
     </ul>
     ${
       alerts.length === 0
-        ? html`<p class="note">Nothing was reported in this time.</p>`
+        ? html`<p class="note">Nothing was seen in this period.</p>`
         : html`<h2 id="sizes">By time and size</h2>
             <div class="card">
               <figure>
@@ -47,13 +47,13 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): R
                   <span class="bullish" aria-hidden="true">▲</span> bullish,
                   <span class="bearish" aria-hidden="true">▼</span> bearish,
                   <span class="neutral" aria-hidden="true">●</span> neutral, as measured or as the agent
-                  judges. Each line is ten times the one below.
+                  judges. Each line is ten times the one below it.
                 </figcaption>
               </figure>
             </div>
             <h2 id="list">The newest</h2>
             <div class="card">${movementList(alerts.slice(0, LISTED), now)}</div>
-            ${count > LISTED ? html`<p class="small">Shown by time and size: ${count}. All of them are in the JSON.</p>` : null}`
+            ${count > LISTED ? html`<p class="small">The chart shows all ${count} of them, the list the newest ${LISTED}. The JSON has every one.</p>` : null}`
     }`;
   return pageReply(
     {

@@ -1,4 +1,4 @@
-import { groupedDigits } from "../lib/text";
+import { groupedDigits, many, smallFigure } from "../lib/text";
 import { DAY, dateTime, HOUR, MINUTE } from "../lib/time";
 import { html, type Html } from "./markup";
 
@@ -6,13 +6,13 @@ import { html, type Html } from "./markup";
 
 /** `97,250.50`; whole from a hundred thousand up, five digits that count below one. */
 export function usd(value: number): string {
-  if (Math.abs(value) < 1) return `${Number(value.toPrecision(5))}`;
+  if (Math.abs(value) < 1) return smallFigure(value);
   return grouped(value.toFixed(Math.abs(value) >= 100_000 ? 0 : 2));
 }
 
 /** For the narrow places of charts: `97,250`, `3,410.2`. */
 export function shortUsd(value: number): string {
-  if (Math.abs(value) < 1) return `${Number(value.toPrecision(4))}`;
+  if (Math.abs(value) < 1) return smallFigure(value, 4);
   return grouped(value.toFixed(Math.abs(value) >= 10_000 ? 0 : Math.abs(value) >= 1_000 ? 1 : 2));
 }
 
@@ -23,10 +23,11 @@ const SIZES = [
   [1e3, "k"],
 ] as const;
 
-/** `$4.2M`. */
+/** `$4.20M`, `$317k`, `$0.60`: three digits that count, so that those below one another are equally exact. */
 export function bigUsd(value: number): string {
-  const [size, letter] = SIZES.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
-  return `$${Number((value / size).toPrecision(3))}${letter}`;
+  // What would be rounded to a thousand of a size is one of the next.
+  const [size, letter] = SIZES.find(([least]) => Math.abs(value) >= 0.9995 * least) ?? [1, ""];
+  return `$${Math.abs(value) < 1 ? value.toFixed(2) : (value / size).toPrecision(3)}${letter}`;
 }
 
 function grouped(fixed: string): string {
@@ -52,7 +53,7 @@ export function points(value: number, digits = 1): string {
 /** The arms of the record. */
 export const ARM_WORDS = {
   model: "The signals",
-  coin: "A coin",
+  coin: "Coin flip",
   momentum: "Momentum",
   alwaysLong: "Always long",
   buyAndHold: "Buy and hold",
@@ -60,14 +61,9 @@ export const ARM_WORDS = {
 
 /** A change with its direction in a shape, not in colour alone. */
 export function change(value: number | null): Html {
-  if (value === null) return html`<span class="flat">no change known</span>`;
+  if (value === null) return html`<span class="flat">24 h change unknown</span>`;
   const [kind, mark] = value > 0 ? ["up", "▲"] : value < 0 ? ["down", "▼"] : ["flat", "■"];
   return html`<span class="change ${kind}"><span aria-hidden="true">${mark}</span> ${signed(value)}</span>`;
-}
-
-/** `1 day`, `5 days`. */
-export function many(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** `3 minutes`, `2 hours`, `5 days`: how long ago that was. */

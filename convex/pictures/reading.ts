@@ -2,10 +2,11 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
 import { readSignal } from "../pages/reading";
-import { closesSince, readPrices, type PricePoint } from "../prices/shown";
+import { closesSince, readPrices } from "../prices/shown";
 import { PRICED_TOKENS } from "../prices/tables";
+import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views";
-import type { DrawnReport } from "./report";
+import type { DrawnReport, SeenPrice } from "./report";
 import { BEFORE_MS, type DrawnSignal } from "./signals";
 import type { DrawnWeek } from "./week";
 
@@ -41,23 +42,34 @@ export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek 
   return tokens.length === 0 ? null : { week, tokens };
 }
 
+/** With fewer there is no path to be seen. */
+const FEWEST_POINTS = 3;
+
 /** @param jobId Of a shift that has a report. */
 export async function readReportPaths(ctx: ActionCtx, jobId: string): Promise<DrawnReport | null> {
   const report = await ctx.runQuery(internal.research.publishing.latest, { jobId });
   if (report === null) return null;
-  const { jobToken: token, jobStartedAt: startedAt, generatedAt } = report;
-  const first = PRICED_TOKENS.find((one) => one === token);
-  // Of other tokens no path is kept; the whole market is told by both.
-  if (first === undefined && token !== "") return null;
-  const names =
-    first === undefined ? PRICED_TOKENS : [first, ...PRICED_TOKENS.filter((one) => one !== first)];
-  const window = { from: startedAt, to: generatedAt };
+  const { jobToken: token, jobStartedAt: from, generatedAt: to } = report;
+  const names = token === "" ? PRICED_TOKENS : token === "BTC" ? (["BTC", "ETH"] as const) : [token, "BTC"];
   const tokens = await Promise.all(
-    names.map(async (name) => {
-      const points = await ctx.runQuery(internal.prices.history.path, { token: name, ...window });
-      return { name, path: points.map(({ at, ...point }): PricePoint => ({ at: iso(at), ...point })) };
-    }),
+    names.map(async (name) => ({ name, path: await readPath(ctx, name, { from, to }) })),
   );
-  if (tokens.some(({ path }) => path.length < 2)) return null;
-  return { subject: first ?? "The market", generatedAt: iso(generatedAt), tokens };
+  if (tokens.some(({ path }) => path.length < FEWEST_POINTS)) return null;
+  return { subject: token === "" ? "The market" : token, generatedAt: iso(to), tokens };
+}
+
+/** Of the samples where a token's price is sampled, else of what was collected for the report. */
+async function readPath(
+  ctx: ActionCtx,
+  name: string,
+  { from, to }: { from: number; to: number },
+): Promise<SeenPrice[]> {
+  const token = PRICED_TOKENS.find((one) => one === name);
+  // The first collection may have found facts that were young enough.
+  const collected = { token: name, from: from - FACTS_FRESH_MS, to, enough: FEWEST_POINTS };
+  const points =
+    token === undefined
+      ? await ctx.runQuery(internal.evidence.paths.prices, collected)
+      : await ctx.runQuery(internal.prices.history.path, { token, from, to });
+  return points.map(({ at, priceUsd, source }) => ({ at: iso(at), priceUsd, source }));
 }

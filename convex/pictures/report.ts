@@ -7,12 +7,15 @@ import { BODY, MARGIN, pictureOf, WIDTH } from "./card";
 
 /** How a shift's token has moved since the shift began, against another. */
 
+/** @property source As its collector names it, or as readers know it. */
+export type SeenPrice = Pick<PricePoint, "at" | "priceUsd"> & { source: string };
+
 export type DrawnReport = {
   /** What the shift was about. */
   subject: string;
   generatedAt: string;
   /** The first is what it is about. */
-  tokens: readonly { name: string; path: readonly PricePoint[] }[];
+  tokens: readonly { name: string; path: readonly SeenPrice[] }[];
 };
 
 export function reportPicture({ subject, generatedAt, tokens }: DrawnReport, site: string): string {

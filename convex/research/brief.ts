@@ -225,8 +225,21 @@ export function describeBrief({ sources, previous, missing, silent }: Brief): st
 }
 
 export function nameOf(collector: Missing["collector"], subject: string): string {
-  return subject === "" ? collector : `${collector} of ${subject}`;
+  return subject === "" ? COLLECTIONS[collector] : `${COLLECTIONS[collector]} of ${subject}`;
 }
+
+/** What each collector brings, as readers know it. */
+const COLLECTIONS: Record<Missing["collector"], string> = {
+  markets: "the table of coins",
+  trending: "the most searched coins",
+  day: "last trades",
+  book: "order book",
+  candles: "hourly candles",
+  perpetuals: "perpetual markets",
+  stablecoins: "stablecoin supply",
+  news: "news",
+  base: "the state of Base",
+};
 
 /** Whether there is a price to write of. */
 function hasMarketFacts(facts: readonly Fact[]): boolean {

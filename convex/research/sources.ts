@@ -3,13 +3,14 @@ import { gather } from "../evidence/collecting";
 import { wantedFor } from "../evidence/model";
 import { purseOf, type Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
-import { iso, MINUTE } from "../lib/time";
+import { iso } from "../lib/time";
 import { readAnswer } from "../lib/answers/reading";
 import { AppError, messageOf } from "../lib/errors";
 import { cut } from "../lib/text";
 import { askForMarket, describeKeyPrices, signed, type AskedMarket } from "../market/model";
 import { askSentiment } from "../providers/sentiment";
 import { completeStructured } from "../providers/structured";
+import { FACTS_FRESH_MS } from "./freshness";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
 import type { MarketOutput, Settled, Sources } from "./shapes";
 
@@ -36,9 +37,6 @@ export function collectSource(
 }
 
 type Good<Source extends keyof Sources> = Omit<Extract<Sources[Source], { state: "ok" }>, "state" | "at">;
-
-/** Facts this young serve a report as they are. */
-const FACTS_FRESH_MS = 5 * MINUTE;
 
 async function collectFacts(ctx: ActionCtx, focus: string): Promise<Good<"facts">> {
   const wanted = wantedFor(focus);

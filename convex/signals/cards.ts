@@ -1,6 +1,7 @@
-import { dollars } from "../lib/text";
+import { dollars, many } from "../lib/text";
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
+import { verdictWords } from "./edgeShown";
 import type { ChainHead } from "./eventShapes";
 import { standingOf, type Standing } from "./standing";
 import type { Edge } from "./statisticsShapes";
@@ -75,12 +76,12 @@ export function weekCard(
   ];
 }
 
-/** `+2.1 points over chance in 180 trades (90 days), -3.0 to +7.4: not told from chance`. */
+/** `+2.1 points over chance in 180 trades (90 days), -3.0 to +7.4: not distinguishable from chance`. */
 export function edgeLines({ trades, days, excessPoints, lowPoints, highPoints, verdict }: Edge): Span[] {
   if (excessPoints === null) return [{ bold: "Whole record" }, ": no day of trades is over yet."];
   return [
     { bold: "Whole record" },
-    ` · n ${trades} trades, ${days} days\n${points(excessPoints)} points over chance (${points(lowPoints)} to ${points(highPoints)}): ${verdict}`,
+    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${points(excessPoints)} points over chance (${points(lowPoints)} to ${points(highPoints)}): ${verdictWords(verdict)}`,
   ];
 }
 

@@ -31,3 +31,8 @@ export function edgeShown(blocks: Blocks): Omit<Edge, "trades"> {
     eValue >= DECISIVE ? "better than chance" : highPoints < 0 ? "worse than chance" : "not told from chance";
   return { ...shown, verdict };
 }
+
+/** How a verdict reads in a sentence. */
+export function verdictWords(verdict: Edge["verdict"]): string {
+  return verdict === "not told from chance" ? "not distinguishable from chance" : verdict;
+}

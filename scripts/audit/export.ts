@@ -13,9 +13,10 @@ const pageShape = z.object({
 
 const USAGE = `Usage: npm run --silent audit [-- --prod] [--deployment NAME] > audit.jsonl
 
-Writes the deployment's audit trail as JSON lines, oldest first; the options are the Convex CLI's own.`;
+Writes the deployment's audit trail as JSON lines, oldest first; the options are the Convex CLI's own.
+With --json as without it: there is no other form.`;
 
-const options = process.argv.slice(2);
+const options = process.argv.slice(2).filter((one) => one !== "--json");
 if (options.includes("--help")) {
   console.log(USAGE);
   process.exit(0);

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { messageOf } from "../../convex/lib/errors";
 import { misuse } from "../misuse";
-import { bold, dim } from "../terminal";
+import { bold, dim, nextStep } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
 import * as figures from "./figures";
@@ -71,7 +71,9 @@ for (const [index, name] of names.entries()) {
   console.log(`\n${rendered(bench.question, table)}`);
   console.log(dim(`\n  npm run bench -- ${name}, ${seconds.toFixed(0)} s`));
 }
-if (json) console.log(JSON.stringify(answers, null, 2));
+console.log(
+  json ? JSON.stringify(answers, null, 2) : nextStep("npm run load shows the service under a mixed load"),
+);
 
 function orderOf(): { names: string[]; json: boolean } {
   try {

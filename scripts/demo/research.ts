@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
+import { messageOf } from "../../convex/lib/errors";
 import { startStack, type Stack } from "../stack/stack";
-import { bold, createStatusLine, dim, framedCard, progressBar } from "../terminal";
+import { bold, createStatusLine, dim, framedCard, nextStep, progressBar } from "../terminal";
 
 /**
  * `npm run demo`: one whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
@@ -38,33 +39,47 @@ const reportShape = z.object({
   }),
 });
 
-const stack = await startStack({ speed: SPEED, ephemeral: true, seed: "demo" });
-const problems: string[] = [];
-try {
-  const startedAt = performance.now();
-  console.log(bold(`An 8-hour research shift on ${TOKEN}, ${SPEED} times faster than real time`));
-  console.log(dim("The outside providers are simulated; everything else is the service itself.\n"));
-  await post(stack, "/user/messenger", OWN_BOT);
-  await post(stack, "/mcp/research/start", { userId: USER, token: TOKEN });
-  await watch(stack, startedAt);
+/** @param json Shows nothing but what came of it. @returns The exit code. */
+export async function play(json: boolean): Promise<number> {
+  const stack = await startStack({ speed: SPEED, ephemeral: true, seed: "demo" });
+  try {
+    const startedAt = performance.now();
+    const say = (text: string) => (json ? undefined : console.log(text));
+    say(bold(`An 8-hour research shift on ${TOKEN}, ${SPEED} times faster than real time`));
+    say(dim("The outside providers are simulated; everything else is the service itself.\n"));
+    await post(stack, "/user/messenger", OWN_BOT);
+    await post(stack, "/mcp/research/start", { userId: USER, token: TOKEN });
+    await watch(stack, startedAt, json);
 
-  const cards = stack.standins.sent("messenger").filter(({ method }) => method === "sendMessage");
-  console.log(`\n${bold("Cards the messenger got")}`);
-  for (const card of cards) console.log(`\n${framedCard(card.text)}`);
-  await showReport(stack);
-  const seconds = Math.round((performance.now() - startedAt) / 1000);
-  console.log(dim(`\n${cards.length} messages, 16 collections, 3 reports in ${seconds} s.`));
-} catch (error) {
-  problems.push(error instanceof Error ? error.message : String(error));
-} finally {
-  await stack.stop();
+    const sent = stack.standins.sent("messenger");
+    const cards = sent.filter(({ method }) => method === "sendMessage" || method === "sendPhoto");
+    const report = await readReport(stack);
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    if (json) {
+      const told = cards.map(({ text, photo }) => ({ text, photo: photo ?? null }));
+      console.log(JSON.stringify({ token: TOKEN, seconds, cards: told, report }, null, 2));
+      return 0;
+    }
+    console.log(`\n${bold("Cards the messenger got")}`);
+    for (const { text, photo } of cards) {
+      const picture = photo === undefined ? [] : [`[picture, ${photo.width} × ${photo.height}]`];
+      console.log(`\n${framedCard([...picture, ...(text === "" ? [] : [text])].join("\n\n"))}`);
+    }
+    showReport(report);
+    console.log(dim(`\n${cards.length} messages, 17 collections, 3 reports in ${seconds} s.`));
+    console.log(nextStep("npm start runs the service; npm run demo -- signals shows 60 days of its signals"));
+    return 0;
+  } catch (error) {
+    console.error(messageOf(error));
+    return 1;
+  } finally {
+    await stack.stop();
+  }
 }
-for (const problem of problems) console.error(problem);
-process.exit(problems.length > 0 ? 1 : 0);
 
 /** Shows the shift's progress until its final report has been delivered. */
-async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<void> {
-  const line = createStatusLine();
+async function watch({ siteUrl, standins }: Stack, startedAt: number, json: boolean): Promise<void> {
+  const line = createStatusLine(json ? process.stderr : process.stdout);
   for (;;) {
     if (performance.now() - startedAt > GIVE_UP_MS) throw new Error("The shift did not end in time");
     const response = await fetch(`${siteUrl}/mcp/research/status?userId=${USER}`);
@@ -74,7 +89,7 @@ async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<v
     const clock = `${String(Math.floor(minutes / 60))}h ${String(minutes % 60).padStart(2, "0")}m`;
     const reports = status.recentReports.length;
     line.show(
-      `${progressBar(minutes / SHIFT_MINUTES)}  ${clock}  collections ${collections}/16  reports ${reports}/3`,
+      `${progressBar(minutes / SHIFT_MINUTES)}  ${clock}  collections ${collections}/17  reports ${reports}/3`,
     );
     const delivered = status.recentReports.filter(({ messengerSent }) => messengerSent).length;
     if (status.activeJob === null && delivered === 3) break;
@@ -83,9 +98,14 @@ async function watch({ siteUrl, standins }: Stack, startedAt: number): Promise<v
   line.end();
 }
 
-async function showReport({ siteUrl }: Stack): Promise<void> {
+type Report = z.infer<typeof reportShape>;
+
+async function readReport({ siteUrl }: Stack): Promise<Report> {
   const response = await fetch(`${siteUrl}/mcp/research/report?token=${TOKEN}`);
-  const { type, generatedAt, result } = reportShape.parse(await response.json());
+  return reportShape.parse(await response.json());
+}
+
+function showReport({ type, generatedAt, result }: Report): void {
   console.log(`\n${bold(`GET /mcp/research/report?token=${TOKEN}`)}`);
   console.log(
     `type            ${type}, generated at ${new Date(generatedAt).toISOString()} of the shift's clock`,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { signalStats } from "../../convex/signals/statisticsShapes";
 import { publicSignal } from "../../convex/signals/shapes";
 import { createWorld, type World } from "../bench/world";
-import { bold, columns, createStatusLine, dim, framedCard, progressBar } from "../terminal";
+import { bold, columns, createStatusLine, dim, framedCard, nextStep, progressBar } from "../terminal";
 import { chartOf } from "./chart";
 import { calibrationTable, latestTable, recordTable, type Records, type Signals } from "./trackRecord";
 
@@ -15,7 +15,7 @@ import { calibrationTable, latestTable, recordTable, type Records, type Signals 
 const DAYS = 60;
 const SEED = "demo";
 /** A Monday, before the day's signals. */
-const START = Date.UTC(2026, 8, 21);
+export const START = Date.UTC(2026, 8, 21);
 
 const SECOND = 1_000;
 const HALF_HOUR = 30 * 60 * SECOND;
@@ -28,23 +28,36 @@ const PAGE = 100;
 const history = z.object({ signals: z.array(publicSignal), stats: signalStats });
 const proof = z.object({ head: z.object({ sequence: z.number(), hash: z.string() }).nullable() });
 
-const startedAt = performance.now();
-console.log(bold(`${DAYS} days of BTC and ETH signals on a simulated market (seed "${SEED}")`));
-console.log(dim("Providers are simulated; jobs, tracker and statistics are the service itself.\n"));
-const world = await createWorld({ seed: SEED, start: START });
-try {
-  await play(world);
-  await show(world);
-} finally {
-  world.stop();
+/** @param json Shows nothing but what came of it. @returns The exit code. */
+export async function play(json: boolean): Promise<number> {
+  const startedAt = performance.now();
+  if (!json) {
+    console.log(bold(`${DAYS} days of BTC and ETH signals on a simulated market (seed "${SEED}")`));
+    console.log(dim("Providers are simulated; jobs, tracker and statistics are the service itself.\n"));
+  }
+  const world = await createWorld({ seed: SEED, start: START });
+  try {
+    await live(world, DAYS, json ? process.stderr : process.stdout);
+    const signals = await allSignals(world);
+    const records = await recordsOf(world);
+    const { head } = proof.parse(await world.call("GET", "/signals/proof?limit=1"));
+    const seconds = Math.round((performance.now() - startedAt) / SECOND);
+    if (json) console.log(JSON.stringify({ days: DAYS, seconds, records, signals, head }, null, 2));
+    else {
+      show(world, { signals, records, head });
+      console.log(dim(`\n${DAYS} days in ${seconds} s.`));
+      console.log(nextStep("npm start runs the service; npm run verify-signals -- URL checks its record"));
+    }
+    return 0;
+  } finally {
+    world.stop();
+  }
 }
-console.log(dim(`\n${DAYS} days in ${Math.round((performance.now() - startedAt) / SECOND)} s.`));
-process.exit(0);
 
 /** Runs the jobs at their times: prices every hour, the tracker every half hour while signals are open, signals daily, the recap weekly. */
-async function play(world: World): Promise<void> {
-  const line = createStatusLine();
-  for (let day = 0; day < DAYS; day++) {
+export async function live(world: World, days: number, stream: NodeJS.WriteStream): Promise<void> {
+  const line = createStatusLine(stream);
+  for (let day = 0; day < days; day++) {
     for (let half = 0; half < 48; half++) {
       const due = START + day * DAY + half * HALF_HOUR;
       await world.clock.advance(due - world.clock.now());
@@ -60,7 +73,7 @@ async function play(world: World): Promise<void> {
     const date = dayName(START + day * DAY);
     const isShown = process.stdout.isTTY || day % 10 === 9;
     if (isShown) {
-      line.show(`${progressBar((day + 1) / DAYS)}  ${date}  ${stats.wins} won, ${stats.losses} lost`);
+      line.show(`${progressBar((day + 1) / days)}  ${date}  ${stats.wins} won, ${stats.losses} lost`);
     }
   }
   line.end();
@@ -74,10 +87,10 @@ async function run(world: World, name: string): Promise<void> {
   await world.clock.advance(name === "prices/samples:takeDue" ? SECOND : 5 * SECOND);
 }
 
-async function show(world: World): Promise<void> {
+type Told = { signals: Signals; records: Records; head: z.infer<typeof proof>["head"] };
+
+function show(world: World, { signals, records, head }: Told): void {
   const width = columns();
-  const signals = await allSignals(world);
-  const records = await recordsOf(world);
   console.log(`\n${bold("Track record")}  ${dim("GET /mcp/signals/history")}\n`);
   console.log(recordTable(records));
 
@@ -95,7 +108,6 @@ async function show(world: World): Promise<void> {
     console.log(`\n${bold("The last weekly recap, as the messenger got it")}\n`);
     console.log(framedCard(recap.text, Math.min(width, 96)));
   }
-  const { head } = proof.parse(await world.call("GET", "/signals/proof?limit=1"));
   if (head !== null) {
     console.log(`\n${bold("Tamper evidence")}  ${dim("GET /signals/proof")}\n`);
     console.log(`  events  ${head.sequence}\n  head    ${head.hash}`);

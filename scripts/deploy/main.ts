@@ -23,16 +23,17 @@ import { readDefinitions } from "./definitions";
 import type { RouteCost } from "./routes";
 import { stamp } from "./stamp";
 
-const USAGE = `Usage: npm run check:deploy [-- [--routes] FOLDER]
+const USAGE = `Usage: npm run check:deploy [-- [--routes] [--json] FOLDER]
 
 Bundles the application as a deployment would, writes it to .local/bundle and says what would fail.
 
   FOLDER     of another application; without it, this one
-  --routes   also what each route makes the platform evaluate`;
+  --routes   also what each route makes the platform evaluate
+  --json     the figures and faults as JSON`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { help: { type: "boolean" }, routes: { type: "boolean" } },
+  options: { help: { type: "boolean" }, routes: { type: "boolean" }, json: { type: "boolean" } },
 });
 if (values.help === true) {
   console.log(USAGE);
@@ -50,11 +51,14 @@ const [bundle, definitions] = await Promise.all([writeBundle(root, folder), read
 const report = await checkBundle(bundle.modules, definitions);
 if (other === undefined) await stamp(root, folder);
 
-console.log(summary(report));
-if (values.routes === true && report.faults.length === 0) {
-  const { routeCosts } = await import("./routes");
-  console.log(`\n${routeTable(await routeCosts(bundle))}`);
+const isAsked = values.routes === true && report.faults.length === 0;
+const costs = isAsked ? await (await import("./routes")).routeCosts(bundle) : null;
+if (values.json === true) {
+  console.log(JSON.stringify({ ...report, routes: costs }, null, 2));
+  process.exit(report.faults.length > 0 ? 1 : 0);
 }
+console.log(summary(report));
+if (costs !== null) console.log(`\n${routeTable(costs)}`);
 if (report.faults.length > 0) {
   console.log(`\n${bold("It must not be deployed:")}\n${report.faults.map((one) => `  ${one}`).join("\n")}`);
 } else {

@@ -4,17 +4,19 @@
  */
 
 import type { Finding } from "./finding";
-import { heading, line, verdict } from "./printing";
+import { asJson, heading, line, verdict, type Section } from "./printing";
 import { RecordingError, recordingsIn, replayed } from "./recordings";
 
-const USAGE = `Usage: npm run replay -- DIR
+const USAGE = `Usage: npm run replay -- DIR [--json]
 
-Reads what npm run doctor -- --record DIR kept, with the service's own parsers. It asks nobody.`;
+Reads what npm run doctor -- --record DIR kept, with the service's own parsers. It asks nobody.
+
+  --json   one JSON document instead of lines`;
 
 /** @returns The exit code. */
 async function main(args: readonly string[]): Promise<number> {
-  const [directory = "", ...rest] = args;
-  if (directory === "--help") {
+  const [directory = "", ...rest] = args.filter((one) => one !== "--json");
+  if (args.includes("--help")) {
     console.log(USAGE);
     return 0;
   }
@@ -28,7 +30,11 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`There is no recording in ${directory}.`);
     return 1;
   }
-  console.log([heading("Replayed"), ...findings.map(line), verdict([["Replayed", findings]])].join("\n"));
+  const sections: Section[] = [["Replayed", findings]];
+  const told = args.includes("--json")
+    ? asJson(sections)
+    : [heading("Replayed"), ...findings.map(line), verdict(sections)].join("\n");
+  console.log(told);
   return findings.some(({ level }) => level === "fault") ? 1 : 0;
 }
 

@@ -5,17 +5,18 @@
 
 import { readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
-import { bold, dim } from "../terminal";
+import { bold, dim, nextStep } from "../terminal";
 import { problemsOf, settingsIn, told } from "./file";
 import { envFile, planPush, type Plan } from "./plan";
 import { targetOf } from "./target";
 
 const FILE = ".env.local";
-const USAGE = `Usage: npm run env:push [-- --dry-run] [--prod] [--deployment NAME]
+const USAGE = `Usage: npm run env:push [-- --dry-run] [--json] [--prod] [--deployment NAME]
 
 Sets the deployment's variables from ${FILE}, through the Convex CLI. Values are never shown.
 
   --dry-run   only says which would be set
+  --json      what was found and whether it was set, as JSON
   --prod, --deployment NAME, --preview-name NAME
               the Convex CLI's own: which deployment; without one, the one that ${FILE} names`;
 
@@ -31,20 +32,45 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const settings = settingsIn(text);
   const plan = planPush(settings);
-  const options = args.filter((one) => one !== "--dry-run");
+  const options = args.filter((one) => one !== "--dry-run" && one !== "--json");
   const target = targetOf(options, { ...settings, ...fromEnvironment() });
   const quotes = problemsOf(text).filter(({ subject, says }) => /quote/.test(says) || /^line /.test(subject));
-  console.log(shown(plan, target));
-  for (const problem of quotes) console.log(`  line   ${told(problem, FILE)}`);
-  if (plan.malformed.length > 0 || quotes.some(({ level }) => level === "bad")) {
+  const lines = quotes.map((problem) => told(problem, FILE));
+  const isSound = plan.malformed.length === 0 && quotes.every(({ level }) => level !== "bad");
+  const isPushed = isSound && !args.includes("--dry-run");
+  if (args.includes("--json")) {
+    const { code, failure } = isPushed ? await push(plan, options) : UNTRIED;
+    const isSet = isPushed && code === 0;
+    console.log(JSON.stringify({ target, ...namesOf(plan), lines, isSet, failure }, null, 2));
+    return isSound ? code : 1;
+  }
+  console.log([shown(plan, target), ...lines.map((line) => `  line   ${line}`)].join("\n"));
+  if (!isSound) {
     console.error("\nNothing was set: correct these first.");
     return 1;
   }
-  if (args.includes("--dry-run")) {
+  if (!isPushed) {
     console.log("\nNothing was set: this was a dry run.");
     return 0;
   }
-  return push(plan, options, target);
+  const { code, failure } = await push(plan, options);
+  if (failure !== null) {
+    console.error(`\n${failure}\nNothing may have been set: run it again.`);
+    return code;
+  }
+  console.log(`\n${plan.values.size} variables are set${target === null ? "" : ` on ${target}`}.`);
+  console.log(nextStep("npm run doctor asks each provider with them"));
+  return 0;
+}
+
+/** What came of a push: the CLI's exit code, and what it said where it failed. */
+type Pushed = { code: number; failure: string | null };
+
+const UNTRIED: Pushed = { code: 0, failure: null };
+
+/** The plan without a value in it. */
+function namesOf({ values, ...plan }: Plan): Omit<Plan, "values"> & { set: string[] } {
+  return { set: [...values.keys()], ...plan };
 }
 
 /** The CLI takes these from the environment as well. */
@@ -75,13 +101,10 @@ function shown(
   return [bold(`${FILE} → ${where}`), ...lines].join("\n");
 }
 
-/** @returns The CLI's exit code. */
-async function push({ values }: Plan, options: readonly string[], target: string | null): Promise<number> {
+async function push({ values }: Plan, options: readonly string[]): Promise<Pushed> {
   // By its standard input: on a command line or in a file others could read them.
   const { code, stdout, stderr } = await convexCli(["env", "set", "--force", ...options], envFile(values));
-  if (code === 0) console.log(`\n${values.size} variables are set${target === null ? "" : ` on ${target}`}.`);
-  else console.error(`\n${withoutValues(stdout + stderr, values)}\nNothing may have been set: run it again.`);
-  return code;
+  return { code, failure: code === 0 ? null : withoutValues(stdout + stderr, values) };
 }
 
 /** What the CLI said, without any value in it, the longest first: one may be part of another. */

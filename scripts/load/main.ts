@@ -7,6 +7,7 @@ import { createProgress } from "../bench/progress";
 import { figure, quantile, rendered, type Table } from "../bench/table";
 import { forkScript } from "../forked";
 import { misuse } from "../misuse";
+import { nextStep } from "../terminal";
 import { atOnce, atRate, type Hit, type Shot } from "./client";
 
 /**
@@ -114,6 +115,7 @@ try {
   console.log(
     json ? JSON.stringify(table, null, 2) : rendered("What does the service do under load?", table),
   );
+  if (!json) console.log(nextStep("docs/capacity.md says what a deployment takes, and npm run bench why"));
   const failures = [...steady, ...full, ...steadyBare, ...fullBare].filter(isFailure);
   if (failures.length > 0) {
     const told = [...new Set(failures.map(({ name, status }) => `${name}: ${status}`))];

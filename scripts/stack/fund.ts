@@ -35,7 +35,9 @@ async function main(): Promise<void> {
     if (left < units)
       throw new FundError(`Account 0 has ${readable(left, symbol)} ${symbol} left: nothing was sent`);
   }
-  console.log(`To ${order.to} on ${url}`);
+  const show = order.json ? () => {} : (line: string) => console.log(line);
+  const sent: { token: Symbol; units: string; txHash: Hex }[] = [];
+  show(`To ${order.to} on ${url}`);
   for (const { symbol, units } of order.amounts) {
     const what = `${readable(units, symbol)} ${symbol}`;
     try {
@@ -43,11 +45,13 @@ async function main(): Promise<void> {
         hash: await transfer(symbol, units),
       });
       if (status !== "success") throw new FundError(`${transactionHash} was reverted`);
-      console.log(`  ${what.padEnd(16)} ${transactionHash}`);
+      sent.push({ token: symbol, units: String(units), txHash: transactionHash });
+      show(`  ${what.padEnd(16)} ${transactionHash}`);
     } catch (error) {
       throw new FundError(`${what} could not be sent: ${reasonOf(error)}`, { cause: error });
     }
   }
+  if (order.json) console.log(JSON.stringify({ to: order.to, chain: url, sent }, null, 2));
 }
 
 async function requireLocalChain(url: string, chainId: () => Promise<number>): Promise<void> {

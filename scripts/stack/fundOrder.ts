@@ -4,9 +4,11 @@ import { DECIMALS } from "./chain/addresses";
 
 /** What `npm run fund` is asked for. */
 
-export const USAGE = `Usage: npm run fund -- 0xADDRESS [--eth N] [--usdc N] [--dai N] [--usdt N] [--weth N]
+export const USAGE = `Usage: npm run fund -- 0xADDRESS [--eth N] [--usdc N] [--dai N] [--usdt N] [--weth N] [--json]
 
 Sends from account 0 of the local chain: the amounts given, else 1 ETH, 1,000 USDC, 100 DAI, 100 USDT and 0.5 WETH.
+
+  --json   what was sent, as JSON
 
 Environment: CHAIN_PORT (8545)`;
 
@@ -14,7 +16,7 @@ const SYMBOLS = ["ETH", "USDC", "DAI", "USDT", "WETH"] as const;
 export type Symbol = (typeof SYMBOLS)[number];
 const STANDARD: Record<Symbol, string> = { ETH: "1", USDC: "1000", DAI: "100", USDT: "100", WETH: "0.5" };
 
-export type Order = { to: Address; amounts: { symbol: Symbol; units: bigint }[] };
+export type Order = { to: Address; amounts: { symbol: Symbol; units: bigint }[]; json: boolean };
 
 /** What was asked for cannot be done; the message is for the operator. */
 export class FundError extends Error {}
@@ -31,6 +33,7 @@ export function orderOf(argv: string[]): Order | null {
       dai: amount,
       usdt: amount,
       weth: amount,
+      json: { type: "boolean" },
       help: { type: "boolean" },
     },
   });
@@ -47,7 +50,7 @@ export function orderOf(argv: string[]): Order | null {
     const text = chosen[symbol];
     return text === undefined ? [] : [{ symbol, units: unitsOf(text, symbol) }];
   });
-  return { to, amounts };
+  return { to, amounts, json: values.json === true };
 }
 
 function unitsOf(text: string, symbol: Symbol): bigint {

@@ -10,10 +10,11 @@ import { real } from "./real";
 import { SettingsError } from "./settings";
 import { MAX_SPEED, OptionsError, startStack, type Stack, type StackOptions } from "./stack";
 
-const USAGE = `Usage: npm start -- [--speed N] [--ephemeral]
+const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--json]
 
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
   --ephemeral   keeps nothing: no rows, no keys, no chain
+  --json        where everything is, as one line of JSON on stdout; the log goes to stderr
 
 Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545),
 LOCAL_STATE_DIR (.local), LOCAL_ENV_FILE (.env.local)`;
@@ -36,7 +37,8 @@ async function main(): Promise<void> {
   const end = () => void (ending ??= stack.stop().then(() => process.exit(0)));
   process.on("SIGINT", end).on("SIGTERM", end);
   if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(end);
-  console.log(banner(stack, options, process.uptime() * 1000));
+  const ms = process.uptime() * 1000;
+  console.log(options.json ? JSON.stringify(placesOf(stack, options)) : banner(stack, options, ms));
 }
 
 /** npm passes a signal on to its shell only, which ends without telling the processes it runs. */
@@ -47,19 +49,25 @@ function whenParentEnds(end: () => void): void {
   }, 250);
 }
 
-function optionsOf(argv: string[]): StackOptions | null {
+function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
   // The parser takes `-1` for an option of its own, and says so at length.
   if (/ --speed -/.test(` ${argv.join(" ")}`))
     throw new OptionsError(`The speed must be from 1 to ${MAX_SPEED}`);
   const { values } = parseArgs({
     args: argv,
-    options: { speed: { type: "string" }, ephemeral: { type: "boolean" }, help: { type: "boolean" } },
+    options: {
+      speed: { type: "string" },
+      ephemeral: { type: "boolean" },
+      json: { type: "boolean" },
+      help: { type: "boolean" },
+    },
   });
   if (values.help === true) return null;
   const ports = environmentShape.safeParse(process.env);
   if (!ports.success)
     throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
   const speed = values.speed === undefined ? 1 : Number(values.speed);
+  const json = values.json === true;
   return {
     port: ports.data.PORT,
     apiPort: ports.data.API_PORT,
@@ -69,8 +77,29 @@ function optionsOf(argv: string[]): StackOptions | null {
     ephemeral: values.ephemeral === true,
     dataDir: stateDirectory(process.env),
     envFile: process.env.LOCAL_ENV_FILE || ".env.local",
-    log: (line) => console.log(line),
+    log: (line) => (json ? console.error(line) : console.log(line)),
+    json,
   };
+}
+
+/** Where everything is, for programs. */
+function placesOf(
+  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: Stack,
+  options: StackOptions,
+) {
+  return {
+    http: siteUrl,
+    functions: apiUrl,
+    standins: providersUrl,
+    chain: chain?.url ?? null,
+    realProviders: shownProviders(realProviders),
+    state: isKept(options, clock.speed) ? options.dataDir : null,
+    speed: clock.speed,
+  };
+}
+
+function isKept({ ephemeral }: StackOptions, speed: number): boolean {
+  return ephemeral !== true && speed <= 1;
 }
 
 function banner(
@@ -79,7 +108,6 @@ function banner(
   ms: number,
 ) {
   const beside = (command: string) => commandAt("PROVIDERS_PORT", "3299", providersUrl, command);
-  const nothingKept = options.ephemeral === true || clock.speed > 1;
   const providers =
     realProviders.length === 0 ? "none: all are simulated" : shownProviders(realProviders).join(", ");
   const chainLines =
@@ -95,7 +123,7 @@ The service is up after ${Math.round(ms)} ms. This host is a stand-in for develo
   stand-ins   ${providersUrl}
   chain       ${chainLines}
   real providers: ${providers}
-  state: ${nothingKept ? "not kept" : options.dataDir}${clock.speed > 1 ? `, clock: ${clock.speed} times faster` : ""}
+  state: ${isKept(options, clock.speed) ? options.dataDir : "not kept"}${clock.speed > 1 ? `, clock: ${clock.speed} times faster` : ""}
 
 Try:
   curl -s ${siteUrl}/mcp/market

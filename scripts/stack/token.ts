@@ -5,16 +5,19 @@ import { deskUrl, tokenOf } from "./running";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
 
-const USAGE = `Usage: npm run --silent token -- USER
+const USAGE = `Usage: npm run --silent token -- USER [--json]
 
 Prints a token for that user of the local stack, good for 30 days: from the stack that is running, else with the keys
 that one has kept. It makes no keys itself.
 
+  --json   the token with its user, as JSON
+
 Environment: PROVIDERS_PORT (3299), LOCAL_STATE_DIR (.local)`;
 
 async function main(): Promise<void> {
-  const [subject = "", ...rest] = process.argv.slice(2);
-  if (subject === "--help") return console.log(USAGE);
+  const args = process.argv.slice(2);
+  if (args.includes("--help")) return console.log(USAGE);
+  const [subject = "", ...rest] = args.filter((one) => one !== "--json");
   if (subject === "" || subject.startsWith("--") || rest.length > 0) return fail(USAGE);
   const url = deskUrl(process.env);
   const token = (await tokenOf(url, subject)) ?? (await tokenOfKept(subject));
@@ -23,7 +26,8 @@ async function main(): Promise<void> {
       `No local stack answers at ${url}: start it with npm start, or set PROVIDERS_PORT to its port.`,
     );
   }
-  process.stdout.write(`${token}\n`);
+  const told = args.includes("--json") ? JSON.stringify({ user: subject, token }) : token;
+  process.stdout.write(`${told}\n`);
 }
 
 /** A stack that is started again knows its keys, and so their tokens. */

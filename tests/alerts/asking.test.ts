@@ -54,8 +54,8 @@ describe("asking for an alert", () => {
       "Sag mir Bescheid, wenn Bitcoin über 120000 steigt": "BTC at $120,000 or above",
       "Bescheid, wenn Ether an einem Tag um 5 % fällt": "ETH at least 5 % below its price 24 hours before",
       "Großer Abfluss von USDC, mehr als 10 Mio":
-        "one movement of USDC out of an exchange on Base, worth $10,000,000 or more",
-      "Zusammenfassung um 7:30 Uhr abends, Europe/Berlin": "a digest every day at 19:30 Europe/Berlin",
+        "One movement of USDC out of an exchange on Base, worth $10,000,000 or more",
+      "Zusammenfassung um 7:30 Uhr abends, Europe/Berlin": "A digest every day at 19:30 Europe/Berlin",
     };
     const words: Record<string, unknown> = {};
     for (const text of Object.keys(asked))

@@ -15,6 +15,15 @@ async function usersWith(app: App, urls: Readonly<Record<string, readonly string
   }
 }
 
+/** Somebody who has signed in, with an alert on the same level and webhooks. */
+async function signedInWith(app: App, name: string, urls: readonly string[]): Promise<void> {
+  const person = browserOf(app, name);
+  await person.mutation(api.users.profile.signIn, {});
+  for (const url of urls) await app.during(person.action(api.alerts.app.addWebhook, { url }));
+  const { alert } = await app.during(person.action(api.alerts.app.propose, { text: "BTC above 110" }));
+  await person.mutation(api.alerts.app.accept, { alertId: alert.alertId });
+}
+
 async function crosses(app: App): Promise<void> {
   await priced(app, Date.now() + MINUTE, 100);
   await priced(app, Date.now() + 2 * MINUTE, 120);
@@ -77,16 +86,32 @@ describe("webhooks", () => {
     for (let user = 0; user < 5; user++)
       strangers[`stranger-${user}`] = [1, 2, 3].map((n) => `https://s${user}-${n}.example.com/`);
     await usersWith(app, strangers);
-    const alice = browserOf(app, "alice");
-    await alice.mutation(api.users.profile.signIn, {});
-    await app.during(alice.action(api.alerts.app.addWebhook, { url: "https://honest.example.com/" }));
-    const { alert } = await app.during(alice.action(api.alerts.app.propose, { text: "BTC above 110" }));
-    await alice.mutation(api.alerts.app.accept, { alertId: alert.alertId });
+    await signedInWith(app, "alice", ["https://honest.example.com/"]);
     await crosses(app);
     expect(pathsAt(posted, "honest")).toHaveLength(1);
     expect(posted).toHaveLength(11);
     await app.advance(12_000);
     expect(posted).toHaveLength(16);
+  });
+
+  test("that have answered at once have places that silent ones do not hold, however many users signed in for those", async ({
+    app,
+  }) => {
+    const posted = receiver(({ url, signal }) => (url.includes("honest") ? new Response() : silence(signal)));
+    await signedInWith(app, "alice", ["https://honest.example.com/"]);
+    await crosses(app);
+    expect(pathsAt(posted, "honest")).toHaveLength(1);
+    await pass(app, 2 * HOUR, HOUR);
+    for (let user = 0; user < 7; user++) {
+      const urls = [1, 2, 3].map((n) => `https://s${user}-${n}.example.com/`);
+      await signedInWith(app, `silent-${user}`, urls);
+    }
+    posted.length = 0;
+    await crosses(app);
+    expect(pathsAt(posted, "honest")).toHaveLength(1);
+    expect(posted).toHaveLength(16);
+    await app.advance(12_000);
+    expect(posted).toHaveLength(22);
   });
 
   test("that are dead keep their newest fifty posts, for three days at most", async ({ app }) => {

@@ -111,6 +111,22 @@ describe("alerts", () => {
     expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active", "off"]);
   });
 
+  test("take a plain yes for what was asked last, from its user, in private and soon; else it is a question", async ({
+    app,
+  }) => {
+    await linkedUser(app, "alice");
+    await linkedUser(app, "bob", 43);
+    await priced(app, 100_000);
+    await say(app, "/alert BTC above 101000", LONG);
+    await say(app, "/alert BTC below 90000", LONG);
+    expect((await say(app, "Yes!", { ...LONG, from: 43 }))[0]).toBe("Thinking…");
+    expect((await say(app, "Yes, but why?", LONG))[0]).toBe("Thinking…");
+    expect((await say(app, "Yes!"))[0]).toContain("Alert 2 is on</b>\nBTC at $90,000 or below");
+    await app.advance(11 * MINUTE);
+    expect((await say(app, "yes", LONG))[0]).toBe("Thinking…");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["proposed", "active"]);
+  });
+
   test("in words that could mean several things say what to say instead", async ({ app }) => {
     await linkedUser(app, "alice");
     expect(await say(app, "/alert")).toEqual([expect.stringContaining("/alert BTC above 100000")]);

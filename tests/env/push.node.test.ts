@@ -122,6 +122,14 @@ test("a dry run calls nobody", async () => {
   expect({ code, given }).toEqual({ code: 0, given: null });
   expect(output).toContain("Nothing was set: this was a dry run.");
   expect(output).not.toContain(SECRET);
+  const told = await push(`LLM_GATEWAY_API_KEY=${SECRET}\nSWAP_API_KEY=`, ["--dry-run", "--json"]);
+  expect(JSON.parse(told.output)).toMatchObject({
+    set: expect.arrayContaining(["LLM_GATEWAY_API_KEY"]),
+    missing: expect.arrayContaining(["SWAP_API_KEY"]),
+    isSet: false,
+    failure: null,
+  });
+  expect(told.output).not.toContain(SECRET);
 });
 
 test("a malformed value stops everything, and is told without its value", async () => {

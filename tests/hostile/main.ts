@@ -41,6 +41,15 @@ const reportShape = z.object({
   ),
 });
 
+const USAGE = `Usage: npm run test:hostile
+
+Tries every attack and shows what got through, with figures; takes some minutes. Parts of it at length: npm run test:long.`;
+
+if (process.argv.includes("--help")) {
+  console.log(USAGE);
+  process.exit(0);
+}
+
 const folder = mkdtempSync(path.join(tmpdir(), "hostile-"));
 const rows: string[][] = [];
 const notes: string[] = [];

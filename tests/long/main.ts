@@ -90,6 +90,11 @@ const PARTS: Record<string, Part> = {
       env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
     }),
   },
+  pages: {
+    about:
+      "Chromium shows every page at 390 and 1400 pixels, dark and light: no overflow, and axe finds nothing",
+    command: () => ({ args: vitest("tests/long/pages.node.test.ts") }),
+  },
   wallets: {
     about: "the service dies at every call of a send and of a swap",
     command: () => ({ args: vitest("tests/wallets/crashes.node.test.ts") }),

@@ -56,7 +56,7 @@ describe("the first page", () => {
     const asked = app.standins.sent("llm").length;
     await app.advance(7 * HOUR);
     const words = soundWords(await openPage(app, "/"));
-    says(words, "A language model told these 7 hours ago");
+    says(words, "Reported by a language model 7 hours ago");
     await app.settle();
     expect(app.standins.sent("llm")).toHaveLength(asked);
     const [market] = (await app.rows("refreshes")).filter(({ key }) => key === "market:");

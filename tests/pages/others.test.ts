@@ -113,7 +113,7 @@ describe("research", () => {
 
 describe("whales", () => {
   test("says so where nothing was reported", async () => {
-    says(soundWords(await openPage(createApp(), "/whales")), "Nothing was reported in this time");
+    says(soundWords(await openPage(createApp(), "/whales")), "Nothing was seen in this period");
   });
 
   test("shows what the JSON tells, strangers' words as text", async () => {
@@ -131,9 +131,32 @@ describe("whales", () => {
     for (const { token, amount, direction, description } of alerts) {
       says(words, `${token} ${bigUsd(amount)}`, direction, description);
     }
-    says(words, "1 bullish, 1 bearish, 0 neutral; the largest $45M.");
+    says(words, "1 bullish, 1 bearish, 0 neutral; the largest $45.0M.");
     await app.advance(7 * HOUR);
-    says(soundWords(await openPage(app, "/whales?hours=6")), "Nothing was reported in this time");
+    says(soundWords(await openPage(app, "/whales?hours=6")), "Nothing was seen in this period");
+  });
+
+  test("stand above their time", async () => {
+    const app = createApp();
+    const hour = Date.UTC(2026, 0, 5, 6);
+    await app.t.run(async ({ db }) => {
+      const watch = { hour, state: "done" as const, startedAt: hour, leaseUntil: 1, polls: 1 };
+      const watchId = await db.insert("whaleWatches", watch);
+      const found = { token: "PEPE", alertType: "smart_money" as const, amount: 3e6, description: "Bought." };
+      const state = {
+        detectedAt: hour,
+        watchId,
+        messengerSent: false,
+        verified: false,
+        checks: 0,
+        checkAt: 9e15,
+      };
+      await db.insert("whaleAlerts", { ...found, direction: "bullish", ...state });
+    });
+    const { text } = await openPage(app, "/whales?hours=24");
+    const [, mark] = /<text class="glyph bullish" x="([\d.]+)%"/.exec(text) ?? [];
+    const [, tick] = /<text class="axis" x="([\d.]+)%"[^>]*>06:00</.exec(text) ?? [];
+    expect([mark, typeof tick]).toEqual([tick, "string"]);
   });
 
   test("stay small and readable however many there are", async () => {
@@ -150,7 +173,7 @@ describe("whales", () => {
       }
     });
     const words = soundWords(await openPage(app, "/whales"));
-    says(words, "T0 $1M", "T29 ", "Shown by time and size: 100");
+    says(words, "T0 $1.00M", "T29 ", "The chart shows all 100 of them");
     expect(words).not.toContain("T30 ");
   });
 });
@@ -192,7 +215,7 @@ describe("the status", () => {
     const words = soundWords(await openPage(app, "/status"));
     const { reasons, checks } = serviceHealth.parse((await app.get("/status")).body);
     expect(reasons.length).toBeGreaterThan(0);
-    says(words, "Somebody should look", ...reasons);
+    says(words, "Needs attention", ...reasons);
     expect([checks.lanes.anonymous, checks.lanes.paid]).toEqual([
       { running: 0, waiting: 3 },
       { running: 1, waiting: 0 },

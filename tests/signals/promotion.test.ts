@@ -117,7 +117,7 @@ describe("a promotion", () => {
     says(
       words,
       `${CHALLENGER} asked now`,
-      `from ${points(-500 / 9)} to ${points(100)}: not told from chance`,
+      `from ${points(-500 / 9)} to ${points(100)}: not distinguishable from chance`,
     );
 
     // A record that was asked with another prompt than the promoted one, or promotes without a reason, does not hold.

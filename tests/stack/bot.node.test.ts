@@ -11,6 +11,7 @@ import { startProcess, startScript, type Ended, type Started } from "./processes
 /** The bot's scripts, as a person runs them beside the local stack. */
 
 const scripts = fileURLToPath(new URL("../../scripts/", import.meta.url));
+const messageShape = z.object({ method: z.string(), text: z.string() });
 const walletShape = z.object({ linked: z.literal(true), walletAddress: z.string().regex(/^0x/) });
 
 let stack: Stack;
@@ -63,6 +64,19 @@ describe("npm run bot", () => {
     expect(second).toMatch(/│ Total: \$[1-9]\d*,\d{3}\.\d\d\n/);
     expect(second).not.toContain("WETH");
 
+    const told = await startBot(["How is ETH?", "/wallet"], ["--json", "--linger", "0"]).ended;
+    const messages = told.stdout
+      .trim()
+      .split("\n")
+      .map((line) => messageShape.parse(JSON.parse(line)));
+    // The second line is said when the first has its answer, not when it has its placeholder.
+    expect(messages.map(({ text }) => text.slice(0, 9))).toEqual([
+      "Thinking…",
+      expect.any(String),
+      expect.stringContaining("💼"),
+    ]);
+    expect(messages.map(({ method }) => method)).toEqual(["sendMessage", "editMessageText", "sendMessage"]);
+
     const elsewhere = await startBot(["/wallet"], ["--chat", "1002", "--linger", "0"]).ended;
     expect([elsewhere.code, elsewhere.stderr]).toEqual([0, ""]);
     expect(elsewhere.stdout).not.toContain(walletAddress);
@@ -103,6 +117,11 @@ describe("npm run register-webhook", () => {
     expect(stdout).toMatch(/\/connect +Link this account/);
     expect(stdout).not.toMatch(/nobody-may-see/);
     expect((await register(["--show"])).stdout).toBe(stdout);
+    expect(JSON.parse((await register(["--show", "--json"])).stdout)).toMatchObject({
+      bot: "simulated_4711_bot",
+      webhook: { url: "https://some.convex.site/messenger/webhook" },
+      commands: expect.arrayContaining([{ command: "signals", description: expect.any(String) }]),
+    });
   });
 
   test.each([

@@ -21,7 +21,31 @@ test.each(COMMANDS)(
   },
 );
 
-test.each(["pictures/embed", "screenshots"])(
+/** Of these a program may want what came of them. */
+const TELLING = [
+  ...[
+    "audit/export",
+    "bench/main",
+    "bot",
+    "botWebhook",
+    "demo",
+    "deploy/main",
+    "doctor/main",
+    "doctor/replay",
+  ],
+  ...["env/push", "load/main", "screenshots", "stack/fund", "stack/main", "stack/token", "verifySignals"],
+  "verifyWhales",
+];
+
+test.each(TELLING)(
+  "%s --help tells how it is used, and how for a program, and does nothing",
+  async (name) => {
+    const { code, stdout } = await startScript(path.join(scripts, "..", `${name}.ts`), ["--help"]).ended;
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Usage: npm (?:run|start) [^]*--json/)]);
+  },
+);
+
+test.each(["pictures/embed", "stack/chain/build", "../tests/hostile/main", "../tests/long/main"])(
   "%s --help tells how it is used and does nothing",
   async (name) => {
     const { code, stdout } = await startScript(path.join(scripts, "..", `${name}.ts`), ["--help"]).ended;

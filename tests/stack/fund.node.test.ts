@@ -50,9 +50,16 @@ test("sends the standard amounts from the developer's account, by real transfers
 });
 
 test("sends the amounts that are given, and those only", async () => {
-  const { code, stdout } = await fund([SECOND, "--eth", "2", "--usdc", "50.25"]);
+  const { code, stdout } = await fund([SECOND, "--eth", "2", "--usdc", "50.25", "--json"]);
   expect(code).toBe(0);
-  expect(stdout.split("\n")).toHaveLength(4);
+  const txHash = expect.stringMatching(/^0x[0-9a-f]{64}$/);
+  expect(JSON.parse(stdout)).toMatchObject({
+    to: SECOND,
+    sent: [
+      { token: "ETH", units: "2000000000000000000", txHash },
+      { token: "USDC", units: "50250000", txHash },
+    ],
+  });
   expect(await held(SECOND)).toEqual({ ETH: "2", USDC: "50.25", DAI: "0", USDT: "0", WETH: "0" });
 });
 

@@ -149,11 +149,7 @@ export function scaleLines(
 }
 
 /** Moments below the plot: hours within two days, days beyond. */
-export function timeMarks(
-  from: number,
-  to: number,
-  [begin, end]: readonly [number, number] = [0, SPAN],
-): Html[] {
+export function timeMarks(from: number, to: number, [begin, end]: readonly [number, number]): Html[] {
   const x = scaleUtc().domain([from, to]).range([begin, end]);
   const withinDays = to - from <= 2 * 86_400_000;
   return x.ticks(4).map((tick) => {

@@ -4,6 +4,8 @@ import { bigUsd } from "../words";
 import { across, chart, share, SPAN, timeMarks } from "./frame";
 
 const BOTTOM = 880;
+/** Where the window begins and ends, beside the words of the scale. */
+const ACROSS = [140, SPAN - 15] as const;
 const GLYPHS = { bullish: "▲", bearish: "▼", neutral: "●" } as const;
 
 type Movement = { amount: number; direction: keyof typeof GLYPHS; detectedAt: number };
@@ -15,9 +17,7 @@ export function movementsChart(
 ): Html {
   const amounts = movements.map(({ amount }) => amount);
   const [least, most] = [Math.min(...amounts), Math.max(...amounts)];
-  const x = scaleUtc()
-    .domain([from, to])
-    .range([110, SPAN - 15]);
+  const x = scaleUtc().domain([from, to]).range(ACROSS);
   const y = scaleLog()
     .domain([least / 1.6, most * 1.6])
     .range([BOTTOM, 20]);
@@ -27,7 +27,7 @@ export function movementsChart(
     .map(
       (value) =>
         html`${across(y(value), "grid-line")}<text class="axis" x="0" y="${share(y(value))}" dy="-4"
-            >${bigUsd(value)}</text
+            >${bigUsd(value).replace(/\.0+/, "")}</text
           >`,
     );
   const glyphs = movements.map(
@@ -44,6 +44,6 @@ export function movementsChart(
       title: "Large movements by time and size in USD",
       says: `${count("bullish")} bullish, ${count("bearish")} bearish, ${count("neutral")} neutral; the largest ${bigUsd(most)}.`,
     },
-    { plot: null, marks: html`${lines}${glyphs}${timeMarks(from, to)}` },
+    { plot: null, marks: html`${lines}${glyphs}${timeMarks(from, to, ACROSS)}` },
   );
 }

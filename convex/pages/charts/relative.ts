@@ -4,10 +4,12 @@ import { html, type Html } from "../markup";
 import { signed } from "../words";
 import { apart, chart, course, dot, PAGE, scaleLines, share, spread, timeMarks, type Canvas } from "./frame";
 
+type Moved = Pick<PricePoint, "at" | "priceUsd">;
+
 /** How prices have moved against their first, in percent; the first token is what it is about. Each has two prices at least. */
 export function relativeChart(
   id: string,
-  tokens: readonly { name: string; path: readonly PricePoint[] }[],
+  tokens: readonly { name: string; path: readonly Moved[] }[],
   canvas: Canvas = PAGE,
 ): Html {
   const lines = tokens.map(({ name, path }) => ({ name, moves: movesOf(path) }));
@@ -53,7 +55,7 @@ export function relativeChart(
   );
 }
 
-function movesOf(path: readonly PricePoint[]): { at: number; percent: number }[] {
+function movesOf(path: readonly Moved[]): { at: number; percent: number }[] {
   const first = path[0]?.priceUsd ?? 1;
   return path.map(({ at, priceUsd }) => ({ at: Date.parse(at), percent: (priceUsd / first - 1) * 100 }));
 }

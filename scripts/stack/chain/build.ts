@@ -119,7 +119,14 @@ async function outdated(kept: string, sources?: string): Promise<string[]> {
   }
 }
 
-if (process.argv.includes("--check")) {
+const USAGE = `Usage: npm run check:contracts
+
+Compiles the local chain's contracts, which takes some minutes, and fails when the committed artifacts are not what they
+compile to. Without --check, node scripts/run.cjs scripts/stack/chain/build.ts [DIRECTORY SOURCES] writes them anew.`;
+
+if (process.argv.includes("--help")) {
+  console.log(USAGE);
+} else if (process.argv.includes("--check")) {
   const names = [
     ...(await outdated(committed)),
     ...(await outdated(path.join(hostile, "artifacts"), path.join(hostile, "contracts"))),
@@ -127,6 +134,8 @@ if (process.argv.includes("--check")) {
   if (names.length > 0) {
     console.error(`Not what the contracts compile to: ${names.join(", ")}`);
     process.exitCode = 1;
+  } else {
+    console.log("The artifacts are what the contracts compile to.");
   }
 } else {
   const [directory, sources] = process.argv.slice(2).map((one) => path.resolve(one));
