@@ -1,8 +1,8 @@
 import type { FunctionReference } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "./_generated/api";
-import { internalAction } from "./_generated/server";
-import { cron } from "./lib/cronRuns";
+import { internalMutation } from "./_generated/server";
+import { recordCronRun } from "./lib/cronRuns";
 import { messageOf } from "./lib/errors";
 import { log } from "./lib/log";
 
@@ -21,8 +21,8 @@ const LOST: Readonly<Record<string, FunctionReference<"mutation", "internal", Re
   "looks for whales": internal.whales.agent.watches.resumeLost,
 };
 
-/** Each kind in a transaction of its own: one that fails stops no other, and health tells that this cron is late. */
-export const takeUp = internalAction({
+/** Each kind is undone alone: one that fails stops no other, and health tells that this cron is late. */
+export const takeUp = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
@@ -35,9 +35,7 @@ export const takeUp = internalAction({
         log.error("work.not taken up", { work, error: messageOf(error) });
       }
     }
-    if (failed === 0) await ctx.runMutation(internal.lostWork.done, {});
+    if (failed === 0) await recordCronRun(ctx, "take up lost work");
     return null;
   },
 });
-
-export const done = cron("take up lost work", () => Promise.resolve());

@@ -1,4 +1,5 @@
 import type { Reply } from "../lib/http";
+import { sourceName } from "../prices/names";
 import { iso } from "../lib/time";
 import { about } from "../ops/about";
 import { sparkline } from "./charts/sparkline";
@@ -7,7 +8,7 @@ import { html, type Html } from "./markup";
 import { ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
 import type { HomeData, Read } from "./reading";
 import type { SignalData } from "./shapes";
-import { ago, bigUsd, change, moment, since, sourceName, sourceNames, usd } from "./words";
+import { ago, bigUsd, change, moment, since, sourceNames, usd } from "./words";
 
 /** The first page: prices, today's signals, the last whales, the market as it was last seen. */
 

@@ -1,9 +1,10 @@
 import type { Reply } from "../lib/http";
+import { sourceName } from "../prices/names";
 import { pageReply } from "./layout";
 import { html, type Html } from "./markup";
 import { ending, sideTag, signalFigure, wideTable } from "./parts";
 import type { SignalData } from "./shapes";
-import { moment, signed, sourceName, usd } from "./words";
+import { moment, signed, usd } from "./words";
 
 /** One signal. */
 

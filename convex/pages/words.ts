@@ -1,3 +1,4 @@
+import { sourceName } from "../prices/names";
 import { groupedDigits, many, smallFigure } from "../lib/text";
 import { DAY, dateTime, HOUR, MINUTE } from "../lib/time";
 import { html, type Html } from "./markup";
@@ -89,20 +90,6 @@ export function since(iso: string, now: number): Html {
   return html`<time datetime="${iso}" title="${dateTime(Date.parse(iso))}"
     >${ago(Date.parse(iso), now)}</time
   >`;
-}
-
-const SOURCES: Readonly<Record<string, string>> = {
-  chainlink: "Chainlink",
-  coinbase: "Coinbase",
-  binance: "Binance",
-  coingecko: "CoinGecko",
-  llm: "a language model",
-  model: "a language model",
-};
-
-/** Who told a figure, as readers know them. */
-export function sourceName(source: string): string {
-  return SOURCES[source] ?? source;
 }
 
 /** `Chainlink and Coinbase`. */

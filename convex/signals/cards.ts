@@ -1,6 +1,7 @@
 import { dollars, many } from "../lib/text";
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
+import { sourceName } from "../prices/names";
 import { verdictWords } from "./edgeShown";
 import type { ChainHead } from "./eventShapes";
 import { standingOf, type Standing } from "./standing";
@@ -97,7 +98,7 @@ function levelLines(signal: Signal): Span[] {
     { bold: title },
     ` · confidence ${signal.confidence}%, calibrated ${signal.calibrated.confidence}% (n ${signal.calibrated.n})`,
     levels,
-    `\nPrice at issue of ${price.source} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
+    `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
   ];
 }
 

@@ -86,13 +86,6 @@ export function createApp(options: AppSettings = {}) {
     return promise;
   }
 
-  /** Runs what `convex/crons.ts` names. */
-  async function runCron(name: string): Promise<void> {
-    const found = await host.find({ componentPath: "", udfPath: name });
-    if (found?.kind === "action") await t.action(makeFunctionReference<"action">(name), {});
-    else await t.mutation(makeFunctionReference<"mutation">(name), {});
-  }
-
   /** Moves time on, running every cron when it is due. */
   async function pass(ms: number, { cronsRun = true, settles = true } = {}): Promise<void> {
     const end = Date.now() + ms;
@@ -100,7 +93,7 @@ export function createApp(options: AppSettings = {}) {
       for (const cron of scheduledCrons) {
         if (cron.dueAt > Date.now()) continue;
         while (cron.dueAt <= Date.now()) cron.dueAt += cron.everyMs;
-        if (cronsRun) await runCron(cron.name);
+        if (cronsRun) await t.mutation(makeFunctionReference<"mutation">(cron.name), {});
       }
       const next = Math.min(end, ...scheduledCrons.map(({ dueAt }) => dueAt));
       await advance(next - Date.now());
@@ -114,7 +107,6 @@ export function createApp(options: AppSettings = {}) {
     advance,
     settle,
     pass,
-    runCron,
     during,
     /** What the messenger was sent, the captions of pictures and the new words of messages among it. */
     cards: () =>

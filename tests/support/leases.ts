@@ -46,7 +46,7 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
       if (ends(_id, resumeAt)) await db.patch("mentions", _id, { resumeAt: 1 });
     }
   });
-  await app.t.action(internal.lostWork.takeUp, {});
+  await app.t.mutation(internal.lostWork.takeUp, {});
 }
 
 function triedMentions(db: DatabaseReader) {
