@@ -165,19 +165,6 @@ describe("a reservation", () => {
     expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(1_000_000_000)))).toBe(3);
     expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 7 });
   });
-
-  test("gives all of it back when the run failed, once", async () => {
-    const app = await reserved(6);
-    for (let i = 0; i < 3; i++) await inLedger(app, (ctx) => release(ctx, "run-1"));
-    expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(1)))).toBe(0);
-    expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 10 });
-  });
-
-  test("is refused when the balance does not cover it", async ({ app }) => {
-    const refused = inLedger(app, (ctx) => reserve(ctx, run, 1));
-    await expect(refused).rejects.toMatchObject({ data: { code: "payment_required" } });
-    expect(await app.rows("creditReservations")).toEqual([]);
-  });
 });
 
 const users = fc.constantFrom("alice", "bob");
