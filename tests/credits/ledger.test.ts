@@ -118,24 +118,6 @@ describe("a reservation", () => {
   }
   const used = (tokensUsed: number) => ({ model: "m", tokensUsed });
 
-  test("gives back what the run did not use, with its real tokens, once", async () => {
-    const app = await reserved(6);
-    expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 4 });
-    const cost = () => inLedger(app, (ctx) => settle(ctx, "run-1", used(1_500)));
-    expect([await cost(), await cost()]).toEqual([2, 2]);
-    await inLedger(app, (ctx) => release(ctx, "run-1"));
-    const rows = await app.rows("creditTransactions");
-    expect(rows).toHaveLength(3);
-    expect(rows[2]).toMatchObject({
-      type: "refund",
-      amount: 4,
-      model: "m",
-      tokensUsed: 1_500,
-      agentId: "primary-default",
-      balanceAfter: 8,
-    });
-  });
-
   test("leaves no refund when the estimate was exact, and says what was used all the same", async () => {
     const app = await reserved(2);
     expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(2_000)))).toBe(2);

@@ -5,7 +5,6 @@ import type { Chain } from "../../scripts/stack/chain";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, until } from "../chain/support";
 import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
 import { NO_TAKE, place, puppetCall, register, type Step } from "./contracts";
 import "./meta";
 import { playDishonestSwaps } from "./dishonestSwaps";
@@ -22,10 +21,7 @@ beforeAll(async () => {
   await chain.fund(PUPPET, { DAI: 1_000_000n * ETHER, WETH: 1_000n * ETHER });
 });
 afterAll(() => chain.stop());
-afterEach(async () => {
-  closeApp();
-  await register(chain, SETTLER);
-});
+afterEach(() => register(chain, SETTLER));
 
 const ETHER = 10n ** 18n;
 const PUPPET: Address = "0x9099e70000000000000000000000000000000001";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
-import { chain, useChain, test } from "../support/chain";
+import { chain, useChain, test, usdcOf } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
@@ -45,13 +45,6 @@ async function holdings(app: WalletApp, userId: string): Promise<Record<string, 
   const { body } = await app.get(`/mcp/defi/portfolio?userId=${userId}`);
   const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
   return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
-}
-
-async function usdcOf(address: string): Promise<bigint> {
-  const data = `0x70a08231${address.slice(2).toLowerCase().padStart(64, "0")}`;
-  return BigInt(
-    z.string().parse(await chain.rpc("eth_call", [{ to: chain.addresses.tokens.USDC, data }, "latest"])),
-  );
 }
 
 const allow = (browser: Awaited<ReturnType<typeof world>>["browser"], address: string) =>

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { clientOf, mined, newWallet, signed, until } from "../chain/support";
-import { chain, useChain, test } from "../support/chain";
+import { chain, test as chainTest, useChain } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 import { answering } from "../support/rpc";
 
@@ -33,13 +33,17 @@ async function lookAtAll(app: WalletApp): Promise<void> {
   await look(app);
 }
 
-async function measuring(env: Record<string, string> = {}): Promise<WalletApp> {
+async function measuring(env: Record<string, string | undefined> = {}): Promise<WalletApp> {
   await chain.feeds.tick();
   await moves.mine(SETTLING);
   const app = createWalletApp(chain, { env });
   await look(app);
   return app;
 }
+
+const test = chainTest.extend<{ app: WalletApp }>({
+  app: async ({ settings }, use) => use(await measuring(settings.env)),
+});
 
 const listShape = z.object({
   alerts: z.array(
@@ -56,8 +60,9 @@ async function listed(app: WalletApp) {
 const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
 
 describe("what is measured", () => {
-  test("is told with its transaction, its time, both addresses and where their labels were learnt", async () => {
-    const app = await measuring();
+  test("is told with its transaction, its time, both addresses and where their labels were learnt", async ({
+    app,
+  }) => {
     const from = freshAddress();
     const [hash] = await moves.send([{ coin: "USDC", from, to: BINANCE, amount: USDC(2.5) }]);
     await lookAtAll(app);
@@ -92,8 +97,7 @@ describe("what is measured", () => {
     expect(Math.abs((alerts[0]?.amount ?? 0) - 2_500_000)).toBeLessThan(25_000);
   });
 
-  test("is every coin of the list, into exchanges, out of them and between them", async () => {
-    const app = await measuring();
+  test("is every coin of the list, into exchanges, out of them and between them", async ({ app }) => {
     const somebody = freshAddress();
     const large = { from: somebody, to: OKX } as const;
     const hashes = await moves.send([
@@ -120,8 +124,7 @@ describe("what is measured", () => {
     );
   });
 
-  test("is what is minted and burned", async () => {
-    const app = await measuring();
+  test("is what is minted and burned", async ({ app }) => {
     const owner = freshAddress();
     const minted = await moves.mint("USDC", owner, USDC(4));
     const nobody = "0x0000000000000000000000000000000000000000";
@@ -134,8 +137,9 @@ describe("what is measured", () => {
     ]);
   });
 
-  test("is nothing below a million, nothing within an exchange, nothing between strangers, nothing that failed", async () => {
-    const app = await measuring();
+  test("is nothing below a million, nothing within an exchange, nothing between strangers, nothing that failed", async ({
+    app,
+  }) => {
     const somebody = freshAddress();
     await moves.send([
       { coin: "USDC", from: somebody, to: BINANCE, amount: USDC(0.97) },
@@ -164,8 +168,7 @@ describe("what is measured", () => {
 });
 
 describe("several transfers in one transaction", () => {
-  test("between the same two ends are one movement", async () => {
-    const app = await measuring();
+  test("between the same two ends are one movement", async ({ app }) => {
     const from = freshAddress();
     const hash = await moves.together([
       { coin: "USDC", from, to: BINANCE, amount: USDC(0.6) },
@@ -178,8 +181,7 @@ describe("several transfers in one transaction", () => {
     ]);
   });
 
-  test("that pass something on are one movement, from its beginning to its end", async () => {
-    const app = await measuring();
+  test("that pass something on are one movement, from its beginning to its end", async ({ app }) => {
     const between = freshAddress();
     const hash = await moves.together([
       { coin: "USDC", from: BINANCE, to: between, amount: USDC(5) },
@@ -191,8 +193,7 @@ describe("several transfers in one transaction", () => {
     ]);
   });
 
-  test("that come back to the exchange are internal, however they went", async () => {
-    const app = await measuring();
+  test("that come back to the exchange are internal, however they went", async ({ app }) => {
     const between = freshAddress();
     await moves.together([
       { coin: "USDC", from: BINANCE, to: between, amount: USDC(5) },
@@ -202,8 +203,7 @@ describe("several transfers in one transaction", () => {
     expect(await listed(app)).toEqual([]);
   });
 
-  test("of different owners are a movement each", async () => {
-    const app = await measuring();
+  test("of different owners are a movement each", async ({ app }) => {
     const hash = await moves.together([
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(3) },
@@ -215,8 +215,7 @@ describe("several transfers in one transaction", () => {
 });
 
 describe("a second look", () => {
-  test("adds nothing, and neither do two at once", async () => {
-    const app = await measuring();
+  test("adds nothing, and neither do two at once", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
     await Promise.all([
@@ -232,8 +231,7 @@ describe("a second look", () => {
     expect(await app.rows("whaleCursors")).toMatchObject([{ leaseUntil: 0 }]);
   });
 
-  test("goes on where the one before was cut off", async () => {
-    const app = await measuring();
+  test("goes on where the one before was cut off", async ({ app }) => {
     const before = (await app.rows("whaleCursors"))[0]?.at?.number ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
@@ -245,8 +243,7 @@ describe("a second look", () => {
     expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
   });
 
-  test("after an outage catches up in several runs, each of a bounded length", async () => {
-    const app = await measuring();
+  test("after an outage catches up in several runs, each of a bounded length", async ({ app }) => {
     const before = (await app.rows("whaleCursors"))[0]?.at?.number ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(400);
@@ -262,8 +259,7 @@ describe("blocks that the chain drops", () => {
   beforeEach(() => chain.miner.pause());
   afterEach(() => chain.miner.resume());
 
-  test("take their alerts with them", async () => {
-    const app = await measuring();
+  test("take their alerts with them", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(3) }]);
     await lookAtAll(app);
@@ -275,8 +271,9 @@ describe("blocks that the chain drops", () => {
     expect((await app.get("/whales/measured")).body).toMatchObject({ count: 1, next: null });
   });
 
-  test("leave the alert of a transaction that is mined again as it was told, in its new block", async () => {
-    const app = await measuring();
+  test("leave the alert of a transaction that is mined again as it was told, in its new block", async ({
+    app,
+  }) => {
     const wallet = await newWallet(chain, { USDC: USDC(9) });
     const transfer =
       `0xa9059cbb${BINANCE.slice(2).padStart(64, "0")}${USDC(9).toString(16).padStart(64, "0")}` as const;
@@ -339,8 +336,7 @@ describe("a node that answers for few blocks at a time", () => {
     expect(cursor?.span).toBe(7);
   });
 
-  test("is left alone when it says that it was asked too often", async () => {
-    const app = await measuring();
+  test("is left alone when it says that it was asked too often", async ({ app }) => {
     await moves.mine(10);
     const asked = limited(0, "Your app has exceeded its compute units per second capacity", 429);
     await look(app);
@@ -370,8 +366,7 @@ describe("an hour's card", () => {
 });
 
 describe("what the agent told before", () => {
-  test("of the same transaction and token becomes the measured alert; of another stays", async () => {
-    const app = await measuring();
+  test("of the same transaction and token becomes the measured alert; of another stays", async ({ app }) => {
     const [hash = ""] = await moves.send([
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
     ]);
