@@ -3,7 +3,7 @@ import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
-import { chain, useChain, test, usdcOf } from "../support/chain";
+import { chain, useChain, usdcOf, test as chainTest } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
@@ -24,6 +24,10 @@ async function world({
   await app.fundedWallet(user.userId, amounts);
   return { app, ...user };
 }
+
+const test = chainTest.extend<{ app: WalletApp }>({
+  app: async ({ task: _task }, use) => use((await world()).app),
+});
 
 /** Waits until no mention is pending and every card is out; returns the newest, its trade, and the transactions but approvals. */
 async function outcome(app: WalletApp) {
@@ -217,8 +221,7 @@ describe("limits", () => {
 });
 
 describe("what moves nothing", () => {
-  test("a delivery that a stranger signs with the service's own answer to a challenge", async () => {
-    const { app } = await world();
+  test("a delivery that a stranger signs with the service's own answer to a challenge", async ({ app }) => {
     const body = JSON.stringify(streamed({ tweetId: "99", text: "@bot swap 90 usdc to dai" }));
     const challenge = await app.get(`/social/mention?crc_token=${encodeURIComponent(body)}`);
     expect([challenge.status, challenge.body.response_token]).toEqual([400, undefined]);
@@ -227,8 +230,7 @@ describe("what moves nothing", () => {
     expect((await outcome(app)).transactions).toEqual([]);
   });
 
-  test("a post that was carried out, edited", async () => {
-    const { app } = await world();
+  test("a post that was carried out, edited", async ({ app }) => {
     const text = "@bot swap 10 usdc to dai";
     await deliver(app, event({ tweetId: "700", text }, { edit_history_tweet_ids: ["700"] }));
     expect((await outcome(app)).row?.status).toBe("processed");
@@ -239,8 +241,7 @@ describe("what moves nothing", () => {
     expect(transactions).toHaveLength(1);
   });
 
-  test("a swap whose quote cannot be held against the price feeds", async () => {
-    const { app } = await world();
+  test("a swap whose quote cannot be held against the price feeds", async ({ app }) => {
     await chain.feeds.pause();
     try {
       // The feed of Ether is not heard of, and the tickers still value it.

@@ -1,61 +1,27 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, vi } from "vitest";
+import { beforeEach, describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { clientOf, mined, newWallet, signed, until } from "../chain/support";
-import { chain, test as chainTest, useChain } from "../support/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { chain } from "../support/chain";
+import { createWalletApp, freshAddress } from "../support/walletApp";
 import { answering } from "../support/rpc";
+import {
+  BINANCE,
+  BINANCE_COLD,
+  ETHER,
+  listed,
+  look,
+  lookAtAll,
+  measuring,
+  moves,
+  OKX,
+  SETTLING,
+  test,
+  USDC,
+  useMoves,
+} from "./measuring";
 
-useChain();
-let moves: Moves;
-beforeAll(async () => {
-  moves = await createMoves(chain);
-});
-
-const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
-const BINANCE_COLD = "0xf977814e90da44bfa03b6295a0616a897441acec";
-const OKX = "0xc8802feab2fafb48b7d1ade77e197002c210f391";
-/** A million dollars and some more, in the coins' smallest units, at prices of 1 and, for the coins, well below the market's. */
-const USDC = (millions: number) => BigInt(Math.round(millions * 1e12));
-const ETHER = (whole: number) => BigInt(whole) * 10n ** 18n;
-const SETTLING = 3;
-
-/** The cron's visit, and the run it starts, to its end. */
-async function look(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.whales.chain.cursor.begin, {});
-  await app.settle();
-}
-
-/** Everything that is on the chain by now is far enough from its head to be read. */
-async function lookAtAll(app: WalletApp): Promise<void> {
-  await moves.mine(SETTLING);
-  await look(app);
-}
-
-async function measuring(env: Record<string, string | undefined> = {}): Promise<WalletApp> {
-  await chain.feeds.tick();
-  await moves.mine(SETTLING);
-  const app = createWalletApp(chain, { env });
-  await look(app);
-  return app;
-}
-
-const test = chainTest.extend<{ app: WalletApp }>({
-  app: async ({ settings }, use) => use(await measuring(settings.env)),
-});
-
-const listShape = z.object({
-  alerts: z.array(
-    z.looseObject({ token: z.string(), alertType: z.string(), amount: z.number(), txHash: z.string() }),
-  ),
-});
-
-async function listed(app: WalletApp) {
-  const { status, body } = await app.get("/mcp/whale-alerts");
-  expect(status).toBe(200);
-  return listShape.parse(body).alerts;
-}
+useMoves();
 
 const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
 
@@ -257,7 +223,6 @@ describe("a second look", () => {
 
 describe("blocks that the chain drops", () => {
   beforeEach(() => chain.miner.pause());
-  afterEach(() => chain.miner.resume());
 
   test("take their alerts with them", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
