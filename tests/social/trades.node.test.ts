@@ -1,58 +1,15 @@
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
-import { chain, useChain, usdcOf, test as chainTest } from "../support/chain";
+import { chain, useChain, usdcOf } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
-import { activity, deliver, event, linkedUser, mention, SECRET, streamed } from "./support";
+import { freshAddress, type WalletApp } from "../support/walletApp";
+import { activity, deliver, event, mention, streamed } from "./support";
 import { intercept, silence } from "../support/outside";
+import { ETHER, world, test, outcome, holdings, allow } from "./trading";
 
 useChain();
-
-const ETHER = 10n ** 18n;
-const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
-
-async function world({
-  env = {},
-  amounts = plenty,
-}: { env?: Record<string, string>; amounts?: Parameters<Chain["fund"]>[1] } = {}) {
-  const app = createWalletApp(chain, { env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
-  const user = await linkedUser(app, () => app.settle());
-  await app.fundedWallet(user.userId, amounts);
-  return { app, ...user };
-}
-
-const test = chainTest.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => use((await world()).app),
-});
-
-/** Waits until no mention is pending and every card is out; returns the newest, its trade, and the transactions but approvals. */
-async function outcome(app: WalletApp) {
-  await until(async () => {
-    const told = (await app.rows("messages")).every(({ state }) => state !== "queued" && state !== "sending");
-    return told && (await app.rows("mentions")).every(({ status }) => status !== "pending");
-  });
-  const row = (await app.rows("mentions")).at(-1);
-  const trades = await app.rows("trades");
-  const transactions = await app.rows("transactions");
-  return {
-    row,
-    trade: trades.find(({ _id }) => _id === row?.tradeId),
-    transactions: transactions.filter(({ request }) => request.kind !== "approve"),
-  };
-}
-
-async function holdings(app: WalletApp, userId: string): Promise<Record<string, bigint>> {
-  const { body } = await app.get(`/mcp/defi/portfolio?userId=${userId}`);
-  const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
-  return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
-}
-
-const allow = (browser: Awaited<ReturnType<typeof world>>["browser"], address: string) =>
-  browser.mutation(api.social.app.addRecipient, { address });
 
 describe("a linked author's mention", () => {
   test("buys: through the transaction machine, with the post's id as key, linked both ways, told to the user", async () => {

@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, vi } from "vitest";
-import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { clientOf, mined, newWallet, signed, until } from "../chain/support";
 import { chain } from "../support/chain";
 import { createWalletApp, freshAddress } from "../support/walletApp";
-import { answering } from "../support/rpc";
 import {
   BINANCE,
   BINANCE_COLD,
@@ -19,11 +17,10 @@ import {
   test,
   USDC,
   useMoves,
+  limited,
 } from "./measuring";
 
 useMoves();
-
-const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
 
 describe("what is measured", () => {
   test("is told with its transaction, its time, both addresses and where their labels were learnt", async ({
@@ -262,19 +259,6 @@ describe("blocks that the chain drops", () => {
 });
 
 describe("a node that answers for few blocks at a time", () => {
-  /** Answers as a provider does that gives logs of so many blocks at most. @returns What was asked. */
-  function limited(most: number, words: string, code = -32_602) {
-    const asked: { blocks: number; refused: boolean }[] = [];
-    answering(({ method, params }) => {
-      if (method !== "eth_getLogs") return null;
-      const { fromBlock, toBlock } = rangeShape.parse(params[0]);
-      const blocks = toBlock - fromBlock + 1;
-      asked.push({ blocks, refused: blocks > most });
-      return blocks > most ? { error: { code, message: words } } : null;
-    });
-    return asked;
-  }
-
   test.each([
     ["query returned more than 10000 results", -32_005],
     ["query exceeds max block range 7", -32_602],

@@ -4,6 +4,7 @@ import { internal } from "../../convex/_generated/api";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { chain, test as chainTest, useChain } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { answering } from "../support/rpc";
 
 /** Movements on the chain, and the service that looks at them. */
 
@@ -60,4 +61,19 @@ export async function listed(app: WalletApp) {
   const { status, body } = await app.get("/mcp/whale-alerts");
   expect(status).toBe(200);
   return listShape.parse(body).alerts;
+}
+
+const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
+
+/** Answers as a provider does that gives logs of so many blocks at most. @returns What was asked. */
+export function limited(most: number, words: string, code = -32_602) {
+  const asked: { blocks: number; refused: boolean }[] = [];
+  answering(({ method, params }) => {
+    if (method !== "eth_getLogs") return null;
+    const { fromBlock, toBlock } = rangeShape.parse(params[0]);
+    const blocks = toBlock - fromBlock + 1;
+    asked.push({ blocks, refused: blocks > most });
+    return blocks > most ? { error: { code, message: words } } : null;
+  });
+  return asked;
 }
