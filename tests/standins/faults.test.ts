@@ -115,6 +115,19 @@ describe("one by one", () => {
     expect(await (await say(failing({ mode: "empty" }))).json()).toEqual({});
   });
 
+  test.each([
+    ["fenced", /^```json\n\{[^`]*\n```$/],
+    ["prose", /^Here is .*\n\n\{"review".*\}\n\nLet/],
+    ["otherCase", /^\{"REVIEW":/],
+    ["extraKeys", /^\{"note":"simulated","review":/],
+    ["wrapped", /^\{"result":\{"review"/],
+  ] as const)("style: %s", async (style, pattern) => {
+    const standins = standinsAt();
+    standins.fail("llm", { mode: "style", style });
+    const answer = await complete(standins, user, shaped("x"));
+    expect(answer.choices[0]?.message.content).toMatch(pattern);
+  });
+
   test("a provider that has no such mode", () => {
     const standins = standinsAt();
     expect(() => {
