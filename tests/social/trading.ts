@@ -9,7 +9,7 @@ import { linkedUser, SECRET } from "./support";
 /** A linked author with money in their wallet, and what became of their mentions. */
 
 export const ETHER = 10n ** 18n;
-export const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
+const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
 
 export async function world({
   env = {},
