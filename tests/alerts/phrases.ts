@@ -1,15 +1,9 @@
 import type { Condition } from "../../convex/alerts/grammar";
+import { phrases } from "../support/phrases";
 
 /** How people ask for alerts: what is read from it, and what is not. */
 
 type Read = readonly [Condition, readonly string[]];
-
-/** Phrases with a dot or a line's end between them. */
-const said = (phrases: string): string[] =>
-  phrases
-    .split(/ · |\n/)
-    .map((phrase) => phrase.trim())
-    .filter((phrase) => phrase !== "");
 
 const price = (token: "BTC" | "ETH", direction: "above" | "below", levelUsd: number): Condition => {
   return { kind: "price", token, direction, levelUsd };
@@ -42,7 +36,7 @@ export const READ: readonly Read[] = [
   [
     price("BTC", "above", 100_000),
     [
-      ...said(`
+      ...phrases(`
     BTC above 100000 · btc above 100,000 · BTC above 100k · BTC above 100 K · BTC over $100k
     $BTC above $100,000 · Bitcoin above 100,000 USD · bitcoin over 100000 dollars · BTC > 100000 · btc>100k
     BTC >= 100,000 · BTC ≥ 100k · BTC is above 100000 · BTC goes above 100k · Bitcoin rises above $100,000
@@ -62,7 +56,7 @@ export const READ: readonly Read[] = [
   ],
   [
     price("BTC", "below", 90_000),
-    said(`
+    phrases(`
     BTC below 90000 · BTC under 90k · btc < 90000 · BTC <= 90k · BTC lower than 90,000 · BTC less than $90k
     Bitcoin falls below 90000 · bitcoin drops under 90k · BTC dips below 90k · btc falls to 90k
     BTC drops to $90,000 · BTC goes down to 90k · tell me if BTC crashes below 90000
@@ -71,17 +65,19 @@ export const READ: readonly Read[] = [
   ],
   [
     price("ETH", "below", 2_500.5),
-    said("ETH below 2500.50 · eth under 2,500.5 · Ethereum below $2,500.50 · ether drops below 2500.5 usd"),
+    phrases(
+      "ETH below 2500.50 · eth under 2,500.5 · Ethereum below $2,500.50 · ether drops below 2500.5 usd",
+    ),
   ],
   [
     price("ETH", "above", 4_000),
-    said(`
+    phrases(`
     ETH above 4000 · ETH above 4k · ethereum over 4,000 · Ether rises to 4k · when ETH is above $4k
     if ethereum goes above 4000 dollars · ETH's price is over 4000 · create an alert for ETH over $4,000`),
   ],
   [
     change("BTC", "down", 5, 24),
-    said(`
+    phrases(`
     BTC down 5 % in 24 h · BTC down 5% in 24h · btc down 5 percent in 24 hours · BTC drops 5% in 24h
     BTC falls by 5 % within 24 hours · bitcoin loses 5% in a day · Bitcoin drops by more than 5% in 1 day
     BTC -5% in 24h · btc −5 % within 24h · BTC is down 5% over 24h
@@ -92,7 +88,7 @@ export const READ: readonly Read[] = [
   ],
   [
     change("ETH", "up", 10, 168),
-    said(`
+    phrases(`
     ETH up 10 % in 7 days · ETH up 10% in a week · ethereum rises 10% within one week · ETH +10% in 7d
     eth gains 10 percent in 168h · ETH climbs by 10% in the last week · ETH pumps 10% in 1w
     ETH is up 10% over the past 7 days · notify me when ETH jumps 10% in a week
@@ -100,19 +96,19 @@ export const READ: readonly Read[] = [
   ],
   [
     change("BTC", "up", 2.5, 1),
-    said(`
+    phrases(`
     BTC up 2.5% in 1h · BTC up 2.5 % in an hour · btc rises 2.5% within one hour · BTC +2.5% in 1 hour
     bitcoin surges 2.5% in an hour · BTC jumps by 2.5% within 1 hr`),
   ],
   [
     change("ETH", "down", 3, 4),
-    said("ETH down 3% in 4h · ETH dumps 3% in 4 hours · ether dips 3% within 4 hrs"),
+    phrases("ETH down 3% in 4h · ETH dumps 3% in 4 hours · ether dips 3% within 4 hrs"),
   ],
-  [change("ETH", "down", 8, 48), said("ETH down 8% in 48h · ETH down 8% in 2 days · ETH down 8% in 2d")],
-  [change("BTC", "up", 6, 72), said("BTC up 6% in 3 days · BTC rallies 6% in 72 hours")],
+  [change("ETH", "down", 8, 48), phrases("ETH down 8% in 48h · ETH down 8% in 2 days · ETH down 8% in 2d")],
+  [change("BTC", "up", 6, 72), phrases("BTC up 6% in 3 days · BTC rallies 6% in 72 hours")],
   [
     funding("ETH", "above", 0.05),
-    said(`
+    phrases(`
     ETH funding above 0.05 % · ETH funding above 0.05% · eth funding over 0.05 percent
     ETH funding rate above 0.05% · ETH funding rate is above 0.05 % per hour · ethereum funding rate > 0.05%
     ETH funding above 0.05%/h · funding of ETH above 0.05 % · the funding rate for ETH is over 0.05%
@@ -122,18 +118,18 @@ export const READ: readonly Read[] = [
   ],
   [
     funding("BTC", "below", -0.01),
-    said(`
+    phrases(`
     BTC funding below -0.01 % · btc funding rate under -0.01% · bitcoin funding falls below −0.01 % per hour
     BTC funding < -0.01% · alert me when funding for BTC is below -0.01%`),
   ],
-  [funding("SOL", "above", 0.1), said("SOL funding above 0.1% · solana funding rate over 0.1 % per hour")],
+  [funding("SOL", "above", 0.1), phrases("SOL funding above 0.1% · solana funding rate over 0.1 % per hour")],
   [
     funding("ETH", "below", 0),
-    said("ETH funding below 0% · ETH funding drops below 0 % · funding of ETH under 0%"),
+    phrases("ETH funding below 0% · ETH funding drops below 0 % · funding of ETH under 0%"),
   ],
   [
     flow("USDC", "in", 10_000_000),
-    said(`
+    phrases(`
     whale inflow of USDC over 10 M · whale inflow of USDC over 10M · Whale inflow of USDC over $10M
     whale inflows of USDC above 10 million · USDC inflow over 10M · USDC inflows over $10,000,000
     USDC whale inflow above 10m · USDC exchange inflow > 10M · inflow of USDC over 10M
@@ -145,21 +141,21 @@ export const READ: readonly Read[] = [
   ],
   [
     flow("ETH", "out", 5_000_000),
-    said(`
+    phrases(`
     whale outflow of ETH over $5M · ETH outflow above 5M USD · ETH outflows over $5 million
     exchange outflow of ETH over 5,000,000 dollars · a whale withdraws more than $5M of ETH from an exchange
     whale pulls over $5M worth of ETH off exchanges · ethereum whale outflow over $5m`),
   ],
   [
     flow("USDT", "out", 2_000_000),
-    said("USDT outflow over 2M · tether outflow over 2 million · whale outflow of USDT above $2M"),
+    phrases("USDT outflow over 2M · tether outflow over 2 million · whale outflow of USDT above $2M"),
   ],
-  [flow("CBBTC", "in", 3_000_000), said("cbBTC inflow over $3M · whale inflow of cbBTC over 3M USD")],
-  [flow("DAI", "in", 1_000_000), said("DAI inflow over 1M · whale inflow of DAI above 1,000,000")],
-  [flow("WETH", "in", 1_500_000), said("WETH inflow over $1.5M · whale inflow of WETH over $1.5 million")],
+  [flow("CBBTC", "in", 3_000_000), phrases("cbBTC inflow over $3M · whale inflow of cbBTC over 3M USD")],
+  [flow("DAI", "in", 1_000_000), phrases("DAI inflow over 1M · whale inflow of DAI above 1,000,000")],
+  [flow("WETH", "in", 1_500_000), phrases("WETH inflow over $1.5M · whale inflow of WETH over $1.5 million")],
   [
     digest("07:30"),
-    said(`
+    phrases(`
     digest at 07:30 · Digest at 7:30 · daily digest at 07:30 · digest every day at 07:30
     send me a digest at 07:30 · give me the daily digest at 7:30 am · digest at 07:30 UTC
     morning digest at 7:30 AM · market summary at 07:30 · every day at 07:30 send me a digest
@@ -168,21 +164,21 @@ export const READ: readonly Read[] = [
   ],
   [
     digest("19:00", "Europe/Berlin"),
-    said(`
+    phrases(`
     digest at 19:00 Europe/Berlin · digest at 7pm Europe/Berlin · daily digest at 7 pm europe/berlin
     digest at 7:00 pm, Europe/Berlin · evening digest at 19:00 Europe/Berlin`),
   ],
   [
     digest("06:15", "America/New_York"),
-    said("digest at 06:15 America/New_York · summary at 6:15am america/new_york"),
+    phrases("digest at 06:15 America/New_York · summary at 6:15am america/new_york"),
   ],
-  [digest("23:59", "Asia/Kolkata"), said("digest at 23:59 Asia/Kolkata")],
+  [digest("23:59", "Asia/Kolkata"), phrases("digest at 23:59 Asia/Kolkata")],
 ];
 
 /** What means several things, contradicts itself, is not measured, or is in other words: never an alert by the phrases. */
 export const UNREAD: readonly string[] = [
   "",
-  ...said(`
+  ...phrases(`
   BTC above 10⁵ · BTC above 1①0 · ETH down 5¹ % in 24 h · BTC above 0100
   BTC · alert · hello · what is the price of bitcoin? · BTC above · above 100000 · BTC 100000 · BTC 100k
   BTC at 100000 · BTC hits 100k · BTC reaches 100,000 · BTC crosses 100k · BTC around 100k · BTC near 90000

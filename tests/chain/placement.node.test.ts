@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { feedAbi, permit2Abi, usdcAbi } from "../../scripts/stack/chain/abis";
 import { DECIMALS, DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
-import { clientOf, newWallet, PRICES, seconds, startTestChain } from "./support";
+import { clientOf, newWallet, PRICES, seconds, startTestChain, balanceOf } from "./support";
 
 let chain: Chain;
 
@@ -99,19 +99,18 @@ describe("contracts", () => {
 });
 
 describe("money", () => {
-  const balanceOf = (symbol: "USDC" | "USDT" | "DAI" | "WETH", index: number) =>
-    clientOf(chain).readContract({
-      address: chain.addresses.tokens[symbol],
-      abi: erc20Abi,
-      functionName: "balanceOf",
-      args: [mnemonicToAccount(DEV_MNEMONIC, { addressIndex: index }).address],
-    });
+  const holdings = (symbol: "USDC" | "USDT" | "DAI" | "WETH", index: number) =>
+    balanceOf(
+      chain,
+      chain.addresses.tokens[symbol],
+      mnemonicToAccount(DEV_MNEMONIC, { addressIndex: index }).address,
+    );
 
   test("account 0 has a million of each token, accounts 1 and 2 none; 2 has ether", async () => {
     for (const symbol of ["USDC", "USDT", "DAI", "WETH"] as const) {
-      expect(await balanceOf(symbol, 0)).toBe(parseUnits("1000000", DECIMALS[symbol]));
-      expect(await balanceOf(symbol, 1)).toBe(0n);
-      expect(await balanceOf(symbol, 2)).toBe(0n);
+      expect(await holdings(symbol, 0)).toBe(parseUnits("1000000", DECIMALS[symbol]));
+      expect(await holdings(symbol, 1)).toBe(0n);
+      expect(await holdings(symbol, 2)).toBe(0n);
     }
     const relayer = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 2 }).address;
     expect(await clientOf(chain).getBalance({ address: relayer })).toBeGreaterThan(0n);
@@ -130,9 +129,7 @@ describe("money", () => {
     for (const { address } of wallets) {
       expect(await client.getBalance({ address })).toBe(parseUnits("1", 18));
       for (const symbol of ["USDC", "USDT", "DAI", "WETH"] as const) {
-        const token = { address: chain.addresses.tokens[symbol], abi: erc20Abi };
-        const balance = await client.readContract({ ...token, functionName: "balanceOf", args: [address] });
-        expect(balance).toBe(amounts[symbol]);
+        expect(await balanceOf(chain, chain.addresses.tokens[symbol], address)).toBe(amounts[symbol]);
       }
     }
   });

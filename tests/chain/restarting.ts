@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { erc20Abi, type Address } from "viem";
+import type { Address } from "viem";
 import { afterEach, beforeEach } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { feedAbi } from "../../scripts/stack/chain/abis";
-import { clientOf, startTestChain } from "./support";
+import { clientOf, startTestChain, balanceOf } from "./support";
 
 /** Chains that keep their state in a folder of the test's own, and are started again on it. */
 
@@ -38,10 +38,8 @@ export async function stop(chain: Chain): Promise<void> {
   await chain.stop();
 }
 
-export function usdcOf(chain: Chain, owner: Address): Promise<bigint> {
-  const address = chain.addresses.tokens.USDC;
-  return clientOf(chain).readContract({ address, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
-}
+export const usdcOf = (chain: Chain, owner: Address): Promise<bigint> =>
+  balanceOf(chain, chain.addresses.tokens.USDC, owner);
 
 /** How old the ETH price is, in seconds of the given time. */
 export async function ageOfPrice(chain: Chain, now: number): Promise<number> {

@@ -1,4 +1,13 @@
-import { createPublicClient, http, parseEther, type Address, type Hex, type TransactionReceipt } from "viem";
+import {
+  createPublicClient,
+  encodeFunctionData,
+  erc20Abi,
+  http,
+  parseEther,
+  type Address,
+  type Hex,
+  type TransactionReceipt,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { base } from "viem/chains";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/stack/chain";
@@ -41,6 +50,14 @@ export async function newWallet(chain: Chain, amounts: Amounts = {}): Promise<Pr
   await chain.fund(account.address, { ETH: parseEther("1"), ...amounts });
   return account;
 }
+
+/** What an account holds of a token, in its smallest units. */
+export const balanceOf = (chain: Chain, token: Address, owner: Address): Promise<bigint> =>
+  clientOf(chain).readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
+
+/** The data of a token's transfer. */
+export const transferTo = (to: Address, amount: bigint): Hex =>
+  encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
 
 type Send = { to: Address; data?: Hex; value?: bigint };
 

@@ -16,7 +16,7 @@ import type { Chain } from "../../scripts/stack/chain";
 import { permit2Abi, settlerAbi } from "../../scripts/stack/chain/abis";
 import { NATIVE, PERMIT2, TOKENS } from "../../scripts/stack/chain/addresses";
 import { createSwap, type Swap } from "../../scripts/stack/standins/swap";
-import { clientOf, newWallet, PRICES, revertOf, send, startTestChain } from "./support";
+import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
 import {
   HEADERS,
   hex,
@@ -44,11 +44,8 @@ async function approve(account: PrivateKeyAccount, token: Address): Promise<void
   expect((await send(chain, account, { to: token, data })).status).toBe("success");
 }
 
-async function balanceOf(token: Address, owner: Address): Promise<bigint> {
-  const client = clientOf(chain);
-  if (token === NATIVE) return client.getBalance({ address: owner });
-  return client.readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
-}
+const holdingOf = (token: Address, owner: Address): Promise<bigint> =>
+  token === NATIVE ? clientOf(chain).getBalance({ address: owner }) : balanceOf(chain, token, owner);
 
 const ETH = parseEther("0.01");
 const { USDC, USDT, DAI, WETH } = TOKENS;
@@ -80,15 +77,15 @@ describe("swaps settle", () => {
     if (offer.permit2 !== null) expect(hashTypedData(offer.permit2.eip712)).toBe(offer.permit2.hash);
 
     const before = {
-      sold: await balanceOf(sell, account.address),
-      bought: await balanceOf(buy, account.address),
+      sold: await holdingOf(sell, account.address),
+      bought: await holdingOf(buy, account.address),
     };
     const receipt = await send(chain, account, await readyToSend(offer, account));
     expect(receipt.status).toBe("success");
     const gasCost = receipt.gasUsed * receipt.effectiveGasPrice;
     const cost = (token: Address) => (token === NATIVE ? gasCost : 0n);
-    expect(before.sold - (await balanceOf(sell, account.address)) - cost(sell)).toBe(amount);
-    expect((await balanceOf(buy, account.address)) - before.bought + cost(buy)).toBe(offer.buyAmount);
+    expect(before.sold - (await holdingOf(sell, account.address)) - cost(sell)).toBe(amount);
+    expect((await holdingOf(buy, account.address)) - before.bought + cost(buy)).toBe(offer.buyAmount);
   });
 
   test("at the feeds' price less 15 basis points", async () => {
@@ -113,7 +110,7 @@ describe("swaps settle", () => {
       extra: { recipient },
     });
     expect((await send(chain, account, await readyToSend(offer, account))).status).toBe("success");
-    expect(await balanceOf(DAI, recipient)).toBe(offer.buyAmount);
+    expect(await holdingOf(DAI, recipient)).toBe(offer.buyAmount);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Chain } from "../../scripts/stack/chain";
 import { usdcAbi } from "../../scripts/stack/chain/abis";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { authorize, cancellationCall, settlementCall } from "../payments/authorizations";
-import { clientOf, newWallet, revertOf, seconds, send, startTestChain } from "./support";
+import { clientOf, newWallet, revertOf, seconds, send, startTestChain, balanceOf } from "./support";
 
 let chain: Chain;
 let payer: PrivateKeyAccount;
@@ -29,13 +29,7 @@ async function authorization(terms: Parameters<typeof authorize>[1] = {}) {
   return { ...call, authorized };
 }
 
-const balance = () =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [payee.address],
-  });
+const balance = () => balanceOf(chain, TOKENS.USDC, payee.address);
 
 /** The text of a revert, as `Error(string)` carries it. */
 function textOf(revert: unknown): string {

@@ -118,24 +118,6 @@ describe("a reservation", () => {
   }
   const used = (tokensUsed: number) => ({ model: "m", tokensUsed });
 
-  test("gives back what the run did not use, with its real tokens, once", async () => {
-    const app = await reserved(6);
-    expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 4 });
-    const cost = () => inLedger(app, (ctx) => settle(ctx, "run-1", used(1_500)));
-    expect([await cost(), await cost()]).toEqual([2, 2]);
-    await inLedger(app, (ctx) => release(ctx, "run-1"));
-    const rows = await app.rows("creditTransactions");
-    expect(rows).toHaveLength(3);
-    expect(rows[2]).toMatchObject({
-      type: "refund",
-      amount: 4,
-      model: "m",
-      tokensUsed: 1_500,
-      agentId: "primary-default",
-      balanceAfter: 8,
-    });
-  });
-
   test("leaves no refund when the estimate was exact, and says what was used all the same", async () => {
     const app = await reserved(2);
     expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(2_000)))).toBe(2);
@@ -164,19 +146,6 @@ describe("a reservation", () => {
     const app = await reserved(2);
     expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(1_000_000_000)))).toBe(3);
     expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 7 });
-  });
-
-  test("gives all of it back when the run failed, once", async () => {
-    const app = await reserved(6);
-    for (let i = 0; i < 3; i++) await inLedger(app, (ctx) => release(ctx, "run-1"));
-    expect(await inLedger(app, (ctx) => settle(ctx, "run-1", used(1)))).toBe(0);
-    expect(await inLedger(app, (ctx) => standingOf(ctx, "alice"))).toMatchObject({ balance: 10 });
-  });
-
-  test("is refused when the balance does not cover it", async ({ app }) => {
-    const refused = inLedger(app, (ctx) => reserve(ctx, run, 1));
-    await expect(refused).rejects.toMatchObject({ data: { code: "payment_required" } });
-    expect(await app.rows("creditReservations")).toEqual([]);
   });
 });
 

@@ -1,22 +1,11 @@
-import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterEach, expect, test } from "vitest";
-import { run } from "../stack/processes";
-
-const repository = fileURLToPath(new URL("../..", import.meta.url));
-const folders: string[] = [];
-
-afterEach(async () => {
-  await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
-});
+import { expect, test } from "vitest";
+import { run, repository, startProcess, temporaryDirectory } from "../stack/processes";
 
 /** Rehearses the deployment of an application with these modules. */
 async function rehearse(modules: Record<string, string>): Promise<{ code: number | null; output: string }> {
-  const root = await mkdtemp(path.join(tmpdir(), "application-"));
-  folders.push(root);
+  const root = await temporaryDirectory();
   await mkdir(path.join(root, "convex"));
   await symlink(path.join(repository, "node_modules"), path.join(root, "node_modules"));
   await writeFile(
@@ -30,18 +19,9 @@ async function rehearse(modules: Record<string, string>): Promise<{ code: number
   }
   const script = path.join(repository, "scripts/deploy/main.ts");
   const flags = ["--experimental-vm-modules", "--no-warnings"];
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [...flags, run, script, root], { cwd: repository });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on("data", (chunk: Buffer) => {
-        output += chunk.toString("utf8");
-      });
-    }
-    child.on("close", (code) => {
-      resolve({ code, output });
-    });
-  });
+  const rehearsed = startProcess(process.execPath, [...flags, run, script, root], {}, { cwd: repository });
+  const { code, stdout, stderr } = await rehearsed.ended;
+  return { code, output: stdout + stderr };
 }
 
 const importing = 'import { query } from "./server";\nimport { v } from "convex/values";\n';

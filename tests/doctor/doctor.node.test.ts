@@ -35,15 +35,14 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 afterAll(() => stack.stop());
 
-async function doctor(
-  args: string[] = ["--site", stack.siteUrl],
-): Promise<{ code: unknown; output: string }> {
+function start(args: string[] = ["--site", stack.siteUrl]) {
   const script = path.join(repository, "scripts/doctor/main.ts");
   const { PATH = "" } = process.env;
-  const child = spawn(process.execPath, [run, script, ...args], {
-    cwd: folder,
-    env: { PATH, ...settings },
-  });
+  return spawn(process.execPath, [run, script, ...args], { cwd: folder, env: { PATH, ...settings } });
+}
+
+async function doctor(args?: string[]): Promise<{ code: unknown; output: string }> {
+  const child = start(args);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => {
@@ -149,12 +148,7 @@ test("what is used up, gone or elsewhere is told with the variable to change, an
 
 test("each finding is shown as it comes: who hangs keeps no other back", async () => {
   stack.standins.fail("sentiment", { mode: "hang" });
-  const { PATH = "" } = process.env;
-  const script = path.join(repository, "scripts/doctor/main.ts");
-  const child = spawn(process.execPath, [run, script, "--site", stack.siteUrl], {
-    cwd: folder,
-    env: { PATH, ...settings },
-  });
+  const child = start();
   let output = "";
   await new Promise<void>((resolve) => {
     child.stdout.on("data", (chunk: Buffer) => {

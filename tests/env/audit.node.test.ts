@@ -1,12 +1,6 @@
-import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { run } from "../stack/processes";
-
-const repository = fileURLToPath(new URL("../..", import.meta.url));
+import { expect, test } from "vitest";
+import { ran } from "../stack/processes";
+import { project, useProject } from "./support";
 
 /** A stand-in for the Convex CLI: two pages of a trail, as `convex run` prints them, or a failure behind the first. */
 const CLI = `
@@ -20,31 +14,10 @@ else if (process.env.CLI_SAYS !== undefined) console.log(process.env.CLI_SAYS);
 else console.log(JSON.stringify({ lines: [line("c")], cursor: null }, null, 2));
 `;
 
-let project: string;
-
-beforeEach(async () => {
-  project = await mkdtemp(path.join(tmpdir(), "project-"));
-  await mkdir(path.join(project, "node_modules/convex/bin"), { recursive: true });
-  await writeFile(path.join(project, "package.json"), '{ "type": "module" }');
-  await writeFile(path.join(project, "node_modules/convex/package.json"), '{ "type": "module" }');
-  await writeFile(path.join(project, "node_modules/convex/bin/main.js"), CLI);
-});
-
-afterEach(async () => {
-  await rm(project, { recursive: true });
-});
+useProject(CLI);
 
 async function exported(args: string[], env: Record<string, string> = {}) {
-  const script = path.join(repository, "scripts/audit/export.ts");
-  const child = spawn(process.execPath, [run, script, ...args], {
-    cwd: project,
-    env: { ...process.env, ...env },
-  });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString("utf8")));
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString("utf8")));
-  const code = await new Promise((resolve) => child.on("close", resolve));
+  const { code, stdout, stderr } = await ran("scripts/audit/export.ts", args, env, { cwd: project });
   const subjects = stdout
     .split("\n")
     .filter((line) => line !== "")

@@ -1,16 +1,12 @@
-import { spawn } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { variableNames } from "../../convex/lib/env";
 import { envFile } from "../../scripts/env/plan";
-import { run } from "../stack/processes";
-
-const repository = fileURLToPath(new URL("../..", import.meta.url));
+import { repository, ran } from "../stack/processes";
+import { project, useProject } from "./support";
 
 /** A stand-in for the Convex CLI: keeps what it was given, repeats all of it on the terminal, and ends as it is told. */
 const CLI = `
@@ -22,34 +18,11 @@ console.log("setting " + input);
 process.exit(Number(process.env.CLI_EXIT ?? 0));
 `;
 
-let project: string;
-
-beforeEach(async () => {
-  project = await mkdtemp(path.join(tmpdir(), "project-"));
-  await mkdir(path.join(project, "node_modules/convex/bin"), { recursive: true });
-  await writeFile(path.join(project, "package.json"), '{ "type": "module" }');
-  await writeFile(path.join(project, "node_modules/convex/package.json"), '{ "type": "module" }');
-  await writeFile(path.join(project, "node_modules/convex/bin/main.js"), CLI);
-});
-
-afterEach(async () => {
-  await rm(project, { recursive: true });
-});
+useProject(CLI);
 
 async function push(settings: string | null, args: string[] = [], env: Record<string, string> = {}) {
   if (settings !== null) await writeFile(path.join(project, ".env.local"), settings);
-  const script = path.join(repository, "scripts/env/push.ts");
-  const child = spawn(process.execPath, [run, script, ...args], {
-    cwd: project,
-    env: { ...process.env, ...env },
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      output += chunk.toString("utf8");
-    });
-  }
-  const code = await new Promise((resolve) => child.on("close", resolve));
+  const { code, output } = await ran("scripts/env/push.ts", args, env, { cwd: project });
   const given = await readFile(path.join(project, "given.json"), "utf8").then(JSON.parse, () => null);
   return { code, output, given: given as { args: string[]; input: string } | null };
 }

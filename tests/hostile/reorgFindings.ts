@@ -1,19 +1,13 @@
-import { erc20Abi, type Address } from "viem";
+import type { Address } from "viem";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf } from "../chain/support";
+import { clientOf, balanceOf } from "../chain/support";
 import { ONE, PLATFORM } from "../payments/paying";
 import type { Order, World } from "./reorgOrders";
 
 /** What a round has moved, against what it was to move. */
 
-const usdcOf = (chain: Chain, address: Address) =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [address],
-  });
+const usdcOf = (chain: Chain, address: Address) => balanceOf(chain, TOKENS.USDC, address);
 
 export async function holdings(chain: Chain, { app, payers }: World) {
   const paid = await Promise.all(payers.map(({ address }) => usdcOf(chain, address)));

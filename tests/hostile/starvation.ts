@@ -1,10 +1,9 @@
-import { encodeFunctionData, erc20Abi } from "viem";
 import { vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { random } from "../../scripts/stack/standins/random";
-import { newWallet, send } from "../chain/support";
+import { newWallet, send, transferTo } from "../chain/support";
 import { createApp, type App } from "../support/app";
 import { identityOf } from "../support/world";
 import { mineWhatIsSent } from "../support/walletApp";
@@ -146,7 +145,7 @@ async function deposit(app: App, chain: Chain, platform: `0x${string}`): Promise
       linkedAt: Date.now(),
     }),
   );
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [platform, 5n * USDC] });
+  const data = transferTo(platform, 5n * USDC);
   const { transactionHash: txHash } = await send(chain, payer, { to: chain.addresses.tokens.USDC, data });
   const startedAt = Date.now();
   await fetchOf(app, "192.0.2.5")("/indexer/deposit", { method: "POST", body: JSON.stringify({ txHash }) });

@@ -3,9 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, until } from "../chain/support";
+import { clientOf, until, balanceOf, transferTo } from "../chain/support";
 import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
 import { NO_TAKE, place, puppetCall, register, type Step } from "./contracts";
 import "./meta";
 import { playDishonestSwaps } from "./dishonestSwaps";
@@ -22,10 +21,7 @@ beforeAll(async () => {
   await chain.fund(PUPPET, { DAI: 1_000_000n * ETHER, WETH: 1_000n * ETHER });
 });
 afterAll(() => chain.stop());
-afterEach(async () => {
-  closeApp();
-  await register(chain, SETTLER);
-});
+afterEach(() => register(chain, SETTLER));
 
 const ETHER = 10n ** 18n;
 const PUPPET: Address = "0x9099e70000000000000000000000000000000001";
@@ -33,10 +29,6 @@ const THIEF: Address = "0x6666666666666666666666666666666666666666";
 const plenty = { ETH: 2n * ETHER, USDC: 10_000_000_000n, DAI: 100n * ETHER, WETH: 7n * ETHER };
 
 const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]*$/i)]);
-const transfer = (to: Address, amount: bigint) =>
-  encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
-const balanceOf = (token: Address, owner: Address) =>
-  clientOf(chain).readContract({ address: token, abi: erc20Abi, functionName: "balanceOf", args: [owner] });
 
 const swap = (app: WalletApp, fields: object = {}) =>
   app.post("/mcp/defi/swap", {
@@ -60,7 +52,7 @@ async function world(env: Record<string, string> = {}) {
   const owner = await app.fundedWallet("alice", plenty);
   await allow(owner, TOKENS.USDC, PERMIT2);
   const holdings = async () => {
-    const tokens = await Promise.all(Object.values(TOKENS).map((token) => balanceOf(token, owner)));
+    const tokens = await Promise.all(Object.values(TOKENS).map((token) => balanceOf(chain, token, owner)));
     return [await clientOf(chain).getBalance({ address: owner }), ...tokens];
   };
   const before = await holdings();
@@ -82,13 +74,13 @@ const PAUSED = "The swap provider has paused its contract: nothing was signed";
 describe("a quote that calls another contract than the provider's own", () => {
   test("does not get the wallet's WETH by calling WETH", async () => {
     const { app, untouched } = await world();
-    lie((quote) => redirect(quote, TOKENS.WETH, transfer(THIEF, 7n * ETHER)));
+    lie((quote) => redirect(quote, TOKENS.WETH, transferTo(THIEF, 7n * ETHER)));
     await untouched(await swap(app), COUNTERFEIT);
   });
 
   test("does not get more of the sold token than the limit of a transfer by calling the token", async () => {
     const { app, untouched } = await world({ MAX_TRANSFER_USD: "5" });
-    lie((quote) => redirect(quote, TOKENS.USDC, transfer(THIEF, 5_000_000_000n)));
+    lie((quote) => redirect(quote, TOKENS.USDC, transferTo(THIEF, 5_000_000_000n)));
     await untouched(await swap(app), COUNTERFEIT);
   });
 
@@ -151,7 +143,7 @@ describe("a genuine contract made to do something else", () => {
       redirect(quote, PUPPET, puppetCall(take, steps(owner)));
     });
   }
-  const pay = (owner: Address, amount: bigint): Step => ({ to: TOKENS.DAI, data: transfer(owner, amount) });
+  const pay = (owner: Address, amount: bigint): Step => ({ to: TOKENS.DAI, data: transferTo(owner, amount) });
   const ONE_DAI = ETHER;
 
   async function puppet(steps: (owner: Address) => readonly Step[]) {
@@ -172,10 +164,10 @@ describe("a genuine contract made to do something else", () => {
     ["pays nothing", () => []],
     ["pays somebody else", () => [pay(THIEF, ONE_DAI)]],
     ["pays less than the minimum it promised", (owner) => [pay(owner, (ONE_DAI * 98n) / 100n)]],
-    ["pays in another token", (owner) => [{ to: TOKENS.WETH, data: transfer(owner, ETHER) }]],
+    ["pays in another token", (owner) => [{ to: TOKENS.WETH, data: transferTo(owner, ETHER) }]],
     [
       "pays, and adds a token that nobody ordered",
-      (owner) => [pay(owner, ONE_DAI), { to: TOKENS.WETH, data: transfer(owner, 1n) }],
+      (owner) => [pay(owner, ONE_DAI), { to: TOKENS.WETH, data: transferTo(owner, 1n) }],
     ],
   ])("and %s is seen through before it is signed", async (_, steps) => {
     const { app, untouched } = await puppet(steps);
@@ -197,7 +189,7 @@ describe("a genuine contract made to do something else", () => {
     await allow(owner, TOKENS.WETH, PUPPET);
     const { status, body } = await swap(app);
     expect([status, body.error]).toEqual([502, OTHERWISE]);
-    expect(await balanceOf(TOKENS.WETH, owner)).toBe(7n * ETHER);
+    expect(await balanceOf(chain, TOKENS.WETH, owner)).toBe(7n * ETHER);
   });
 
   /** The RPC does not know these methods. */

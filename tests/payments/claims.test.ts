@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import type { Id } from "../../convex/_generated/dataModel";
 import { sha256Hex } from "../../convex/lib/crypto";
 import { NEVER } from "../../convex/lib/time";
-import { type App, createApp, test } from "../support/app";
+import { type App, createApp, test as appTest } from "../support/app";
 
 /** The rows of payments and deposits, with the chain's word given by hand: reorganisations, thieves and made-up hashes. */
 
@@ -18,8 +18,8 @@ const order = (userId?: string, focus = "") => ({
   ...(userId === undefined ? {} : { userId }),
 });
 
-const make = (env: Record<string, string> = {}) =>
-  createApp({ env: { PLATFORM_WALLET_ADDRESS: `0x${"c3".repeat(20)}`, ...env } });
+const env = { PLATFORM_WALLET_ADDRESS: `0x${"c3".repeat(20)}` };
+const test = appTest.extend({ settings: { env } });
 
 const link = (app: App, userId: string) =>
   app.t.run((ctx) => ctx.db.insert("linkedAddresses", { address: FROM, userId, linkedAt: 0 }));
@@ -85,8 +85,7 @@ async function deliver(app: App, ago = 0): Promise<void> {
 }
 
 describe("a transfer in another block after a reorganisation", () => {
-  test("is the same transfer, whatever its index among the block's logs", async () => {
-    const app = make();
+  test("is the same transfer, whatever its index among the block's logs", async ({ app }) => {
     await link(app, "alice");
     await see(app, [at(3, 5n, 3)], "a");
     await see(app, [at(3, 5n, 41)], "b");
@@ -95,8 +94,7 @@ describe("a transfer in another block after a reorganisation", () => {
     expect(await app.rows("creditTransactions")).toHaveLength(1);
   });
 
-  test("does not pay twice for the report that its credits had bought", async () => {
-    const app = make();
+  test("does not pay twice for the report that its credits had bought", async ({ app }) => {
     await link(app, "alice");
     await see(app, [at(3, 5n)], "a");
     expect(await claim(app, order("alice"), 5n)).toMatchObject({ kind: "claim" });
@@ -108,8 +106,7 @@ describe("a transfer in another block after a reorganisation", () => {
   });
 });
 
-test("a report out of credits costs its price whatever the rate has become", async () => {
-  const app = make();
+test("a report out of credits costs its price whatever the rate has become", async ({ app }) => {
   await link(app, "alice");
   await see(app, [at(3, 5n)]);
   vi.stubEnv("CREDITS_PER_USDC", "101");
@@ -118,8 +115,7 @@ test("a report out of credits costs its price whatever the rate has become", asy
 });
 
 describe("a claim", () => {
-  test("made by a signature gives its report to that signature alone", async () => {
-    const app = make();
+  test("made by a signature gives its report to that signature alone", async ({ app }) => {
     await claim(app, order(undefined, "BTC"), 1n, true);
     await deliver(app);
     const rejoin = (signature?: string) =>
@@ -134,8 +130,9 @@ describe("a claim", () => {
     expect(await claim(app, order(undefined, "BTC"))).toMatchObject({ reason: "payment_already_used" });
   });
 
-  test("made by a thief's bare hash is the payer's by a signature, though both ordered the same", async () => {
-    const app = make();
+  test("made by a thief's bare hash is the payer's by a signature, though both ordered the same", async ({
+    app,
+  }) => {
     await claim(app, order());
     await deliver(app, 3_700_000);
     expect(await claim(app, order())).toMatchObject({ reason: "payment_already_used" });
@@ -150,16 +147,14 @@ describe("a claim", () => {
 });
 
 describe("deposits that bring nothing", () => {
-  test("end, whoever they are from", async () => {
-    const app = make();
+  test("end, whoever they are from", async ({ app }) => {
     await see(app, [{ position: 3, logIndex: 3, amount: "9999" }]);
     expect(await app.rows("deposits")).toMatchObject([
       { state: "ignored", reason: "it is worth less than one credit", nextMatchAt: NEVER },
     ]);
   });
 
-  test("do not keep a large transaction's others from being credited", async () => {
-    const app = make();
+  test("do not keep a large transaction's others from being credited", async ({ app }) => {
     await link(app, "alice");
     const many = Array.from({ length: 1_300 }, (_, i) => at(i, 0n, i)).map((one, i) => ({
       ...one,
@@ -180,7 +175,7 @@ describe("made-up hashes on an unsigned webhook", () => {
     });
 
   test("are taken in so large a number only, also from callers without an address", async () => {
-    const app = make({ CHAIN_RPC_URL: "http://127.0.0.1:1" });
+    const app = createApp({ env: { ...env, CHAIN_RPC_URL: "http://127.0.0.1:1" } });
     const answers = [];
     for (let i = 0; i < 8; i++) answers.push((await name(app, i * 100)).status);
     expect(answers.slice(0, 6)).toEqual([200, 200, 200, 200, 200, 200]);
@@ -195,8 +190,8 @@ describe("made-up hashes on an unsigned webhook", () => {
   test.each([
     ["given up after a quarter of an hour", {}, "settled"],
     ["looked for all day where webhooks are signed", { DEPOSIT_WEBHOOK_SECRET: "s".repeat(32) }, "waiting"],
-  ])("are %s", async (_name, env, state) => {
-    const app = make(env);
+  ])("are %s", async (_name, more, state) => {
+    const app = createApp({ env: { ...env, ...more } });
     const openedAt = Date.now() - 16 * 60_000;
     const fresh = { txHash: HASH, state: "waiting" as const, turn: 1, checks: 9, openedAt };
     const hintId = await app.t.run((ctx) => ctx.db.insert("depositHints", { ...fresh, nextCheckAt: 0 }));

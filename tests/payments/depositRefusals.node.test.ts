@@ -2,7 +2,7 @@ import { encodeFunctionData, type Address } from "viem";
 import { describe, expect } from "vitest";
 import { spendTransfer } from "../../convex/payments/transfers";
 import { faucetAbi } from "../../scripts/stack/chain/abis";
-import { mined, newWallet, send } from "../chain/support";
+import { mined, newWallet, send, transferTo } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import { chain, useChain } from "../support/chain";
 import {
@@ -20,7 +20,6 @@ import {
   notify,
   pay,
   platform,
-  transferTo,
   USDC,
   test,
 } from "./depositSupport";

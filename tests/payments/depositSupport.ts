@@ -2,7 +2,7 @@ import { encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "
 import type { PrivateKeyAccount } from "viem/accounts";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { clientOf, mined, newWallet, send } from "../chain/support";
+import { clientOf, mined, newWallet, send, transferTo } from "../chain/support";
 import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { intercept } from "../support/outside";
@@ -24,9 +24,6 @@ export const test = chainTest.extend<{ app: WalletApp }>({
 
 export const notify = (app: WalletApp, body: unknown, init: Parameters<WalletApp["post"]>[2] = {}) =>
   app.post("/indexer/deposit", body, init);
-
-export const transferTo = (to: Address, amount: bigint) =>
-  encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
 
 /** A wallet that has paid the platform, and where its transfer is. */
 export async function pay(amount: bigint, payer?: PrivateKeyAccount) {

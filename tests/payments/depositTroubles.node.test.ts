@@ -1,8 +1,8 @@
-import { afterEach, describe, expect } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import { clientOf, mined, newWallet, signed, until } from "../chain/support";
+import { clientOf, mined, newWallet, signed, until, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import {
   balanceOf,
@@ -14,7 +14,6 @@ import {
   notify,
   pay,
   platform,
-  transferTo,
   USDC,
   test,
 } from "./depositSupport";
@@ -122,7 +121,6 @@ describe("a reorganisation", () => {
     };
     return { wallet, txHash, drop, mineAgain };
   }
-  afterEach(() => chain.miner.resume());
 
   test("takes a credited deposit back once, and credits it again when it is mined again", async ({ app }) => {
     const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);

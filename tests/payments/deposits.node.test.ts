@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { mined, newWallet } from "../chain/support";
+import { mined, newWallet, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import {
   balanceOf,
@@ -16,7 +16,6 @@ import {
   notify,
   pay,
   platform,
-  transferTo,
   UNMATCHED,
   USDC,
   test,

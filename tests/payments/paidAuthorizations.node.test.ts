@@ -1,10 +1,8 @@
-import { encodeFunctionData, erc20Abi } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { send, signed, until } from "../chain/support";
-import { chain, usdcOf, useChain } from "../support/chain";
+import { send, until } from "../chain/support";
+import { chain, useChain } from "../support/chain";
 import { expireLeases } from "../support/leases";
 import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import {
@@ -12,31 +10,22 @@ import {
   buy,
   createPaidApp,
   headerOf,
-  now,
   ONE,
   payer,
-  PLATFORM,
   settlementCall,
   stranger,
   versionOne,
   versionTwo,
   writings,
   test,
-  cancellationCall,
   withFacilitator,
+  received,
 } from "./paying";
 import { beforeFirst, intercept, onChain, silence } from "../support/outside";
 
 /** x402 clients only sign: the service carries the payment out, once. */
 
 useChain();
-
-/** How much the platform has received while something was done. */
-async function received(work: () => Promise<void>): Promise<bigint> {
-  const before = await usdcOf(PLATFORM);
-  await work();
-  return (await usdcOf(PLATFORM)) - before;
-}
 
 /** Lets the lease of the only claim run out and the cron come by, and waits until it is no longer being settled. */
 async function timePasses(app: WalletApp): Promise<void> {
@@ -207,108 +196,6 @@ describe("without a relayer a facilitator", () => {
     expect(writings(app)).toBe(0);
     await send(chain, await payer(chain), settlementCall(authorized));
     expect((await buy(app, versionOne(authorized))).status).toBe(200);
-  });
-});
-
-describe("a signed payment is refused with 402 and a reason, and nothing moves:", () => {
-  const prefix = "invalid_exact_evm_payload";
-  const poor = stranger();
-  test.for<[string, string, () => Promise<Record<string, string>>]>([
-    [
-      "to another",
-      `${prefix}_recipient_mismatch`,
-      async () => versionOne(await authorize(await payer(chain), { to: stranger().address })),
-    ],
-    [
-      "too little",
-      `${prefix}_authorization_value`,
-      async () => versionOne(await authorize(await payer(chain), { value: ONE - 1n })),
-    ],
-    [
-      "not valid yet",
-      `${prefix}_authorization_valid_after`,
-      async () => versionOne(await authorize(await payer(chain), { validAfter: now() + 60n })),
-    ],
-    [
-      "expired",
-      `${prefix}_authorization_valid_before`,
-      async () => versionOne(await authorize(await payer(chain), { validBefore: now() + 3n })),
-    ],
-    [
-      "signed by another",
-      `${prefix}_signature`,
-      async () => versionTwo(await authorize(await payer(chain), { by: stranger() })),
-    ],
-    ["without funds", "insufficient_funds", async () => versionTwo(await authorize(poor))],
-    [
-      "on another network",
-      "invalid_network",
-      async () => versionOne(await authorize(poor), { network: "base-sepolia" }),
-    ],
-    [
-      "of another scheme",
-      "unsupported_scheme",
-      async () => versionOne(await authorize(poor), { scheme: "upto" }),
-    ],
-    [
-      "malformed",
-      "invalid_payload",
-      async () => versionOne(await authorize(poor), { payload: { signature: "0x" } }),
-    ],
-    [
-      "of a wallet still to be deployed",
-      `${prefix}_signature`,
-      async () => {
-        const authorized = await authorize(poor);
-        const signature = `${authorized.signature}${"6492".repeat(16)}`;
-        return versionOne(authorized, { payload: { ...authorized.payload, signature } });
-      },
-    ],
-  ])("%s", async ([_name, reason, headers], { app }) => {
-    const moved = await received(async () => {
-      const answer = await buy(app, await headers());
-      expect([answer.status, answer.body.reason]).toEqual([402, reason]);
-      expect(answer.body).toMatchObject({ error: expect.any(String), paymentDetails: {}, x402Version: 1 });
-      expect(headerOf(answer, "x-payment-response")).toEqual({
-        success: false,
-        errorReason: reason,
-        transaction: "",
-        network: "base",
-      });
-    });
-    expect(moved).toBe(0n);
-    expect(await app.rows("paymentClaims")).toEqual([]);
-  });
-
-  test("cancelled", async ({ app }) => {
-    const from = await payer(chain);
-    const authorized = await authorize(from);
-    await send(chain, from, await cancellationCall(from, authorized));
-    const { status, body } = await buy(app, versionOne(authorized));
-    expect([status, body.reason]).toEqual([402, "invalid_exact_evm_nonce_already_used"]);
-  });
-
-  test("emptied behind the check: the claim is released, and the same proof pays once there is money again", async ({
-    app,
-  }) => {
-    const from = await payer(chain, ONE);
-    const authorized = await authorize(from);
-    const drain = encodeFunctionData({
-      abi: erc20Abi,
-      functionName: "transfer",
-      args: [stranger().address, ONE],
-    });
-    const raw = await signed(chain, from, { to: TOKENS.USDC, data: drain });
-    beforeFirst("eth_sendRawTransaction", async () => {
-      await chain.rpc("eth_sendRawTransaction", [raw]);
-      await chain.miner.mine();
-    });
-    const refused = await buy(app, versionOne(authorized));
-    expect([refused.status, refused.body.reason]).toEqual([402, "insufficient_funds"]);
-    expect(await app.rows("paymentClaims")).toMatchObject([{ state: "refused" }]);
-    await chain.fund(from.address, { USDC: ONE });
-    expect((await buy(app, versionOne(authorized), { userId: "alice" })).status).toBe(200);
-    expect(await usdcOf(from.address)).toBe(0n);
   });
 });
 

@@ -1,10 +1,10 @@
-import { encodeFunctionData, erc20Abi, keccak256 } from "viem";
+import { keccak256 } from "viem";
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, send, signed, until } from "../chain/support";
+import { clientOf, send, signed, until, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import { browserOf } from "../web/support";
@@ -226,12 +226,8 @@ describe("one payer's payments under way", () => {
     const from = await payer(chain, ONE);
     const header = versionOne(await authorize(from));
     const before = await sentByRelayer();
-    const spend = encodeFunctionData({
-      abi: erc20Abi,
-      functionName: "transfer",
-      args: [freshAddress(), ONE],
-    });
-    beforeFirst("eth_simulateV1", () => send(chain, from, { to: TOKENS.USDC, data: spend }));
+    const data = transferTo(freshAddress(), ONE);
+    beforeFirst("eth_simulateV1", () => send(chain, from, { to: TOKENS.USDC, data }));
     const { status, body } = await buy(app, header);
     expect([status, body.reason]).toEqual([402, "insufficient_funds"]);
     expect(await sentByRelayer()).toBe(before);
@@ -275,7 +271,7 @@ describe("one payer's payments under way", () => {
 
 test("a transfer behind others in its block is the same one to proofs and to webhooks", async ({ app }) => {
   const payers = [await payer(chain), await payer(chain)];
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [PLATFORM, 3n * ONE] });
+  const data = transferTo(PLATFORM, 3n * ONE);
   const raws = await Promise.all(payers.map((from) => signed(chain, from, { to: TOKENS.USDC, data })));
   await chain.miner.pause();
   for (const raw of raws) await chain.rpc("eth_sendRawTransaction", [raw]);

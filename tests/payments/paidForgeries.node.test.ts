@@ -1,4 +1,4 @@
-import { encodeFunctionData, erc20Abi, type Address, type Hex } from "viem";
+import { encodeFunctionData, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import * as z from "zod";
@@ -6,7 +6,7 @@ import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { faucetAbi } from "../../scripts/stack/chain/abis";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf, mined } from "../chain/support";
+import { clientOf, mined, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import { freshAddress } from "../support/walletApp";
 import { closeApp } from "../support/world";
@@ -64,12 +64,8 @@ describe("a paid report is not bought with", () => {
 
   test("a transfer of the platform to itself", async () => {
     await chain.fund(PLATFORM, { USDC: ONE });
-    const data = encodeFunctionData({
-      abi: erc20Abi,
-      functionName: "transfer",
-      args: [PLATFORM, ONE],
-    });
-    await refuse(await sendAs(PLATFORM, TOKENS.USDC, data), "no_matching_transfer");
+    const paid = await sendAs(PLATFORM, TOKENS.USDC, transferTo(PLATFORM, ONE));
+    await refuse(paid, "no_matching_transfer");
   });
 
   test("the log of a transfer in a transaction that has failed", async () => {

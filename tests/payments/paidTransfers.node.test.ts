@@ -1,10 +1,8 @@
 import { keccak256, stringToHex, toHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
 import { LOCK_TAG } from "../../convex/payments/reports/hashProofs";
 import { proofText } from "../../convex/payments/reports/proofs";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import {
@@ -261,96 +259,6 @@ describe("a transaction's hash", () => {
       `1000000 units of USDC from ${lower} by ${hash}:${(await app.rows("spentTransfers"))[0]?.position}`,
     );
     expect(JSON.stringify(audit)).not.toContain(authorized.signature.slice(2, 40));
-  });
-});
-
-describe("is refused with 402 and a reason:", () => {
-  const refuse = async (proof: string, reason: string, env: Record<string, string> = {}) => {
-    const app = createPaidApp(chain, { env });
-    deadlines.receipt = 20;
-    const answer = await buyWith(app, proof, { userId: "alice" });
-    expect([answer.status, answer.body]).toEqual([
-      402,
-      expect.objectContaining({
-        error: expect.any(String),
-        reason,
-        paymentDetails: expect.objectContaining({ amount: "1.00" }),
-        x402Version: 1,
-      }),
-    ]);
-    expect(headerOf(answer, "payment-required")).toMatchObject({ x402Version: 2, error: reason });
-    expect(headerOf(answer, "payment-response")).toEqual({
-      success: false,
-      errorReason: reason,
-      transaction: "",
-      network: "eip155:8453",
-    });
-    expect(await app.rows("paymentClaims")).toEqual([]);
-    expect(await app.rows("spentTransfers")).toEqual([]);
-    expect(writings(app)).toBe(0);
-    return answer;
-  };
-
-  test("what cannot be read", async () => {
-    for (const proof of [
-      "paid",
-      "0x12",
-      "{}",
-      base64({ hello: 1 }),
-      base64({ x402Version: 3 }),
-      "x".repeat(9_000),
-    ]) {
-      await refuse(proof, "invalid_payload");
-    }
-  });
-
-  test("a transaction nobody has seen, which may come yet", async () => {
-    const { headers } = await refuse(`0x${"12".repeat(32)}`, "payment_not_found");
-    expect(headers.get("retry-after")).toBe("3");
-  });
-
-  test("too fresh a transaction, which may be confirmed yet", async () => {
-    const hash = await transfer(chain, await payer(chain));
-    const { headers } = await refuse(hash, "payment_not_confirmed", { CONFIRMATIONS: "500" });
-    expect(headers.get("retry-after")).toBe("3");
-  });
-
-  test("too little, another token, another payee, the platform itself", async () => {
-    const from = await payer(chain);
-    await refuse(await transfer(chain, from, { value: ONE - 1n }), "no_matching_transfer");
-    await refuse(await transfer(chain, from, { to: stranger().address }), "no_matching_transfer");
-    await chain.fund(from.address, { USDT: ONE });
-    await refuse(await transfer(chain, from, { token: TOKENS.USDT }), "no_matching_transfer");
-  });
-
-  test("a transaction that has failed", async () => {
-    const from = await payer(chain, ONE);
-    await refuse(await transfer(chain, from, { value: 2n * ONE }), "transaction_failed");
-  });
-
-  test("a bare hash where the operator takes none", async () => {
-    const hash = await transfer(chain, await payer(chain));
-    await refuse(hash, "invalid_payer_signature", { BARE_HASH_PROOFS: "off" });
-  });
-
-  test("the settlement of somebody's signed payment", async ({ app }) => {
-    const bought = await buy(app, versionTwo(await authorize(await payer(chain))), { userId: "alice" });
-    expect(bought.status).toBe(200);
-    const [claim] = await app.rows("paymentClaims");
-    for (const userId of ["alice", "mallory"]) {
-      const { status, body } = await buyWith(app, String(claim?.txHash), { userId });
-      expect([status, body.reason]).toEqual([402, "payment_already_used"]);
-    }
-  });
-
-  test("the chain's trouble is 502 and no 402, and claims nothing", async () => {
-    const hash = await transfer(chain, await payer(chain));
-    const down = createPaidApp(chain, { env: { CHAIN_RPC_URL: "http://127.0.0.1:1" } });
-    for (const headers of [{ "X-PAYMENT": hash }, versionTwo(await authorize(stranger()))]) {
-      const { status, body } = await buy(down, headers);
-      expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
-    }
-    expect(await down.rows("paymentClaims")).toEqual([]);
   });
 });
 

@@ -1,10 +1,10 @@
-import { concatHex, encodeFunctionData, erc20Abi, toHex, type Address, type Hex } from "viem";
+import { concatHex, toHex, type Address, type Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { newWallet, send } from "../chain/support";
-import { chain, test as chainTest } from "../support/chain";
+import { newWallet, send, transferTo } from "../chain/support";
+import { chain, test as chainTest, usdcOf } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { intercept } from "../support/outside";
 import type { CallInit, WorldOptions } from "../support/world";
@@ -61,8 +61,8 @@ export async function transfer(
   from: PrivateKeyAccount,
   { to = PLATFORM, value = ONE, token = TOKENS.USDC, suffix = "0x" }: Partial<Transfer> = {},
 ): Promise<Hex> {
-  const call = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, value] });
-  const receipt = await send(chain, from, { to: token, data: concatHex([call, suffix]) });
+  const data = concatHex([transferTo(to, value), suffix]);
+  const receipt = await send(chain, from, { to: token, data });
   return receipt.transactionHash;
 }
 type Transfer = { to: Address; value: bigint; token: Address; suffix: Hex };
@@ -84,6 +84,13 @@ export function withFacilitator(settle: () => Promise<Response>): WalletApp {
     return settle();
   });
   return app;
+}
+
+/** How much the platform has received while something was done. */
+export async function received(work: () => Promise<void>): Promise<bigint> {
+  const before = await usdcOf(PLATFORM);
+  await work();
+  return (await usdcOf(PLATFORM)) - before;
 }
 
 export function buy(app: WalletApp, headers: Record<string, string>, body: object = {}, init: CallInit = {}) {

@@ -6,13 +6,12 @@ import {
   wrapFetchWithPayment,
   wrapFetchWithPaymentFromConfig,
 } from "@x402/fetch";
-import { erc20Abi } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { clientOf, newWallet } from "../chain/support";
+import { clientOf, newWallet, balanceOf } from "../chain/support";
 import { ONE, PLATFORM } from "./paying";
 
 /** The x402 clients from npm, as published, buy from the whole local stack over HTTP. */
@@ -26,13 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-const usdcOf = (address: `0x${string}`) =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [address],
-  });
+const usdcOf = (address: `0x${string}`) => balanceOf(chain, TOKENS.USDC, address);
 
 type PayingFetch = ReturnType<typeof wrapFetchWithPayment>;
 

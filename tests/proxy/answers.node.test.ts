@@ -1,31 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { endpoints } from "../../convex/http";
-import {
-  buildProxy,
-  connect,
-  fakeService,
-  json,
-  textOf,
-  type Built,
-  type Connection,
-  type FakeService,
-} from "./support";
+import { json, textOf, service, proxy, useProxy } from "./support";
 
 /** What the proxy makes of answers and inputs that are out of the ordinary. */
 
-let built: Built;
-let service: FakeService;
-let proxy: Connection;
-beforeAll(async () => {
-  built = await buildProxy();
-  service = await fakeService();
-  proxy = await connect(built.file, service.url);
-}, 180_000);
-afterAll(async () => {
-  await proxy.client.close();
-  await service.stop();
-  await built.remove();
-});
+useProxy();
 
 function exampleOf(path: string): Record<string, unknown> {
   const output: unknown = endpoints.find((one) => one.path === path)?.example?.output;

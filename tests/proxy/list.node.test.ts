@@ -1,35 +1,14 @@
 import { Ajv2020 } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { endpoints } from "../../convex/http";
 import { tools } from "../../scripts/proxy/tools";
-import {
-  buildProxy,
-  connect,
-  fakeService,
-  json,
-  textOf,
-  type Built,
-  type Connection,
-  type FakeService,
-} from "./support";
+import { json, textOf, service, proxy, useProxy } from "./support";
 
 /** What clients are told of the tools, and what each makes of its endpoint's documented answer. */
 
-let built: Built;
-let service: FakeService;
-let proxy: Connection;
-beforeAll(async () => {
-  built = await buildProxy();
-  service = await fakeService();
-  proxy = await connect(built.file, service.url);
-}, 180_000);
-afterAll(async () => {
-  await proxy.client.close();
-  await service.stop();
-  await built.remove();
-});
+useProxy();
 
 const READ_LIVE = "read-only idempotent open";
 const READ_STORED = "read-only idempotent";

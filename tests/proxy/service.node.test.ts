@@ -1,11 +1,10 @@
 import type { ProgressNotification } from "@modelcontextprotocol/sdk/types.js";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { callService, ServiceError, type ServiceCall } from "../../scripts/proxy/service";
 import { tools } from "../../scripts/proxy/tools";
 import {
   breakOff,
-  buildProxy,
   connect,
   fakeService,
   hang,
@@ -14,29 +13,17 @@ import {
   PATIENT,
   textOf,
   type Answer,
-  type Built,
-  type Connection,
-  type FakeService,
+  service,
+  proxy,
+  built,
+  useProxy,
 } from "./support";
 
 /** The built proxy against a service that is down, slow, wrong, or away for a moment. */
 
-let service: FakeService;
-let built: Built;
-let proxy: Connection;
-
-beforeAll(async () => {
-  service = await fakeService();
-  built = await buildProxy();
-  // A trailing slash more or less makes no difference.
-  proxy = await connect(built.file, `${service.url}//`);
-}, 180_000);
+// A trailing slash more or less makes no difference.
+useProxy(({ url }) => `${url}//`);
 beforeEach(() => service.answers(json(500, { error: "The test told no answer" })));
-afterAll(async () => {
-  await proxy.client.close();
-  await service.stop();
-  await built.remove();
-});
 
 const sent = {
   success: true,

@@ -1,34 +1,12 @@
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import { test } from "../support/app";
-import {
-  buildProxy,
-  connect,
-  fakeService,
-  textOf,
-  type Answer,
-  type Built,
-  type Connection,
-  type FakeService,
-} from "./support";
+import { textOf, type Answer, service, proxy, useProxy } from "./support";
 
 /** A whole research shift as a person in a chat sees it, in simulated time. */
 
 const MINUTE = 60_000;
 
-let service: FakeService;
-let built: Built;
-let proxy: Connection;
-
-beforeAll(async () => {
-  service = await fakeService();
-  built = await buildProxy();
-  proxy = await connect(built.file, service.url);
-});
-afterAll(async () => {
-  await proxy.client.close();
-  await service.stop();
-  await built.remove();
-});
+useProxy();
 
 test("a shift's final report can be read when its 8 hours are over", async ({ app }) => {
   const fromApp: Answer = (response, { method, path, body, headers }) => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { CallToolResultSchema, type CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import { afterAll, beforeAll } from "vitest";
 import { bundle } from "../../scripts/proxy/bundle";
 
 /** The proxy as `npm run build` makes it, in a folder without packages, and the official client speaking to it. */
@@ -48,6 +49,25 @@ export async function connect(
   const call = async (name: string, input: Record<string, unknown> = {}) =>
     CallToolResultSchema.parse(await client.callTool({ name, arguments: input }, undefined, PATIENT));
   return { client, transport, call };
+}
+
+/** What `useProxy` started for the test file that is running. */
+export let service: FakeService;
+export let built: Built;
+export let proxy: Connection;
+
+/** To be called by a test file that speaks to the built proxy. @param addressOf The service's, as the proxy is told. */
+export function useProxy(addressOf = ({ url }: FakeService) => url): void {
+  beforeAll(async () => {
+    service = await fakeService();
+    built = await buildProxy();
+    proxy = await connect(built.file, addressOf(service));
+  });
+  afterAll(async () => {
+    await proxy.client.close();
+    await service.stop();
+    await built.remove();
+  });
 }
 
 export function textOf(result: CallToolResult): string {

@@ -1,15 +1,13 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Statement } from "../../convex/signals/eventChain";
 import { statisticsOf } from "../../convex/signals/statistics";
 import { emptyTotals } from "../../convex/signals/totals";
-import { run } from "../stack/processes";
 import { rechained } from "./record";
+import { ran } from "../stack/processes";
 
 /** The command itself: against a file, against a server, and what it says and exits with. */
 
@@ -88,15 +86,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-function verify(...args: string[]): Promise<{ code: number; output: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [run, fileURLToPath(new URL("../../scripts/verifySignals.ts", import.meta.url)), ...args],
-      (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
-    );
-  });
-}
+const verify = (...args: string[]) => ran("scripts/verifySignals.ts", args);
 
 describe("npm run verify-signals", () => {
   test("reads a whole deployment page by page, saves it, and verifies the copy", async () => {

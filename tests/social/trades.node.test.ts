@@ -1,61 +1,15 @@
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
 import { until } from "../chain/support";
-import { chain, useChain, test } from "../support/chain";
+import { chain, useChain, usdcOf } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
-import { activity, deliver, event, linkedUser, mention, SECRET, streamed } from "./support";
+import { freshAddress, type WalletApp } from "../support/walletApp";
+import { activity, deliver, event, mention, streamed } from "./support";
 import { intercept, silence } from "../support/outside";
+import { ETHER, world, test, outcome, holdings, allow } from "./trading";
 
 useChain();
-
-const ETHER = 10n ** 18n;
-const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
-
-async function world({
-  env = {},
-  amounts = plenty,
-}: { env?: Record<string, string>; amounts?: Parameters<Chain["fund"]>[1] } = {}) {
-  const app = createWalletApp(chain, { env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
-  const user = await linkedUser(app, () => app.settle());
-  await app.fundedWallet(user.userId, amounts);
-  return { app, ...user };
-}
-
-/** Waits until no mention is pending and every card is out; returns the newest, its trade, and the transactions but approvals. */
-async function outcome(app: WalletApp) {
-  await until(async () => {
-    const told = (await app.rows("messages")).every(({ state }) => state !== "queued" && state !== "sending");
-    return told && (await app.rows("mentions")).every(({ status }) => status !== "pending");
-  });
-  const row = (await app.rows("mentions")).at(-1);
-  const trades = await app.rows("trades");
-  const transactions = await app.rows("transactions");
-  return {
-    row,
-    trade: trades.find(({ _id }) => _id === row?.tradeId),
-    transactions: transactions.filter(({ request }) => request.kind !== "approve"),
-  };
-}
-
-async function holdings(app: WalletApp, userId: string): Promise<Record<string, bigint>> {
-  const { body } = await app.get(`/mcp/defi/portfolio?userId=${userId}`);
-  const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
-  return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
-}
-
-async function usdcOf(address: string): Promise<bigint> {
-  const data = `0x70a08231${address.slice(2).toLowerCase().padStart(64, "0")}`;
-  return BigInt(
-    z.string().parse(await chain.rpc("eth_call", [{ to: chain.addresses.tokens.USDC, data }, "latest"])),
-  );
-}
-
-const allow = (browser: Awaited<ReturnType<typeof world>>["browser"], address: string) =>
-  browser.mutation(api.social.app.addRecipient, { address });
 
 describe("a linked author's mention", () => {
   test("buys: through the transaction machine, with the post's id as key, linked both ways, told to the user", async () => {
@@ -224,8 +178,7 @@ describe("limits", () => {
 });
 
 describe("what moves nothing", () => {
-  test("a delivery that a stranger signs with the service's own answer to a challenge", async () => {
-    const { app } = await world();
+  test("a delivery that a stranger signs with the service's own answer to a challenge", async ({ app }) => {
     const body = JSON.stringify(streamed({ tweetId: "99", text: "@bot swap 90 usdc to dai" }));
     const challenge = await app.get(`/social/mention?crc_token=${encodeURIComponent(body)}`);
     expect([challenge.status, challenge.body.response_token]).toEqual([400, undefined]);
@@ -234,8 +187,7 @@ describe("what moves nothing", () => {
     expect((await outcome(app)).transactions).toEqual([]);
   });
 
-  test("a post that was carried out, edited", async () => {
-    const { app } = await world();
+  test("a post that was carried out, edited", async ({ app }) => {
     const text = "@bot swap 10 usdc to dai";
     await deliver(app, event({ tweetId: "700", text }, { edit_history_tweet_ids: ["700"] }));
     expect((await outcome(app)).row?.status).toBe("processed");
@@ -246,8 +198,7 @@ describe("what moves nothing", () => {
     expect(transactions).toHaveLength(1);
   });
 
-  test("a swap whose quote cannot be held against the price feeds", async () => {
-    const { app } = await world();
+  test("a swap whose quote cannot be held against the price feeds", async ({ app }) => {
     await chain.feeds.pause();
     try {
       // The feed of Ether is not heard of, and the tickers still value it.

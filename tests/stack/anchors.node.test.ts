@@ -1,9 +1,7 @@
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { run } from "./processes";
+import { ran } from "./processes";
 
 /** A fresh local stack anchors its record on its own chain, and whoever checks it is told so. */
 
@@ -24,14 +22,7 @@ async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
 
 const anchors = z.object({ anchors: z.array(z.object({ sequence: z.number(), status: z.string() })) });
 
-function verify(...args: string[]): Promise<{ code: number | null; output: string }> {
-  const script = fileURLToPath(new URL("../../scripts/verifySignals.ts", import.meta.url));
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [run, script, ...args], (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode, output: stdout + stderr });
-    });
-  });
-}
+const verify = (...args: string[]) => ran("scripts/verifySignals.ts", args);
 
 test("the record of a fresh stack is anchored, and verify-signals tells since when it is fixed", async () => {
   const { application, siteUrl, chain } = stack;

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { run } from "./processes";
-import { startProcess, startScript, type Ended, type Started } from "./processes";
+import { startScript, type Ended, type Started } from "./processes";
 
 /** The bot's scripts, as a person runs them beside the local stack. */
 
@@ -32,13 +31,8 @@ async function chat(lines: string[], last: RegExp): Promise<string> {
 
 function startBot(lines: string[], args: string[]): Started {
   const PROVIDERS_PORT = new URL(stack.providersUrl).port;
-  const script = [run, path.join(scripts, "bot.ts"), ...args];
-  return startProcess(
-    process.execPath,
-    script,
-    { PROVIDERS_PORT },
-    lines.map((line) => `${line}\n`).join(""),
-  );
+  const input = lines.map((line) => `${line}\n`).join("");
+  return startScript(path.join(scripts, "bot.ts"), args, { PROVIDERS_PORT }, { input });
 }
 
 describe("npm run bot", () => {

@@ -1,10 +1,10 @@
 import path from "node:path";
-import { erc20Abi, formatUnits, type Address } from "viem";
+import { formatUnits, type Address } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { DECIMALS, type TokenSymbol } from "../../scripts/stack/chain/addresses";
 import { orderOf } from "../../scripts/stack/fundOrder";
-import { clientOf, startTestChain } from "../chain/support";
+import { clientOf, startTestChain, balanceOf } from "../chain/support";
 import { scripts, startScript, type Ended } from "./processes";
 
 let chain: Chain;
@@ -26,13 +26,7 @@ async function held(owner: Address): Promise<Record<string, string>> {
     ETH: formatUnits(await client.getBalance({ address: owner }), 18),
   };
   for (const symbol of ["USDC", "DAI", "USDT", "WETH"] as const satisfies readonly TokenSymbol[]) {
-    const address = chain.addresses.tokens[symbol];
-    const units = await client.readContract({
-      address,
-      abi: erc20Abi,
-      functionName: "balanceOf",
-      args: [owner],
-    });
+    const units = await balanceOf(chain, chain.addresses.tokens[symbol], owner);
     amounts[symbol] = formatUnits(units, DECIMALS[symbol]);
   }
   return amounts;

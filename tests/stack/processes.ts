@@ -22,6 +22,7 @@ export async function temporaryDirectory(): Promise<string> {
   return directory;
 }
 
+export const repository = fileURLToPath(new URL("../../", import.meta.url));
 export const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta.url));
 
 /** The small application the host is tried with. */
@@ -58,18 +59,41 @@ export async function addressesOf(
 export const run = fileURLToPath(new URL("../../scripts/run.cjs", import.meta.url));
 
 /** Runs a script of this repository in a process that ends with the test at the latest. */
-export function startScript(file: string, args: string[], env: Record<string, string> = {}): Started {
-  return startProcess(process.execPath, [run, file, ...args], env);
+export function startScript(
+  file: string,
+  args: string[],
+  env: Record<string, string> = {},
+  options: ProcessOptions = {},
+): Started {
+  return startProcess(process.execPath, [run, file, ...args], env, options);
 }
 
-/** Runs a command that ends with the test at the latest, with `input` typed into it. */
+/** Runs a script of this repository, named from its root, to its end. @returns With all that it has written. */
+export async function ran(
+  script: string,
+  args: string[],
+  env: Record<string, string> = {},
+  options: ProcessOptions = {},
+): Promise<Ended & { output: string }> {
+  const ended = await startScript(path.join(repository, script), args, env, options).ended;
+  return { ...ended, output: ended.stdout + ended.stderr };
+}
+
+/** What is typed into a process, and where it runs. */
+type ProcessOptions = { input?: string; cwd?: string };
+
+/** Runs a command that ends with the test at the latest. */
 export function startProcess(
   command: string,
   args: string[],
   env: Record<string, string> = {},
-  input = "",
+  { input = "", cwd = process.cwd() }: ProcessOptions = {},
 ): Started {
-  const child = spawn(command, args, { env: { ...withoutProviders(process.env), ...env }, stdio: "pipe" });
+  const child = spawn(command, args, {
+    env: { ...withoutProviders(process.env), ...env },
+    cwd,
+    stdio: "pipe",
+  });
   // A process may end without having read it.
   child.stdin.on("error", () => undefined);
   child.stdin.end(input);

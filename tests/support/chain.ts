@@ -1,8 +1,8 @@
-import { erc20Abi, getAddress, type Address } from "viem";
+import { getAddress, type Address } from "viem";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { TOKENS } from "../../scripts/stack/chain/addresses";
-import { clientOf } from "../chain/support";
+import { clientOf, balanceOf } from "../chain/support";
 import { createWalletApp, startTestChain, type WalletApp } from "./walletApp";
 import { test as worldTest, type WorldOptions } from "./world";
 
@@ -33,13 +33,7 @@ export const nonceOf = (of: string): Promise<number> =>
   clientOf(chain).getTransactionCount({ address: getAddress(of) });
 
 /** Millionths of a USDC of an account. */
-export const usdcOf = (of: Address): Promise<bigint> =>
-  clientOf(chain).readContract({
-    address: TOKENS.USDC,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [of],
-  });
+export const usdcOf = (of: Address): Promise<bigint> => balanceOf(chain, TOKENS.USDC, of);
 
 export const isMined = async (hash: unknown): Promise<boolean> =>
   (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;

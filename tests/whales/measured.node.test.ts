@@ -1,63 +1,31 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, vi } from "vitest";
-import * as z from "zod";
+import { beforeEach, describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
 import { clientOf, mined, newWallet, signed, until } from "../chain/support";
-import { chain, useChain, test } from "../support/chain";
-import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
-import { answering } from "../support/rpc";
+import { chain } from "../support/chain";
+import { createWalletApp, freshAddress } from "../support/walletApp";
+import {
+  BINANCE,
+  BINANCE_COLD,
+  ETHER,
+  listed,
+  look,
+  lookAtAll,
+  measuring,
+  moves,
+  OKX,
+  SETTLING,
+  test,
+  USDC,
+  useMoves,
+  limited,
+} from "./measuring";
 
-useChain();
-let moves: Moves;
-beforeAll(async () => {
-  moves = await createMoves(chain);
-});
-
-const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
-const BINANCE_COLD = "0xf977814e90da44bfa03b6295a0616a897441acec";
-const OKX = "0xc8802feab2fafb48b7d1ade77e197002c210f391";
-/** A million dollars and some more, in the coins' smallest units, at prices of 1 and, for the coins, well below the market's. */
-const USDC = (millions: number) => BigInt(Math.round(millions * 1e12));
-const ETHER = (whole: number) => BigInt(whole) * 10n ** 18n;
-const SETTLING = 3;
-
-/** The cron's visit, and the run it starts, to its end. */
-async function look(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.whales.chain.cursor.begin, {});
-  await app.settle();
-}
-
-/** Everything that is on the chain by now is far enough from its head to be read. */
-async function lookAtAll(app: WalletApp): Promise<void> {
-  await moves.mine(SETTLING);
-  await look(app);
-}
-
-async function measuring(env: Record<string, string> = {}): Promise<WalletApp> {
-  await chain.feeds.tick();
-  await moves.mine(SETTLING);
-  const app = createWalletApp(chain, { env });
-  await look(app);
-  return app;
-}
-
-const listShape = z.object({
-  alerts: z.array(
-    z.looseObject({ token: z.string(), alertType: z.string(), amount: z.number(), txHash: z.string() }),
-  ),
-});
-
-async function listed(app: WalletApp) {
-  const { status, body } = await app.get("/mcp/whale-alerts");
-  expect(status).toBe(200);
-  return listShape.parse(body).alerts;
-}
-
-const rangeShape = z.object({ fromBlock: z.coerce.number(), toBlock: z.coerce.number() });
+useMoves();
 
 describe("what is measured", () => {
-  test("is told with its transaction, its time, both addresses and where their labels were learnt", async () => {
-    const app = await measuring();
+  test("is told with its transaction, its time, both addresses and where their labels were learnt", async ({
+    app,
+  }) => {
     const from = freshAddress();
     const [hash] = await moves.send([{ coin: "USDC", from, to: BINANCE, amount: USDC(2.5) }]);
     await lookAtAll(app);
@@ -92,8 +60,7 @@ describe("what is measured", () => {
     expect(Math.abs((alerts[0]?.amount ?? 0) - 2_500_000)).toBeLessThan(25_000);
   });
 
-  test("is every coin of the list, into exchanges, out of them and between them", async () => {
-    const app = await measuring();
+  test("is every coin of the list, into exchanges, out of them and between them", async ({ app }) => {
     const somebody = freshAddress();
     const large = { from: somebody, to: OKX } as const;
     const hashes = await moves.send([
@@ -120,8 +87,7 @@ describe("what is measured", () => {
     );
   });
 
-  test("is what is minted and burned", async () => {
-    const app = await measuring();
+  test("is what is minted and burned", async ({ app }) => {
     const owner = freshAddress();
     const minted = await moves.mint("USDC", owner, USDC(4));
     const nobody = "0x0000000000000000000000000000000000000000";
@@ -134,8 +100,9 @@ describe("what is measured", () => {
     ]);
   });
 
-  test("is nothing below a million, nothing within an exchange, nothing between strangers, nothing that failed", async () => {
-    const app = await measuring();
+  test("is nothing below a million, nothing within an exchange, nothing between strangers, nothing that failed", async ({
+    app,
+  }) => {
     const somebody = freshAddress();
     await moves.send([
       { coin: "USDC", from: somebody, to: BINANCE, amount: USDC(0.97) },
@@ -164,8 +131,7 @@ describe("what is measured", () => {
 });
 
 describe("several transfers in one transaction", () => {
-  test("between the same two ends are one movement", async () => {
-    const app = await measuring();
+  test("between the same two ends are one movement", async ({ app }) => {
     const from = freshAddress();
     const hash = await moves.together([
       { coin: "USDC", from, to: BINANCE, amount: USDC(0.6) },
@@ -178,8 +144,7 @@ describe("several transfers in one transaction", () => {
     ]);
   });
 
-  test("that pass something on are one movement, from its beginning to its end", async () => {
-    const app = await measuring();
+  test("that pass something on are one movement, from its beginning to its end", async ({ app }) => {
     const between = freshAddress();
     const hash = await moves.together([
       { coin: "USDC", from: BINANCE, to: between, amount: USDC(5) },
@@ -191,8 +156,7 @@ describe("several transfers in one transaction", () => {
     ]);
   });
 
-  test("that come back to the exchange are internal, however they went", async () => {
-    const app = await measuring();
+  test("that come back to the exchange are internal, however they went", async ({ app }) => {
     const between = freshAddress();
     await moves.together([
       { coin: "USDC", from: BINANCE, to: between, amount: USDC(5) },
@@ -202,8 +166,7 @@ describe("several transfers in one transaction", () => {
     expect(await listed(app)).toEqual([]);
   });
 
-  test("of different owners are a movement each", async () => {
-    const app = await measuring();
+  test("of different owners are a movement each", async ({ app }) => {
     const hash = await moves.together([
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(3) },
@@ -215,8 +178,7 @@ describe("several transfers in one transaction", () => {
 });
 
 describe("a second look", () => {
-  test("adds nothing, and neither do two at once", async () => {
-    const app = await measuring();
+  test("adds nothing, and neither do two at once", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
     await Promise.all([
@@ -232,8 +194,7 @@ describe("a second look", () => {
     expect(await app.rows("whaleCursors")).toMatchObject([{ leaseUntil: 0 }]);
   });
 
-  test("goes on where the one before was cut off", async () => {
-    const app = await measuring();
+  test("goes on where the one before was cut off", async ({ app }) => {
     const before = (await app.rows("whaleCursors"))[0]?.at?.number ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
@@ -245,8 +206,7 @@ describe("a second look", () => {
     expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
   });
 
-  test("after an outage catches up in several runs, each of a bounded length", async () => {
-    const app = await measuring();
+  test("after an outage catches up in several runs, each of a bounded length", async ({ app }) => {
     const before = (await app.rows("whaleCursors"))[0]?.at?.number ?? 0;
     const [hash] = await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(400);
@@ -260,10 +220,8 @@ describe("a second look", () => {
 
 describe("blocks that the chain drops", () => {
   beforeEach(() => chain.miner.pause());
-  afterEach(() => chain.miner.resume());
 
-  test("take their alerts with them", async () => {
-    const app = await measuring();
+  test("take their alerts with them", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(3) }]);
     await lookAtAll(app);
@@ -275,8 +233,9 @@ describe("blocks that the chain drops", () => {
     expect((await app.get("/whales/measured")).body).toMatchObject({ count: 1, next: null });
   });
 
-  test("leave the alert of a transaction that is mined again as it was told, in its new block", async () => {
-    const app = await measuring();
+  test("leave the alert of a transaction that is mined again as it was told, in its new block", async ({
+    app,
+  }) => {
     const wallet = await newWallet(chain, { USDC: USDC(9) });
     const transfer =
       `0xa9059cbb${BINANCE.slice(2).padStart(64, "0")}${USDC(9).toString(16).padStart(64, "0")}` as const;
@@ -300,19 +259,6 @@ describe("blocks that the chain drops", () => {
 });
 
 describe("a node that answers for few blocks at a time", () => {
-  /** Answers as a provider does that gives logs of so many blocks at most. @returns What was asked. */
-  function limited(most: number, words: string, code = -32_602) {
-    const asked: { blocks: number; refused: boolean }[] = [];
-    answering(({ method, params }) => {
-      if (method !== "eth_getLogs") return null;
-      const { fromBlock, toBlock } = rangeShape.parse(params[0]);
-      const blocks = toBlock - fromBlock + 1;
-      asked.push({ blocks, refused: blocks > most });
-      return blocks > most ? { error: { code, message: words } } : null;
-    });
-    return asked;
-  }
-
   test.each([
     ["query returned more than 10000 results", -32_005],
     ["query exceeds max block range 7", -32_602],
@@ -339,8 +285,7 @@ describe("a node that answers for few blocks at a time", () => {
     expect(cursor?.span).toBe(7);
   });
 
-  test("is left alone when it says that it was asked too often", async () => {
-    const app = await measuring();
+  test("is left alone when it says that it was asked too often", async ({ app }) => {
     await moves.mine(10);
     const asked = limited(0, "Your app has exceeded its compute units per second capacity", 429);
     await look(app);
@@ -370,8 +315,7 @@ describe("an hour's card", () => {
 });
 
 describe("what the agent told before", () => {
-  test("of the same transaction and token becomes the measured alert; of another stays", async () => {
-    const app = await measuring();
+  test("of the same transaction and token becomes the measured alert; of another stays", async ({ app }) => {
     const [hash = ""] = await moves.send([
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
     ]);

@@ -1,20 +1,16 @@
-import { execFile } from "node:child_process";
 import { createServer } from "node:http";
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
 import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
-import { run } from "../stack/processes";
 import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
-import { test } from "../support/chain";
+import { ran } from "../stack/processes";
 
 /** The command itself, against a deployment that measured a chain, and against what somebody made of its answers. */
 
 const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
-const SCRIPT = fileURLToPath(new URL("../../scripts/verifyWhales.ts", import.meta.url));
 
 type Alert = Record<string, unknown>;
 const pageShape = z.looseObject({ alerts: z.array(z.record(z.string(), z.unknown())) });
@@ -68,16 +64,10 @@ async function look(): Promise<void> {
   await app.settle();
 }
 
-function verify(...args: string[]): Promise<{ code: number; output: string }> {
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [run, SCRIPT, ...args], (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
-    );
-  });
-}
+const verify = (...args: string[]) => ran("scripts/verifyWhales.ts", args);
 
 /** Checks what the deployment shows when one of its alerts was changed. */
-async function verifyWith(change: (alerts: Alert[]) => Alert[]): Promise<{ code: number; output: string }> {
+async function verifyWith(change: (alerts: Alert[]) => Alert[]) {
   told = change;
   try {
     return await verify(url, "--rpc", chain.url);

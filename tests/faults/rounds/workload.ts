@@ -1,10 +1,11 @@
-import { encodeFunctionData, erc20Abi, type Hex } from "viem";
+import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import * as z from "zod";
 import { TOKENS } from "../../../scripts/stack/chain/addresses";
 import type { Random } from "../../../scripts/stack/standins/random";
 import type { Answer, Host } from "./host";
 import { authorize, versionTwo } from "../../payments/authorizations";
+import { transferTo } from "../../chain/support";
 
 /** What people ask of the service in a round, and go on asking until they have an answer. */
 
@@ -140,7 +141,7 @@ export async function prepare(host: Host, chance: Random, id: string): Promise<W
 /** A transfer of USDC to the platform wallet, mined. */
 async function pays({ chain }: Host, from: Hex, amount: bigint): Promise<Hex> {
   const platform = hex.parse(chain.accounts[1]);
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [platform, amount] });
+  const data = transferTo(platform, amount);
   await chain.rpc("anvil_impersonateAccount", [from]);
   const hash = hex.parse(
     await chain.rpc("eth_sendTransaction", [{ from, to: TOKENS.USDC, data, gas: "0x30d40" }]),

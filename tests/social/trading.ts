@@ -1,0 +1,51 @@
+import * as z from "zod";
+import { api } from "../../convex/_generated/api";
+import type { Chain } from "../../scripts/stack/chain";
+import { until } from "../chain/support";
+import { chain, test as chainTest } from "../support/chain";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { linkedUser, SECRET } from "./support";
+
+/** A linked author with money in their wallet, and what became of their mentions. */
+
+export const ETHER = 10n ** 18n;
+const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
+
+export async function world({
+  env = {},
+  amounts = plenty,
+}: { env?: Record<string, string>; amounts?: Parameters<Chain["fund"]>[1] } = {}) {
+  const app = createWalletApp(chain, { env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
+  const user = await linkedUser(app, () => app.settle());
+  await app.fundedWallet(user.userId, amounts);
+  return { app, ...user };
+}
+
+export const test = chainTest.extend<{ app: WalletApp }>({
+  app: async ({ task: _task }, use) => use((await world()).app),
+});
+
+/** Waits until no mention is pending and every card is out; returns the newest, its trade, and the transactions but approvals. */
+export async function outcome(app: WalletApp) {
+  await until(async () => {
+    const told = (await app.rows("messages")).every(({ state }) => state !== "queued" && state !== "sending");
+    return told && (await app.rows("mentions")).every(({ status }) => status !== "pending");
+  });
+  const row = (await app.rows("mentions")).at(-1);
+  const trades = await app.rows("trades");
+  const transactions = await app.rows("transactions");
+  return {
+    row,
+    trade: trades.find(({ _id }) => _id === row?.tradeId),
+    transactions: transactions.filter(({ request }) => request.kind !== "approve"),
+  };
+}
+
+export async function holdings(app: WalletApp, userId: string): Promise<Record<string, bigint>> {
+  const { body } = await app.get(`/mcp/defi/portfolio?userId=${userId}`);
+  const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
+  return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
+}
+
+export const allow = (browser: Awaited<ReturnType<typeof world>>["browser"], address: string) =>
+  browser.mutation(api.social.app.addRecipient, { address });
