@@ -10,6 +10,7 @@ import { charge, leftFor, type Caller, type LimitName } from "./limits";
 import { log } from "./log";
 import { fieldsIn, templateOf } from "./paths";
 import { parseInput, rawInput, readBody } from "./request";
+import { keepingWriter, writer } from "./written";
 
 /** A request without its body. */
 export type RequestHead = {
@@ -81,6 +82,8 @@ export type Endpoint<
   /** The query of a GET and the JSON body of a POST alike. */
   input: Input;
   returns: Output;
+  /** Its answer is the same for many requests, and for whoever asks: what was checked is not checked again. */
+  isShared?: true;
   handler: (
     ctx: ActionCtx,
     input: z.output<Input>,
@@ -108,8 +111,9 @@ export type MountedEndpoint = Pick<
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
-  const { guard, handler, page, ...described } = definition;
+  const { guard, handler, page, isShared, ...described } = definition;
   const { path, needs, limit, input, returns, media = "application/json" } = described;
+  const written = isShared === true ? keepingWriter(returns) : writer(returns);
   return {
     ...described,
     hasPage: page !== undefined,
@@ -127,7 +131,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const html = page !== undefined && prefersHtml(head.header("accept"));
       const reply = html ? await page(ctx, parsed, call) : asReply(await handler(ctx, parsed, call));
       const asText = html || media === "text/html";
-      const text = asText ? z.string().parse(reply.value) : JSON.stringify(returns.parse(reply.value));
+      const text = asText ? z.string().parse(reply.value) : written(reply.value);
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),
         ...reply.headers,

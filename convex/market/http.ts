@@ -143,6 +143,7 @@ const market: MountedEndpoint = endpoint({
   },
   input: z.object({ token: optionalToken }),
   returns: marketSnapshot,
+  isShared: true,
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
     const snapshot = await readThrough(ctx, {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { Doc } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { closeApp, createApp } from "../support/app";
@@ -61,6 +62,26 @@ describe("GET /mcp/market", () => {
     await app.pass(30_000, { cronsRun: false });
     await app.get("/mcp/market");
     expect(app.standins.sent("llm")).toHaveLength(1);
+  });
+
+  test("tells what is stored, also when only a figure of it has changed since it was told", async () => {
+    const app = createApp();
+    const { body } = await app.get("/mcp/market");
+    const { figures, sources } = (await app.rows("marketSnapshots"))[0] ?? fail();
+    const store = (changed: Partial<Doc<"marketSnapshots">>) =>
+      app.t.run(async (ctx) => {
+        const row = (await ctx.db.query("marketSnapshots").unique()) ?? fail();
+        await ctx.db.patch("marketSnapshots", row._id, changed);
+      });
+    const bitcoin = { ...figures.keyPrices.bitcoin, usd: 1 };
+    await store({ figures: { ...figures, keyPrices: { ...figures.keyPrices, bitcoin } } });
+    const changed = await app.get("/mcp/market");
+    expect(changed.body).toMatchObject({ fetchedAt: body.fetchedAt, keyPrices: { bitcoin: { usd: 1 } } });
+    // Its schema is asked again as well.
+    await store({ sources: sources?.map((one) => ({ ...one, agreementBps: -1 })) });
+    expect((await app.get("/mcp/market")).status).toBe(500);
+    await store({ figures, sources });
+    expect((await app.get("/mcp/market")).body).toEqual(body);
   });
 
   test("reads fenced JSON with numbers as strings", async () => {
@@ -200,4 +221,8 @@ function loose() {
     trending: [{ name: "Pepe", symbol: "pepe", rank: "1", change24h: "3" }],
     top20: Array.from({ length: 20 }, (_, i) => coin(20 - i)),
   };
+}
+
+function fail(): never {
+  throw new Error("There is no snapshot");
 }
