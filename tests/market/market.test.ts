@@ -67,7 +67,7 @@ describe("GET /mcp/market", () => {
   test("tells what is stored, also when only a figure of it has changed since it was told", async () => {
     const app = createApp();
     const { body } = await app.get("/mcp/market");
-    const { figures, sources } = (await app.rows("marketSnapshots"))[0] ?? fail();
+    const { figures, sources = [] } = (await app.rows("marketSnapshots"))[0] ?? fail();
     const store = (changed: Partial<Doc<"marketSnapshots">>) =>
       app.t.run(async (ctx) => {
         const row = (await ctx.db.query("marketSnapshots").unique()) ?? fail();
@@ -78,7 +78,7 @@ describe("GET /mcp/market", () => {
     const changed = await app.get("/mcp/market");
     expect(changed.body).toMatchObject({ fetchedAt: body.fetchedAt, keyPrices: { bitcoin: { usd: 1 } } });
     // Its schema is asked again as well.
-    await store({ sources: sources?.map((one) => ({ ...one, agreementBps: -1 })) });
+    await store({ sources: sources.map((one) => ({ ...one, agreementBps: -1 })) });
     expect((await app.get("/mcp/market")).status).toBe(500);
     await store({ figures, sources });
     expect((await app.get("/mcp/market")).body).toEqual(body);

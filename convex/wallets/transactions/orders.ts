@@ -169,6 +169,13 @@ export const settle = counted(
       ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...step });
     const pause = createPauses(ROW_PAUSE_MS);
     const driven = term === undefined ? null : await within(deadline, drive(ctx, term, transactionId));
+    const endTerm = async () => {
+      if (term === undefined || driven !== null) return;
+      const { walletId, driver } = term;
+      await ctx.runMutation(internal.wallets.transactions.driver.endTerm, { walletId, driver });
+    };
+    // A driver that has failed is followed by another at once; one that is late only once nothing can be signed any more.
+    if (!deadline.aborted) await endTerm();
     let row = driven?.own ?? (await look());
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
       await pause();
@@ -177,10 +184,7 @@ export const settle = counted(
     if (row.state === "prepared") {
       row = await advance({ to: "failed", onlyFrom: "prepared", error: NOT_SENT, errorCode: "upstream" });
     }
-    if (term !== undefined && driven === null) {
-      const { walletId, driver } = term;
-      await ctx.runMutation(internal.wallets.transactions.driver.endTerm, { walletId, driver });
-    }
+    await endTerm();
     const receipt = AbortSignal.timeout(deadlines.receipt);
     for (let looks = 0; isOpen(row.state) && !deadline.aborted && !receipt.aborted; looks++) {
       await sleep(RECEIPT_PAUSES_MS[looks] ?? LONGEST_RECEIPT_PAUSE_MS);
