@@ -152,6 +152,7 @@ import type * as lib_shapes from "../lib/shapes.js";
 import type * as lib_tables from "../lib/tables.js";
 import type * as lib_text from "../lib/text.js";
 import type * as lib_time from "../lib/time.js";
+import type * as lib_written from "../lib/written.js";
 import type * as market_answers from "../market/answers.js";
 import type * as market_grounding from "../market/grounding.js";
 import type * as market_http from "../market/http.js";
@@ -602,6 +603,7 @@ declare const fullApi: ApiFromModules<{
   "lib/tables": typeof lib_tables;
   "lib/text": typeof lib_text;
   "lib/time": typeof lib_time;
+  "lib/written": typeof lib_written;
   "market/answers": typeof market_answers;
   "market/grounding": typeof market_grounding;
   "market/http": typeof market_http;
