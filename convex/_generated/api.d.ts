@@ -428,6 +428,7 @@ import type * as wallets_transactions_model from "../wallets/transactions/model.
 import type * as wallets_transactions_orders from "../wallets/transactions/orders.js";
 import type * as wallets_transactions_outcome from "../wallets/transactions/outcome.js";
 import type * as wallets_transactions_plan from "../wallets/transactions/plan.js";
+import type * as wallets_transactions_queue from "../wallets/transactions/queue.js";
 import type * as wallets_transactions_quote from "../wallets/transactions/quote.js";
 import type * as wallets_transactions_receipt from "../wallets/transactions/receipt.js";
 import type * as wallets_transactions_replacement from "../wallets/transactions/replacement.js";
@@ -885,6 +886,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/transactions/orders": typeof wallets_transactions_orders;
   "wallets/transactions/outcome": typeof wallets_transactions_outcome;
   "wallets/transactions/plan": typeof wallets_transactions_plan;
+  "wallets/transactions/queue": typeof wallets_transactions_queue;
   "wallets/transactions/quote": typeof wallets_transactions_quote;
   "wallets/transactions/receipt": typeof wallets_transactions_receipt;
   "wallets/transactions/replacement": typeof wallets_transactions_replacement;

@@ -14,13 +14,13 @@ export type SealContext = { purpose: string; owner: string };
 
 /** Seals a secret. For actions: it draws an IV from the platform's CSPRNG. */
 export async function seal(plaintext: string, context: SealContext): Promise<string> {
-  const master = masterKey(required("WALLET_ENCRYPTION_KEY"));
+  const keys = keyring(required("WALLET_ENCRYPTION_KEY"));
   const iv = crypto.getRandomValues(new Uint8Array(16));
-  const key = await encryptionKey(master, context, "encrypt");
+  const key = await keys.encryption(context.purpose);
   const encoded = new TextEncoder().encode(plaintext);
   const ciphertext = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-CBC", iv }, key, encoded));
-  const head = [VERSION, keyId(master), toBase64Url(iv), toBase64Url(ciphertext)].join(".");
-  return `${head}.${toBase64Url(authenticate(master, context, head))}`;
+  const head = [VERSION, keys.id, toBase64Url(iv), toBase64Url(ciphertext)].join(".");
+  return `${head}.${toBase64Url(authenticate(keys, context, head))}`;
 }
 
 /**
@@ -33,13 +33,13 @@ export async function open(envelope: string, context: SealContext): Promise<stri
   if (version !== VERSION || !id || !iv || !ciphertext || !mac || rest.length > 0) {
     throw new AppError("internal", "A sealed secret is damaged");
   }
-  const master = configuredKeys().find((one) => keyId(one) === id);
-  if (master === undefined) throw new AppError("internal", "A sealed secret was sealed under another key");
+  const keys = configuredKeys().find((one) => one.id === id);
+  if (keys === undefined) throw new AppError("internal", "A sealed secret was sealed under another key");
   const head = [version, id, iv, ciphertext].join(".");
-  if (!equalBytes(authenticate(master, context, head), fromBase64Url(mac))) {
+  if (!equalBytes(authenticate(keys, context, head), fromBase64Url(mac))) {
     throw new AppError("internal", "A sealed secret is damaged");
   }
-  const key = await encryptionKey(master, context, "decrypt");
+  const key = await keys.encryption(context.purpose);
   const algorithm = { name: "AES-CBC", iv: fromBase64Url(iv) };
   return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
 }
@@ -51,31 +51,63 @@ export async function reseal(envelope: string, context: SealContext): Promise<st
 
 /** Names the key that `seal` uses now; an envelope's own name is its second field. */
 export function currentKeyId(): string {
-  return keyId(masterKey(required("WALLET_ENCRYPTION_KEY")));
+  return keyring(required("WALLET_ENCRYPTION_KEY")).id;
 }
 
 export function keyIdOf(envelope: string): string {
   return envelope.split(".")[1] ?? "";
 }
 
-function configuredKeys(): Uint8Array[] {
+function configuredKeys(): Keyring[] {
   const previous = optional("WALLET_ENCRYPTION_KEY_PREVIOUS");
-  return [required("WALLET_ENCRYPTION_KEY"), ...(previous === undefined ? [] : [previous])].map(masterKey);
+  return [required("WALLET_ENCRYPTION_KEY"), ...(previous === undefined ? [] : [previous])].map(keyring);
 }
 
-function encryptionKey(master: Uint8Array, context: SealContext, usage: "encrypt" | "decrypt") {
-  const raw = subkey(master, `${context.purpose}: encryption`);
-  return crypto.subtle.importKey("raw", raw, "AES-CBC", false, [usage]);
+/** What is derived from a master key: the same for every envelope, so each is derived once. */
+class Keyring {
+  /** Names the master key without telling anything about it. */
+  readonly id: string;
+  readonly #master: Uint8Array;
+  readonly #encryption = new Map<string, Promise<CryptoKey>>();
+  readonly #authentication = new Map<string, Uint8Array>();
+
+  constructor(configured: string) {
+    this.#master = masterKey(configured);
+    this.id = sha256Hex(toBase64Url(subkey(this.#master, "key id"))).slice(0, 8);
+  }
+
+  encryption(purpose: string): Promise<CryptoKey> {
+    let key = this.#encryption.get(purpose);
+    if (key === undefined) {
+      const raw = subkey(this.#master, `${purpose}: encryption`);
+      key = crypto.subtle.importKey("raw", raw, "AES-CBC", false, ["encrypt", "decrypt"]);
+      this.#encryption.set(purpose, key);
+    }
+    return key;
+  }
+
+  authentication(purpose: string): Uint8Array {
+    let key = this.#authentication.get(purpose);
+    if (key === undefined) {
+      key = subkey(this.#master, `${purpose}: authentication`);
+      this.#authentication.set(purpose, key);
+    }
+    return key;
+  }
 }
 
-function authenticate(master: Uint8Array, context: SealContext, head: string): Uint8Array {
-  const key = subkey(master, `${context.purpose}: authentication`);
-  return hmacSha256(key, new TextEncoder().encode(`${head}\n${context.owner}`));
+/** By the configured form of their master keys, which change with a rotation only. */
+const keyrings = new Map<string, Keyring>();
+
+function keyring(configured: string): Keyring {
+  let found = keyrings.get(configured);
+  if (found === undefined) keyrings.set(configured, (found = new Keyring(configured)));
+  return found;
 }
 
-/** Names a master key without telling anything about it. */
-function keyId(master: Uint8Array): string {
-  return sha256Hex(toBase64Url(subkey(master, "key id"))).slice(0, 8);
+function authenticate(keys: Keyring, context: SealContext, head: string): Uint8Array {
+  const message = new TextEncoder().encode(`${head}\n${context.owner}`);
+  return hmacSha256(keys.authentication(context.purpose), message);
 }
 
 function toBase64Url(bytes: Uint8Array): string {

@@ -5,10 +5,11 @@ import {
   type Address,
   type Hex,
   type Log,
+  type RpcTransactionReceipt,
 } from "viem";
 import { getBalance, getTransactionCount, sendRawTransaction } from "viem/actions";
 import { messageOf } from "../lib/errors";
-import { chainClient, chainFailure, guarded, refusalText } from "./chain";
+import { chainClient, chainFailure, guarded, refusalText, type ChainClient } from "./chain";
 
 /** Signed transactions on their way into the chain. Every call is safe to repeat: the same bytes have one effect. */
 
@@ -75,29 +76,46 @@ export async function standing(from: Address, nonce: number, hashes: readonly He
   return guarded(async () => {
     // What is not there yet is asked for every half a second: viem's own functions would make an error of each answer.
     const [receipts, transactions, mined] = await Promise.all([
-      Promise.all(
-        hashes.map((hash) => client.request({ method: "eth_getTransactionReceipt", params: [hash] })),
-      ),
+      receiptsOf(client, hashes),
       Promise.all(
         hashes.map((hash) => client.request({ method: "eth_getTransactionByHash", params: [hash] })),
       ),
       getTransactionCount(client, { address: from, blockTag: "latest" }),
     ]);
     const found = receipts.find((one) => one !== null) ?? null;
-    if (found !== null) {
-      const receipt = formatTransactionReceipt(found);
-      return {
-        kind: "mined",
-        hash: receipt.transactionHash,
-        succeeded: receipt.status === "success",
-        blockNumber: Number(receipt.blockNumber),
-        logs: receipt.logs,
-        fee: receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt),
-      };
-    }
+    if (found !== null) return asMined(found);
     if (transactions.some((one) => one !== null)) return { kind: "pending", mined };
     return mined > nonce ? { kind: "replaced" } : { kind: "missing", mined };
   });
+}
+
+/**
+ * The same, for who asks for nothing but whether it is mined: one of them, or `null`.
+ * @throws AppError `upstream`
+ */
+export async function minedOf(hashes: readonly Hex[]): Promise<Mined | null> {
+  return guarded(async () => {
+    const found = (await receiptsOf(chainClient(), hashes)).find((one) => one !== null) ?? null;
+    return found === null ? null : asMined(found);
+  });
+}
+
+function receiptsOf(client: ChainClient, hashes: readonly Hex[]): Promise<(RpcTransactionReceipt | null)[]> {
+  return Promise.all(
+    hashes.map((hash) => client.request({ method: "eth_getTransactionReceipt", params: [hash] })),
+  );
+}
+
+function asMined(found: RpcTransactionReceipt): Mined {
+  const receipt = formatTransactionReceipt(found);
+  return {
+    kind: "mined",
+    hash: receipt.transactionHash,
+    succeeded: receipt.status === "success",
+    blockNumber: Number(receipt.blockNumber),
+    logs: receipt.logs,
+    fee: receipt.gasUsed * receipt.effectiveGasPrice + l1FeeOf(receipt),
+  };
 }
 
 /**

@@ -75,7 +75,8 @@ export const send = providerAction({
       }
       const signed = await signForService(ctx, "anchor", { address, preparation, gas, call });
       const transactionId = await ctx.runMutation(internal.signals.anchors.store, { address, head, signed });
-      if (transactionId !== null) await handOut(ctx, { _id: transactionId, address, ...signed });
+      if (transactionId === null) return null;
+      await handOut(ctx, { _id: transactionId, address, ...signed }, { isFirst: true });
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;

@@ -29,7 +29,6 @@ export const vTry = { mentionId: v.id("mentions"), attempt: v.number() };
 
 /** Which live prices a command needs, and the wallet it would spend. */
 export const vWanted = v.object({
-  address: v.string(),
   fromToken: vSymbol,
   /** `null` unless its price is needed. */
   toToken: v.union(vSymbol, v.null()),
@@ -45,9 +44,9 @@ export const interpret = internalMutation({
     await ctx.db.patch("mentions", mentionId, { intent });
     const agreed = await agreedOn(ctx, { ...row, intent });
     if (agreed === null) return null;
-    const { command, wallet } = agreed;
+    const { command } = agreed;
     const toToken = countsBought(command) ? command.toToken : null;
-    return { address: wallet.address, fromToken: command.fromToken, toToken };
+    return { fromToken: command.fromToken, toToken };
   },
 });
 

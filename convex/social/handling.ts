@@ -66,10 +66,10 @@ async function readIntent(ctx: ActionCtx, text: string): Promise<Intent> {
 
 /** @throws AppError `upstream` when the chain does not answer, or has no live price. */
 async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
-  const { address, fromToken, toToken } = wanted;
+  const { fromToken, toToken } = wanted;
   const price = async (token: Symbol): Promise<string> => {
     const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
-    const value = await valueOf(ctx, { token, amount, address });
+    const value = await valueOf(ctx, { token, amount });
     if (value === null || value === "0")
       throw new AppError("upstream", `There is no live price for ${token}`);
     return value;

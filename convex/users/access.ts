@@ -1,7 +1,7 @@
 import type { Auth } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { ownerOf, requireUser } from "./model";
@@ -20,7 +20,7 @@ export async function assertMayMove(ctx: ActionCtx, userId: string): Promise<voi
 }
 
 /** The same in the transaction that decides: a `userId` that was claimed since the caller was let in is guarded too. */
-export async function assertMayMoveNow(ctx: MutationCtx, userId: string): Promise<void> {
+export async function assertMayMoveNow(ctx: QueryCtx, userId: string): Promise<void> {
   await assertIsOwner(ctx, (await ownerOf(ctx, userId))?.tokenIdentifier ?? null);
 }
 

@@ -1,5 +1,6 @@
 import type { Infer } from "convex/values";
 import type { ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { formatUnits, microUsdOf, usdValue } from "../lib/money";
@@ -9,7 +10,7 @@ import { currentPrice } from "../prices/live";
 import { modelPrice } from "../prices/modelData";
 import { findPrices } from "../prices/sources";
 import type { PriceSource } from "../prices/tables";
-import { readAccount } from "../providers/chain";
+import { readAccount, readRounds } from "../providers/chain";
 import { asAddress } from "./addresses";
 import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
@@ -64,14 +65,12 @@ export const portfolioOf = counted(async (ctx, address: string): Promise<Portfol
  * What an amount of a token is worth in micro-USD, as digits; `null` without a live price. For transfer limits: from the
  * feeds or the public tickers, never from the model.
  */
-export const valueOf = counted(
-  async (_ctx, { token, amount, address }: { token: Symbol; amount: string; address: string }) => {
-    const { rounds } = await readAccount(asAddress(address), [], feedAddresses(VALUE_FEEDS));
-    const { decimals, feed } = TOKENS[token];
-    const price = livePrices(VALUE_FEEDS, rounds, Date.now()).get(feed) ?? (await tickerPrice(feed));
-    return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
-  },
-);
+export const valueOf = counted(async (_ctx, { token, amount }: { token: Symbol; amount: string }) => {
+  const { decimals, feed } = TOKENS[token];
+  const rounds = await readRounds(feedAddresses([feed]), deadlines.chain);
+  const price = livePrices([feed], rounds, Date.now()).get(feed) ?? (await tickerPrice(feed));
+  return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
+});
 
 function addressesOf(symbols: readonly Symbol[]) {
   return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);

@@ -14,7 +14,7 @@ import { figure, type Table } from "./table";
 export const question =
   "Does the checker of figures let an altered figure pass, and does it take true ones away?";
 
-const REPORTS = { "as written": 500, "in other hands": 150 } as const;
+const REPORTS = { "as written": 200, "in other hands": 100 } as const;
 const HANDS = ["as written", "in other hands"] as const;
 /** Markets that each shape tells of. */
 const SCENES = 12;

@@ -20,11 +20,11 @@ const cases: readonly Case[] = [
   { shifts: 1, foci: 1, overMinutes: 0, watched: 180 },
   { shifts: 3, foci: 3, overMinutes: 0, watched: 60 },
   { shifts: 100, foci: 3, overMinutes: 0, watched: 180 },
-  { shifts: 300, foci: 3, overMinutes: 0, watched: 180 },
+  { shifts: 300, foci: 3, overMinutes: 0, watched: 60 },
   { shifts: 1_000, foci: 3, overMinutes: 0, watched: 60 },
   { shifts: 200, foci: 10, overMinutes: 0, watched: 60 },
   { shifts: 60, foci: 60, overMinutes: 0, watched: 60 },
-  { shifts: 120, foci: 3, overMinutes: 60, watched: 120 },
+  { shifts: 120, foci: 3, overMinutes: 60, watched: 90 },
 ];
 
 const WINDOW = 30 * MINUTE;

@@ -1,6 +1,8 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
+import { FEEDS } from "../../convex/prices/feeds";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
+import { answering } from "../support/rpc";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 useChain();
@@ -73,6 +75,36 @@ describe("POST /mcp/defi/send", () => {
     const data = `0x70a08231${to.slice(2).padStart(64, "0")}`;
     const held = await chain.rpc("eth_call", [{ to: chain.addresses.tokens[token], data }, "latest"]);
     expect(BigInt(hex.parse(held))).toBe(2n * one);
+  });
+
+  test("asks the chain for nothing twice, and of the price feeds for its own token's alone", async () => {
+    const app = createWalletApp(chain, { env: { MAX_TRANSFER_USD: "5000" } });
+    await app.fundedWallet("alice", { ETH: ETHER });
+    const asked: { method: string; targets: number }[] = [];
+    const done = answering(({ method, params }) => {
+      const targets = Object.values(FEEDS).filter(({ address }) =>
+        JSON.stringify(params).toLowerCase().includes(address.slice(2).toLowerCase()),
+      );
+      asked.push({ method, targets: targets.length });
+      return null;
+    });
+    expect((await send(app, {})).body.status).toBe("confirmed");
+    done();
+    const methods = asked.map(({ method }) => method);
+    expect(methods.filter((method) => method !== "eth_getTransactionReceipt").sort()).toEqual([
+      "eth_call", // the price
+      "eth_call", // the fee for its L1 data
+      "eth_chainId",
+      "eth_estimateGas",
+      "eth_feeHistory",
+      "eth_getBalance",
+      "eth_getBlockByNumber",
+      "eth_getTransactionCount",
+      "eth_maxPriorityFeePerGas",
+      "eth_sendRawTransaction",
+    ]);
+    expect(methods).toContain("eth_getTransactionReceipt");
+    expect(asked.map(({ targets }) => targets).filter((targets) => targets > 0)).toEqual([1]);
   });
 
   test("spends the basic wallet when told to", async ({ app }) => {

@@ -124,7 +124,7 @@ async function signAndHandOut(
     const signed = await signForService(ctx, "relayer", { address: relayer, preparation, gas, call });
     const stored = await ctx.runMutation(internal.payments.relayer.store, { ...work, relayer, signed });
     if (stored.kind === "stored") {
-      return handOut(ctx, { _id: stored.transactionId, address: relayer, ...signed });
+      return handOut(ctx, { _id: stored.transactionId, address: relayer, ...signed }, { isFirst: true });
     }
     if (stored.kind === "overtaken") return;
   }

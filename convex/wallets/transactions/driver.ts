@@ -1,6 +1,6 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import type { Id } from "../../_generated/dataModel";
+import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
@@ -8,13 +8,13 @@ import { providerAction } from "../../lib/providerCalls";
 import { SECOND, sleep } from "../../lib/time";
 import { asAddress } from "../addresses";
 import { byWalletId } from "../model";
-import { oldest, byId, startDriver, vSigned, takeNonce, signedFields, auditSigning } from "./model";
+import { byId, startDriver, vSigned, vStep, takeNonce, take, signedFields, auditSigning } from "./model";
 import { follow } from "./outcome";
 import { sendTransaction, affordable, type Job, type Plan } from "./plan";
-import { handOut, signInTerm } from "./signing";
-import { DRIVER_LEASE_MS, isHandedOut } from "./states";
+import { nextInTerm, vAsked, vNext, type Asked, type Next } from "./queue";
+import { sendOut, signInTerm, type Step } from "./signing";
 import { prepareSwap } from "./swap";
-import { vTransaction, vSwapTerms } from "./tables";
+import { vSwapTerms } from "./tables";
 
 /** Between two questions to the chain about a transaction that holds up its wallet. */
 const RESOLVE_PAUSE_MS = SECOND;
@@ -27,37 +27,44 @@ export const drive = providerAction({
   args: { walletId: v.string(), driver: v.number() },
   returns: v.null(),
   handler: async (ctx, term) => {
-    await serve(ctx, term);
+    await serve(ctx, term, await ctx.runMutation(internal.wallets.transactions.driver.nextWork, term));
     return null;
   },
 });
 
-export type Term = { walletId: string; driver: number };
-
-/** Works until there is nothing left to do in this term. @param own Stops behind this one, which its caller waits for. */
-export async function serve(ctx: ActionCtx, term: Term, own?: Id<"transactions">): Promise<void> {
-  const asked = { ...term, ...(own === undefined ? {} : { own }) };
-  for (;;) {
-    const work = await ctx.runMutation(internal.wallets.transactions.driver.nextWork, asked);
-    if (work === null) return;
-    const job: Job = { ...work, ...term };
-    if (work.transaction.state === "prepared") await carryOut(ctx, job);
-    else await resolve(ctx, job);
+/**
+ * Works until there is nothing left to do in this term. What became of one piece of work is marked in the mutation that
+ * names the next.
+ * @returns The caller's own transaction, where they ordered one and it is handed out.
+ */
+export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<Doc<"transactions"> | null> {
+  const { nextWork, report } = internal.wallets.transactions.driver;
+  let next = first;
+  while (next.work !== null) {
+    const job: Job = { ...next.work, walletId: asked.walletId, driver: asked.driver };
+    const step = job.transaction.state === "prepared" ? await carryOut(ctx, job) : await resolve(ctx, job);
+    next =
+      step === null
+        ? await ctx.runMutation(nextWork, asked)
+        : await ctx.runMutation(report, { ...asked, transactionId: job.transaction._id, ...step });
   }
+  return next.own;
 }
 
 /** Finds out about bytes that may not have arrived, before anything is signed behind them. */
-async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<void> {
-  if (transaction.state === "signed") return handOut(ctx, transaction);
+async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<Step | null> {
+  if (transaction.state === "signed") return sendOut(transaction, { isFirst: false });
   try {
     await follow(ctx, transaction._id, { mends: true });
   } catch (error) {
     log.warn("wallets.unsettled", { transactionId: transaction._id, error: messageOf(error) });
   }
   await sleep(RESOLVE_PAUSE_MS);
+  return null;
 }
 
-async function carryOut(ctx: ActionCtx, job: Job): Promise<void> {
+/** @returns What became of it; `null` where the bytes are void. */
+async function carryOut(ctx: ActionCtx, job: Job): Promise<Step | null> {
   const { transaction } = job;
   try {
     const plan = await planOf(ctx, job);
@@ -67,18 +74,13 @@ async function carryOut(ctx: ActionCtx, job: Job): Promise<void> {
       signed,
       ...(plan.terms === undefined ? {} : { terms: plan.terms }),
     });
-    if (stored) await handOut(ctx, { ...transaction, ...signed });
-  } catch (error) {
-    const failure = failureOf(error);
+    return stored ? await sendOut({ ...transaction, ...signed }, { isFirst: true }) : null;
+  } catch (thrown) {
+    const failure = failureOf(thrown);
     if (failure === null)
-      log.error("wallets.unexpected", { transactionId: transaction._id, message: messageOf(error) });
-    await ctx.runMutation(internal.wallets.transactions.outcome.advance, {
-      transactionId: transaction._id,
-      to: "failed",
-      onlyFrom: "prepared",
-      error: failure?.message ?? "Internal error",
-      errorCode: callerCode(failure?.code),
-    });
+      log.error("wallets.unexpected", { transactionId: transaction._id, message: messageOf(thrown) });
+    const error = failure?.message ?? "Internal error";
+    return { to: "failed", onlyFrom: "prepared", error, errorCode: callerCode(failure?.code) };
   }
 }
 
@@ -111,37 +113,20 @@ async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
   }
 }
 
-const vWork = v.object({
-  transaction: vTransaction,
-  /** The wallet's next nonce as far as this service knows; `null` before its first transaction. */
-  nextNonce: v.union(v.number(), v.null()),
+/** The driver's next piece of work; without any the driver's term ends in the same transaction. */
+export const nextWork = internalMutation({
+  args: vAsked,
+  returns: vNext,
+  handler: nextInTerm,
 });
 
-/**
- * The driver's next piece of work; without any the driver's term ends in the same transaction. A caller who drives does so
- * for what they ordered (`own`): what is left behind that goes to a driver of its own.
- */
-export const nextWork = internalMutation({
-  args: { walletId: v.string(), driver: v.number(), own: v.optional(v.id("transactions")) },
-  returns: v.union(vWork, v.null()),
-  handler: async (ctx, { walletId, driver, own }): Promise<Infer<typeof vWork> | null> => {
-    const wallet = await byWalletId(ctx, walletId);
-    if (wallet.driver !== driver) return null;
-    // What is signed and not known to have arrived goes first, and nothing is signed behind it: the next nonce would
-    // wait for one that may never come. With nothing behind it, it is the follow-up's, at the follow-up's pace.
-    const waiting = await oldest(ctx, walletId, "prepared");
-    const unsettled = waiting === null ? null : await oldest(ctx, walletId, "unknown");
-    const row = (await oldest(ctx, walletId, "signed")) ?? unsettled ?? waiting;
-    if (row === null) {
-      await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
-      return null;
-    }
-    await ctx.db.patch("wallets", wallet._id, { driverUntil: Date.now() + DRIVER_LEASE_MS });
-    if (own !== undefined && isHandedOut((await byId(ctx, own)).state)) {
-      await ctx.scheduler.runAfter(0, internal.wallets.transactions.driver.drive, { walletId, driver });
-      return null;
-    }
-    return { transaction: row, nextNonce: wallet.nextNonce ?? null };
+/** Marks what became of a piece of work, whoever drives by now. @returns The next one. */
+export const report = internalMutation({
+  args: { ...vAsked, transactionId: v.id("transactions"), ...vStep },
+  returns: vNext,
+  handler: async (ctx, { walletId, driver, own, transactionId, ...step }) => {
+    await take(ctx, transactionId, step);
+    return nextInTerm(ctx, { walletId, driver, ...(own === undefined ? {} : { own }) });
   },
 });
 

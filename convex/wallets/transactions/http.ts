@@ -9,7 +9,6 @@ import { endpoint, type Call, type MountedEndpoint } from "../../lib/http";
 import { idempotencyKey, userId } from "../../lib/input";
 import { countGuess, refuseGuessing } from "../../lib/limits";
 import { once } from "../../lib/once";
-import { assertMayMove } from "../../users/access";
 import {
   acceptUnpriced,
   addressInput,
@@ -231,12 +230,15 @@ type Order = {
  * `paused`, `not_found` without a wallet, and whatever ended the request before it was signed.
  */
 async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Order) {
-  await assertMayMove(ctx, userId);
   const startedAt = performance.now();
-  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: from });
+  const idempotencyKey = call.idempotencyKey ?? key;
+  const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
+    ...{ userId, kind: from },
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
   if (wallet === null) throw new AppError("not_found", NO_WALLET);
-  const { walletId, address } = wallet;
-  const order = { userId, walletId, address, request, idempotencyKey: call.idempotencyKey ?? key };
+  const { walletId, isRepeat } = wallet;
+  const order = { userId, walletId, request, idempotencyKey, isRepeat };
   const view = await waitingAs(
     ctx,
     call.caller,

@@ -1,4 +1,4 @@
-import { v, type Infer } from "convex/values";
+import { v, type Infer, type ObjectType } from "convex/values";
 import type { Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
@@ -14,7 +14,7 @@ import { release, reserve, reserveAgain } from "../policies";
 import type { Source } from "../tables";
 import { openTrade, settleTrade, type Mentioned } from "../trades";
 import { PREPARED_FOR_MS, DRIVER_LEASE_MS, nextCheck, mayFollow, LOOK_BACK_MS, corrects } from "./states";
-import type { TransactionRequest, TransactionState } from "./tables";
+import { vState, vTraded, type TransactionRequest, type TransactionState } from "./tables";
 
 /**
  * The rows of the transaction machine (`states.ts`): finding them, opening one, and moving it on, with all that follows from
@@ -173,8 +173,11 @@ export async function insertSigned(
   return transactionId;
 }
 
+/** Whoever stores signed bytes hands them out at once: from here on somebody outside may have them. */
 export function signedFields({ nonce, rawTransaction, txHash }: SignedBytes) {
-  return { state: "signed" as const, nonce, rawTransaction, txHash, nextCheckAt: nextCheck(Date.now(), 0) };
+  const now = Date.now();
+  const signed = { nonce, rawTransaction, txHash, handedOutAt: now };
+  return { state: "signed" as const, ...signed, nextCheckAt: nextCheck(now, 0) };
 }
 
 /** Notes in the audit trail what was signed, for the user or, by its address, for a service account. */
@@ -193,6 +196,29 @@ type Step = {
   errorCode?: ErrorCode | undefined;
   minedAs?: string | undefined;
 };
+
+/** A step of a transaction, as actions tell it. */
+export const vStep = {
+  to: vState,
+  error: v.optional(v.string()),
+  errorCode: v.optional(v.union(v.literal("invalid_request"), v.literal("upstream"), v.literal("internal"))),
+  /** Only out of this state: for dropping what was not signed. */
+  onlyFrom: v.optional(vState),
+  minedAs: v.optional(v.string()),
+  traded: v.optional(vTraded),
+};
+
+/** `moveOn`, with what only some steps say. */
+export async function take(
+  ctx: MutationCtx,
+  transactionId: Id<"transactions">,
+  { onlyFrom, traded, ...step }: ObjectType<typeof vStep>,
+): Promise<void> {
+  const row = await byId(ctx, transactionId);
+  if (onlyFrom !== undefined && row.state !== onlyFrom) return;
+  const moved = await moveOn(ctx, row, step);
+  if (moved && traded !== undefined) await ctx.db.patch("transactions", transactionId, { traded });
+}
 
 /** A word that comes too late, or twice, changes nothing. @returns Whether it has changed something. */
 export async function moveOn(ctx: MutationCtx, row: Transaction, step: Step): Promise<boolean> {

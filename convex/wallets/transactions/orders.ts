@@ -7,15 +7,17 @@ import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { counted } from "../../lib/providerCalls";
 import { createPauses, sleep } from "../../lib/time";
-import { standing } from "../../providers/chainTransactions";
+import { minedOf } from "../../providers/chainTransactions";
 import { valueOf } from "../holdings";
 import { assertMayMoveNow } from "../../users/access";
-import { asAddress } from "../addresses";
+import { walletOf } from "../model";
 import { limitsApply } from "../policies";
-import { vSource } from "../tables";
-import { serve, type Term } from "./driver";
+import { vSource, vWalletKind } from "../tables";
+import { serve } from "./driver";
 import { openTransaction, takeTerm, byId, openedWith, hashesOf } from "./model";
+import { nextInTerm, vNext, type Next, type Term } from "./queue";
 import { endingOf } from "./receipt";
+import type { Step } from "./signing";
 import { isOpen, NOT_SENT } from "./states";
 import { vRequest, vTransaction, type TransactionRequest } from "./tables";
 
@@ -24,7 +26,8 @@ import { vRequest, vTransaction, type TransactionRequest } from "./tables";
 /**
  * `openTransaction` as a function, for actions. The caller drives the wallet itself where nobody does: were it to wait for
  * a scheduled driver, as many callers as the platform runs actions would leave that driver no place.
- * @returns `driver`: the caller's term (`settle` takes it); `null` where another driver is at work.
+ * @returns `term`: the caller's own, with its first piece of work (`settle` takes it); `null` where another driver is at
+ * work.
  * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not, besides
  * what `openTransaction` throws.
  */
@@ -38,7 +41,10 @@ export const open = internalMutation({
     /** Digits, micro-USD; absent when no price is known. */
     valueMicroUsd: v.optional(v.string()),
   },
-  returns: v.object({ transactionId: v.id("transactions"), driver: v.union(v.number(), v.null()) }),
+  returns: v.object({
+    transactionId: v.id("transactions"),
+    term: v.union(v.object({ driver: v.number(), first: vNext }), v.null()),
+  }),
   handler: async (ctx, { valueMicroUsd, ...order }) => {
     // Other sources have shown in their own way whose order it is, and carry no token.
     if (order.source === "web") await assertMayMoveNow(ctx, order.userId);
@@ -47,7 +53,9 @@ export const open = internalMutation({
     const transactionId = await openTransaction(ctx, { ...order, value }, async (_, wallet, now) => {
       driver = await takeTerm(ctx, wallet, now);
     });
-    return { transactionId, driver };
+    if (driver === null) return { transactionId, term: null };
+    const first = await nextInTerm(ctx, { walletId: order.walletId, driver, own: transactionId });
+    return { transactionId, term: { driver, first } };
   },
 });
 
@@ -69,12 +77,28 @@ export const byHash = internalQuery({
       .first(),
 });
 
-/** Whether a user's idempotency key was used before: then nothing new will be moved. */
-export const isRepeat = internalQuery({
-  args: { userId: v.string(), idempotencyKey: v.string() },
-  returns: v.boolean(),
-  handler: async (ctx, { userId, idempotencyKey }) =>
-    (await openedWith(ctx, userId, idempotencyKey)) !== null,
+/**
+ * The wallet that an order is about, for who may move it; `null` where there is none.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not.
+ */
+export const wallet = internalQuery({
+  args: { userId: v.string(), kind: vWalletKind, idempotencyKey: v.optional(v.string()) },
+  returns: v.union(
+    v.object({
+      walletId: v.string(),
+      address: v.string(),
+      /** The idempotency key was used before: then nothing new will be moved. */
+      isRepeat: v.boolean(),
+    }),
+    v.null(),
+  ),
+  handler: async (ctx, { userId, kind, idempotencyKey }) => {
+    await assertMayMoveNow(ctx, userId);
+    const row = await walletOf(ctx, userId, kind);
+    if (row === null) return null;
+    const isRepeat = (await openedWith(ctx, userId, idempotencyKey)) !== null;
+    return { walletId: row.walletId, address: row.address, isRepeat };
+  },
 });
 
 /** Between two looks at a row. */
@@ -86,10 +110,9 @@ const LONGEST_RECEIPT_PAUSE_MS = 500;
 type WebOrder = {
   userId: string;
   walletId: string;
-  /** The wallet's. */
-  address: string;
   request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
   idempotencyKey: string | undefined;
+  isRepeat: boolean;
   requestId: string;
   /** By `performance.now`. */
   startedAt: number;
@@ -102,7 +125,7 @@ type WebOrder = {
 export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"transactions">> {
   const { userId, walletId, request, idempotencyKey, requestId, startedAt } = order;
   const valueMicroUsd = await valueForLimits(ctx, order);
-  const { transactionId, driver } = await ctx.runMutation(internal.wallets.transactions.orders.open, {
+  const { transactionId, term } = await ctx.runMutation(internal.wallets.transactions.orders.open, {
     userId,
     walletId,
     request,
@@ -112,93 +135,89 @@ export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"
   });
   log.info("wallets.opened", { requestId, transactionId });
   const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-  return settle(ctx, transactionId, waitMs, driver === null ? undefined : { walletId, driver });
+  return settle(ctx, transactionId, waitMs, term === null ? undefined : { walletId, ...term });
 }
 
 /** What the transfer is worth, when a limit asks for it. */
 async function valueForLimits(
   ctx: ActionCtx,
-  { request, address, userId, idempotencyKey }: WebOrder,
+  { request, userId, isRepeat }: WebOrder,
 ): Promise<string | null> {
-  if (!limitsApply(userId)) return null;
   // A repeat moves nothing new, and its outcome must not depend on a price.
-  if (idempotencyKey !== undefined) {
-    const { isRepeat } = internal.wallets.transactions.orders;
-    if (await ctx.runQuery(isRepeat, { userId, idempotencyKey })) return null;
-  }
+  if (!limitsApply(userId) || isRepeat) return null;
   const token = request.kind === "send" ? request.token : request.fromToken;
-  return valueOf(ctx, { token, amount: request.amount, address });
+  return valueOf(ctx, { token, amount: request.amount });
 }
 
 /**
  * Sees a transaction through on its caller's behalf: to its hash, and a little longer for its receipt. What is not even
  * signed by the deadline is dropped, so that the caller's answer is final. For actions.
  * @param waitMs What is left of the caller's patience, in ms of real time.
- * @param term The caller's own as the wallet's driver; without one, another driver does the work.
+ * @param term The caller's own as the wallet's driver, with its first piece of work; without one, another driver does the
+ * work.
  */
 export const settle = counted(
   async (
     ctx,
     transactionId: Id<"transactions">,
     waitMs: number,
-    term?: Term,
+    term?: Term & { first: Next },
   ): Promise<Doc<"transactions">> => {
     const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
+    const advance = (step: Step) =>
+      ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...step });
     const pause = createPauses(ROW_PAUSE_MS);
-    const served = term === undefined || (await within(deadline, drive(ctx, term, transactionId))) === true;
-    let row = await look();
+    const driven = term === undefined ? null : await within(deadline, drive(ctx, term, transactionId));
+    const endTerm = async () => {
+      if (term === undefined || driven !== null) return;
+      const { walletId, driver } = term;
+      await ctx.runMutation(internal.wallets.transactions.driver.endTerm, { walletId, driver });
+    };
+    // A driver that has failed is followed by another at once; one that is late only once nothing can be signed any more.
+    if (!deadline.aborted) await endTerm();
+    let row = driven?.own ?? (await look());
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
       await pause();
       row = await look();
     }
     if (row.state === "prepared") {
-      await ctx.runMutation(internal.wallets.transactions.outcome.advance, {
-        transactionId,
-        to: "failed",
-        onlyFrom: "prepared",
-        error: NOT_SENT,
-        errorCode: "upstream",
-      });
-      row = await look();
+      row = await advance({ to: "failed", onlyFrom: "prepared", error: NOT_SENT, errorCode: "upstream" });
     }
-    if (!served) await ctx.runMutation(internal.wallets.transactions.driver.endTerm, term);
+    await endTerm();
     const receipt = AbortSignal.timeout(deadlines.receipt);
     for (let looks = 0; isOpen(row.state) && !deadline.aborted && !receipt.aborted; looks++) {
       await sleep(RECEIPT_PAUSES_MS[looks] ?? LONGEST_RECEIPT_PAUSE_MS);
       const seen = await within(deadline, receiptOf(row));
-      if (seen !== null) {
-        await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...seen });
-        return look();
-      }
-      row = await look();
+      row = seen === null ? await look() : await advance(seen);
+      if (seen !== null) return row;
     }
     return row;
   },
 );
 
-/** Does the driver's work. @returns Whether it is done. */
-async function drive(ctx: ActionCtx, term: Term, transactionId: Id<"transactions">): Promise<boolean> {
+/** Does the driver's work. @returns `null` where it failed, else what it has to show. */
+async function drive(
+  ctx: ActionCtx,
+  { walletId, driver, first }: Term & { first: Next },
+  own: Id<"transactions">,
+): Promise<Pick<Next, "own"> | null> {
   try {
-    await serve(ctx, term, transactionId);
-    return true;
+    return { own: await serve(ctx, { walletId, driver, own }, first) };
   } catch (error) {
-    log.error("wallets.driver failed", { transactionId, message: messageOf(error) });
-    return false;
+    log.error("wallets.driver failed", { transactionId: own, message: messageOf(error) });
+    return null;
   }
 }
 
 /** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
 async function receiptOf(row: Doc<"transactions">) {
-  const { address, nonce, _id } = row;
-  if (nonce === undefined) return null;
   try {
-    const now = await standing(asAddress(address), nonce, hashesOf(row));
-    if (now.kind !== "mined") return null;
-    return await endingOf(row, now);
+    const mined = await minedOf(hashesOf(row));
+    return mined === null ? null : await endingOf(row, mined);
   } catch (error) {
     // The caller has its hash; the follow-up asks again when the chain answers.
-    log.warn("wallets.receipt unknown", { transactionId: _id, error: messageOf(error) });
+    log.warn("wallets.receipt unknown", { transactionId: row._id, error: messageOf(error) });
     return null;
   }
 }

@@ -8,12 +8,12 @@ import { providerAction } from "../../lib/providerCalls";
 import { NEVER } from "../../lib/time";
 import { standing, type Standing } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
-import { hashesOf, correct, byId, moveOn } from "./model";
+import { hashesOf, correct, byId, moveOn, take, vStep } from "./model";
 import { endingOf } from "./receipt";
 import { mendGap, replaceIfStuck } from "./replacement";
 import { handOut } from "./signing";
 import { isOpen, LOOK_BACK_MS, nextCheck, REPLACED_AFTER_MS, REPLACED_ANSWERS, NOT_SENT } from "./states";
-import { vTraded, vState } from "./tables";
+import { vTraded, vTransaction } from "./tables";
 
 /**
  * What has become of signed transactions: the chain is asked, and answers that may come from a node that is behind are
@@ -100,7 +100,7 @@ async function followOpen(
   // What waits behind a missing nonce is never mined, however often it is handed out.
   if (mends && row.nonce !== undefined && now.mined < row.nonce) await mend(ctx, row, now.mined);
   if (mends && (await replaceIfStuck(ctx, row, now.mined))) return;
-  if (now.kind === "missing") await handOut(ctx, row);
+  if (now.kind === "missing") await handOut(ctx, row, { isFirst: false });
 }
 
 async function followEnded(ctx: ActionCtx, row: Doc<"transactions">, now: Found): Promise<void> {
@@ -187,27 +187,13 @@ export const amend = internalMutation({
   },
 });
 
-const vErrorCode = v.union(v.literal("invalid_request"), v.literal("upstream"), v.literal("internal"));
-
-/** Moves a transaction on. A word that comes too late, or twice, changes nothing. */
+/** Moves a transaction on. @returns How it stands then: a word that comes too late, or twice, changes nothing. */
 export const advance = internalMutation({
-  args: {
-    ...ofTransaction,
-    to: vState,
-    error: v.optional(v.string()),
-    errorCode: v.optional(vErrorCode),
-    /** Only out of this state: for dropping what was not signed. */
-    onlyFrom: v.optional(vState),
-    minedAs: v.optional(v.string()),
-    traded: v.optional(vTraded),
-  },
-  returns: v.null(),
-  handler: async (ctx, { transactionId, onlyFrom, traded, ...step }) => {
-    const row = await byId(ctx, transactionId);
-    if (onlyFrom !== undefined && row.state !== onlyFrom) return null;
-    const moved = await moveOn(ctx, row, step);
-    if (moved && traded !== undefined) await ctx.db.patch("transactions", transactionId, { traded });
-    return null;
+  args: { ...ofTransaction, ...vStep },
+  returns: vTransaction,
+  handler: async (ctx, { transactionId, ...step }) => {
+    await take(ctx, transactionId, step);
+    return byId(ctx, transactionId);
   },
 });
 

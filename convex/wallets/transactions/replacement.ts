@@ -151,11 +151,10 @@ async function fill(
   const fees = earlier === null ? now.fees : raisedFees(readBytes(earlier).fees, now.market);
   if (fees === null || now.native < GAS_OF_NOTHING * fees.maxFeePerGas + 2n * now.l1Fee) return false;
   const signed = await signTransaction(ctx, walletId, { nonce, gas: GAS_OF_NOTHING, fees, call });
-  const { replacement, signing, outcome } = internal.wallets.transactions;
+  const { replacement, outcome } = internal.wallets.transactions;
   const transactionId = await ctx.runMutation(replacement.storeFill, { walletId, ...signed });
   if (transactionId === null) return false;
   log.warn("wallets.nonce filled", { walletId, nonce });
-  await ctx.runMutation(signing.beginHandOut, { transactionId });
   await broadcast(signed.rawTransaction);
   await ctx.runMutation(outcome.advance, { transactionId, to: "broadcast" });
   return true;

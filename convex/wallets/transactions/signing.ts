@@ -1,9 +1,8 @@
 import type { FunctionArgs } from "convex/server";
-import { v } from "convex/values";
 import { keccak256, type Address } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type ActionCtx } from "../../_generated/server";
+import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { UPSTREAM } from "../../providers/chain";
 import type { Preparation, Transaction } from "../../providers/chainPreparation";
@@ -11,9 +10,9 @@ import { standing, broadcast } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { signTransaction, type Signed } from "../custody/signing";
 import { serviceWalletId, type ServiceRole } from "../model";
-import type { Term } from "./driver";
-import { byId, bytesOf } from "./model";
+import { bytesOf } from "./model";
 import type { Job, Plan } from "./plan";
+import type { Term } from "./queue";
 import { mendGap } from "./replacement";
 import { nonceAfter } from "./states";
 
@@ -61,50 +60,41 @@ export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned
 
 type Outgoing = Pick<Doc<"transactions">, "_id" | "address" | "nonce" | "rawTransaction" | "replacement">;
 
+/** What the chain's word about handed out bytes makes of their transaction. */
+export type Step = Omit<FunctionArgs<typeof internal.wallets.transactions.outcome.advance>, "transactionId">;
+
+/** Whether bytes were stored just now, by who hands them out: then nobody outside can have had them before. */
+type Times = { isFirst: boolean };
+
 /** Hands stored bytes to the chain and marks what became of that. Safe to repeat. */
-export async function handOut(ctx: ActionCtx, outgoing: Outgoing): Promise<void> {
-  const { _id: transactionId, address, nonce } = outgoing;
+export async function handOut(ctx: ActionCtx, outgoing: Outgoing, times: Times): Promise<void> {
+  const step = await sendOut(outgoing, times);
+  const transactionId = outgoing._id;
+  await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...step });
+}
+
+/** Hands stored bytes to the chain. @returns What became of that, which the caller is to mark. */
+export async function sendOut(outgoing: Outgoing, { isFirst }: Times): Promise<Step> {
+  const { address, nonce } = outgoing;
   const raw = bytesOf(outgoing);
   if (nonce === undefined || raw === null) throw new AppError("internal", "Nothing is signed");
-  const { signing, outcome } = internal.wallets.transactions;
-  const first = await ctx.runMutation(signing.beginHandOut, { transactionId });
   const sent = await broadcast(raw);
-  const advance = (step: Omit<FunctionArgs<typeof outcome.advance>, "transactionId">) =>
-    ctx.runMutation(outcome.advance, { transactionId, ...step });
   switch (sent.kind) {
     case "accepted":
-      await advance({ to: "broadcast" });
-      return;
+      return { to: "broadcast" };
     case "unknown":
-      await advance({ to: "unknown", error: sent.reason });
-      return;
+      return { to: "unknown", error: sent.reason };
     case "nonce taken":
-      await advance({ to: "unknown", error: "The nonce is taken: the chain is asked by which transaction" });
-      return;
+      return { to: "unknown", error: "The nonce is taken: the chain is asked by which transaction" };
     case "refused": {
       // Bytes that were handed out before may be mined yet, so they never fail by a node's word; and only what the
       // chain has not seen either has failed.
       const gone =
-        first &&
+        isFirst &&
         (await standing(asAddress(address), nonce, [keccak256(raw)]).catch(() => null))?.kind === "missing";
+      if (!gone) return { to: "unknown", error: sent.reason };
       const error = `The chain refused the transaction: ${sent.reason}`;
-      if (gone) await advance({ to: "failed", onlyFrom: "signed", error, errorCode: "upstream" });
-      else await advance({ to: "unknown", error: sent.reason });
+      return { to: "failed", onlyFrom: "signed", error, errorCode: "upstream" };
     }
   }
 }
-
-/**
- * Begins handing out signed bytes.
- * @returns Whether this is the first time: until then nobody outside can have them.
- */
-export const beginHandOut = internalMutation({
-  args: { transactionId: v.id("transactions") },
-  returns: v.boolean(),
-  handler: async (ctx, { transactionId }) => {
-    const row = await byId(ctx, transactionId);
-    if (row.handedOutAt !== undefined) return false;
-    await ctx.db.patch("transactions", transactionId, { handedOutAt: Date.now() });
-    return row.state === "signed";
-  },
-});

@@ -165,7 +165,7 @@ async function approve(
   });
   if (transactionId === null)
     throw new AppError("upstream", "The swap was not sent in time: nothing was swapped");
-  await handOut(ctx, { _id: transactionId, address: from, ...signed });
+  await handOut(ctx, { _id: transactionId, address: from, ...signed }, { isFirst: true });
   await mined(ctx, transactionId, from, signed);
   return signed.nonce + 1;
 }

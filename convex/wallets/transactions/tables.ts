@@ -78,7 +78,7 @@ const transactionFields = {
   /** Counted against the daily limit of this UTC day, in micro-USD. */
   reserved: v.optional(v.object({ day: v.string(), microUsd: v.string() })),
   nonce: v.optional(v.number()),
-  /** When the signed bytes were first handed out; from then on only the chain decides. */
+  /** When the signed bytes were stored, to be handed out at once; from then on only the chain decides. */
   handedOutAt: v.optional(v.number()),
   /** Since when the chain's answers look as if another transaction had its nonce, and how many in a row. */
   replacedSince: v.optional(v.number()),

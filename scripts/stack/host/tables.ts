@@ -1,5 +1,5 @@
 import type { Value } from "convex/values";
-import { compared, fieldAt, forReader, measured, toJson, type Document } from "./values";
+import { compared, fieldAt, forReader, isLowText, measured, toJson, type Document } from "./values";
 
 /** The committed rows of one component, by table, each table with its indexes in order. */
 
@@ -73,8 +73,8 @@ export class Index {
   /** Puts `row` in the place of what has its id; null takes that away. */
   set(id: string, row: Row | null): void {
     const entry = this.#byId.get(id);
-    const key = row === null ? null : this.keyOf(row);
-    if (entry !== undefined && row !== null && key !== null && comparedKeys(entry.key, key) === 0) {
+    // Most changes of a row leave most of its indexes as they are.
+    if (entry !== undefined && row !== null && this.#hasKey(row, entry.key)) {
       entry.row = row;
       return;
     }
@@ -82,10 +82,22 @@ export class Index {
       this.#entries.splice(this.#first(entry.key, 0), 1);
       this.#byId.delete(id);
     }
-    if (row === null || key === null) return;
-    const added = { key, row };
-    this.#entries.splice(this.#first(key, 0), 0, added);
+    if (row === null) return;
+    const added = { key: this.keyOf(row), row };
+    this.#entries.splice(this.#placeFor(added.key), 0, added);
     this.#byId.set(id, added);
+  }
+
+  /** Whether a row's key is this one for certain. */
+  #hasKey({ document }: Row, key: Key): boolean {
+    return this.#paths.every((path, i) => Object.is(fieldAt(document, path), key[i]));
+  }
+
+  /** Often the end: times and ids grow. */
+  #placeFor(key: Key): number {
+    const last = this.#entries.at(-1);
+    const isLast = last === undefined || comparedKeys(last.key, key) < 0;
+    return isLast ? this.#entries.length : this.#first(key, 0);
   }
 
   /** The rows of a range in order, `limit` at most. */
@@ -105,20 +117,27 @@ export class Index {
   #first(prefix: Key, least: 0 | 1): number {
     let low = 0;
     let high = this.#entries.length;
+    const isLow = prefix.every(isLowText);
     while (low < high) {
       const middle = (low + high) >>> 1;
       const entry = this.#entries[middle];
-      if (entry !== undefined && comparedKeys(entry.key, prefix) < least) low = middle + 1;
+      if (entry !== undefined && comparedKeys(entry.key, prefix, isLow) < least) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 }
 
-/** Compares as much of a key as the prefix has. */
-export function comparedKeys(key: Key, prefix: Key): number {
+/** Compares as much of a key as the prefix has. @param isLow Whether all texts of the prefix are known to be low ones. */
+export function comparedKeys(key: Key, prefix: Key, isLow = false): number {
   for (let i = 0; i < prefix.length; i++) {
-    const order = compared(key[i], prefix[i]);
+    const a = key[i];
+    const b = prefix[i];
+    if (isLow && typeof a === "string" && typeof b === "string") {
+      if (a !== b) return a < b ? -1 : 1;
+      continue;
+    }
+    const order = compared(a, b);
     if (order !== 0) return order;
   }
   return 0;

@@ -237,6 +237,10 @@ export function compared(a: Value | undefined, b: Value | undefined): number {
 /** Where the order of code points may be another than that of UTF-16 units. */
 const HIGH = /[\ud800-\uffff]/;
 
+/** Whether a value has its place among others by its UTF-16 units, where it is a text. */
+export const isLowText = (value: Value | undefined): boolean =>
+  typeof value !== "string" || !HIGH.test(value);
+
 /** The order of the UTF-8 forms, which is that of the code points. */
 function comparedStrings(a: string, b: string): number {
   if (!HIGH.test(a) || !HIGH.test(b)) return a < b ? -1 : 1;

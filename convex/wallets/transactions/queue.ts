@@ -1,0 +1,54 @@
+import { v, type Infer, type ObjectType } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { MutationCtx } from "../../_generated/server";
+import { byWalletId } from "../model";
+import { byId, oldest } from "./model";
+import { DRIVER_LEASE_MS, isHandedOut } from "./states";
+import { vTransaction } from "./tables";
+
+/** A wallet's transactions in the order in which its driver takes them. */
+
+/** A driver's term. */
+export type Term = { walletId: string; driver: number };
+
+/** With what the caller who drives has ordered: what is left behind that goes to a driver of its own. */
+export const vAsked = {
+  walletId: v.string(),
+  driver: v.number(),
+  own: v.optional(v.id("transactions")),
+};
+export type Asked = ObjectType<typeof vAsked>;
+
+/** What a driver goes on with. */
+export const vNext = v.object({
+  work: v.union(
+    v.object({
+      transaction: vTransaction,
+      /** The wallet's next nonce as far as this service knows; `null` before its first transaction. */
+      nextNonce: v.union(v.number(), v.null()),
+    }),
+    v.null(),
+  ),
+  /** The caller's own, once it is handed out: nothing is left to do for them. */
+  own: v.union(vTransaction, v.null()),
+});
+export type Next = Infer<typeof vNext>;
+
+/** A term's next piece of work; without any the term ends. */
+export async function nextInTerm(ctx: MutationCtx, { walletId, driver, own }: Asked): Promise<Next> {
+  const wallet = await byWalletId(ctx, walletId);
+  if (wallet.driver !== driver) return { work: null, own: null };
+  // What is signed and not known to have arrived goes first, and nothing is signed behind it: the next nonce would
+  // wait for one that may never come. With nothing behind it, it is the follow-up's, at the follow-up's pace.
+  const waiting = await oldest(ctx, walletId, "prepared");
+  const unsettled = waiting === null ? null : await oldest(ctx, walletId, "unknown");
+  const row = (await oldest(ctx, walletId, "signed")) ?? unsettled ?? waiting;
+  const ordered = own === undefined ? null : await byId(ctx, own);
+  const done = ordered !== null && isHandedOut(ordered.state) ? ordered : null;
+  const driverUntil = row === null ? 0 : Date.now() + DRIVER_LEASE_MS;
+  await ctx.db.patch("wallets", wallet._id, { driverUntil });
+  if (row === null) return { work: null, own: done };
+  if (done === null) return { work: { transaction: row, nextNonce: wallet.nextNonce ?? null }, own: null };
+  await ctx.scheduler.runAfter(0, internal.wallets.transactions.driver.drive, { walletId, driver });
+  return { work: null, own: done };
+}
