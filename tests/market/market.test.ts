@@ -188,7 +188,3 @@ function loose() {
     top20: Array.from({ length: 20 }, (_, i) => coin(20 - i)),
   };
 }
-
-function fail(): never {
-  throw new Error("There is no snapshot");
-}

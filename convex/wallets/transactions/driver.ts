@@ -38,15 +38,18 @@ export const drive = providerAction({
  * @returns The caller's own transaction, where they ordered one and it is handed out.
  */
 export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<Doc<"transactions"> | null> {
-  const { nextWork, report } = internal.wallets.transactions.driver;
   let next = first;
   while (next.work !== null) {
     const job: Job = { ...next.work, walletId: asked.walletId, driver: asked.driver };
     const step = job.transaction.state === "prepared" ? await carryOut(ctx, job) : await resolve(ctx, job);
     next =
       step === null
-        ? await ctx.runMutation(nextWork, asked)
-        : await ctx.runMutation(report, { ...asked, transactionId: job.transaction._id, ...step });
+        ? await ctx.runMutation(internal.wallets.transactions.driver.nextWork, asked)
+        : await ctx.runMutation(internal.wallets.transactions.driver.report, {
+            ...asked,
+            transactionId: job.transaction._id,
+            ...step,
+          });
   }
   return next.own;
 }
