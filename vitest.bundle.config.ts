@@ -71,6 +71,7 @@ export default defineConfig({
           // What was pushed runs as it is: Node's own imports are faster than what Vitest makes of them, too.
           server: { deps: { external: [/[/]\.local[/]bundle[/]/] } },
           globalSetup: ["tests/support/bundle.ts"],
+          setupFiles: ["tests/support/preloaded.ts"],
         },
       },
       { test: { ...everywhere, name: "units", include: UNITS } },
