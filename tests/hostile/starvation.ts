@@ -72,6 +72,9 @@ export async function starve(chain: Chain, attack: Attack): Promise<Starved> {
   // No cron runs until the attack does: what is due comes with it.
   const signalsAfter = Math.min(120, Math.floor(attack.seconds / 3));
   await app.advance(eight - signalsAfter * SECOND - Date.now());
+  // The price feeds follow the chain's head once a second of real time, and the swap is not to wait for that.
+  await chain.miner.mine();
+  await chain.feeds.tick();
   const attackAt = Date.now();
   const crowd = strangers(app, attack);
   const meanwhile = (async () => {
