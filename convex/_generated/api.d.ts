@@ -164,6 +164,7 @@ import type * as market_prompts from "../market/prompts.js";
 import type * as market_snapshots from "../market/snapshots.js";
 import type * as market_tables from "../market/tables.js";
 import type * as market_tokens from "../market/tokens.js";
+import type * as market_written from "../market/written.js";
 import type * as messenger_codes from "../messenger/codes.js";
 import type * as messenger_configuring from "../messenger/configuring.js";
 import type * as messenger_delivery from "../messenger/delivery.js";
@@ -622,6 +623,7 @@ declare const fullApi: ApiFromModules<{
   "market/snapshots": typeof market_snapshots;
   "market/tables": typeof market_tables;
   "market/tokens": typeof market_tokens;
+  "market/written": typeof market_written;
   "messenger/codes": typeof messenger_codes;
   "messenger/configuring": typeof messenger_configuring;
   "messenger/delivery": typeof messenger_delivery;

@@ -5,7 +5,8 @@ import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso } from "../lib/time";
-import { describeMarket, latestSnapshot } from "../market/model";
+import { describeMarket, latestRow } from "../market/model";
+import { readBack } from "../market/written";
 import { describeResearch } from "../research/model";
 import { latestSignals } from "../signals/model";
 import { TOKENS } from "../signals/rules";
@@ -33,7 +34,8 @@ export const stored = internalQuery({
   returns: vContext,
   handler: async (ctx, { userId }) => {
     const now = Date.now();
-    const snapshot = await latestSnapshot(ctx, "");
+    const row = await latestRow(ctx, "");
+    const snapshot = row === null ? null : readBack(row);
     const signals = await latestSignals(ctx, TOKENS);
     const whales = await latestAlerts(ctx, now - WHALES_WITHIN_MS, WHALES);
     return {

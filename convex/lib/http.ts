@@ -37,6 +37,11 @@ export class Reply<Value> {
   ) {}
 }
 
+/** An answer that was checked and written as JSON when it was stored: it goes out as it is. */
+export class Written {
+  constructor(readonly json: string) {}
+}
+
 /** A failure's answer that holds more than `error`. */
 export type Failure = {
   when: string;
@@ -85,7 +90,7 @@ export type Endpoint<
     ctx: ActionCtx,
     input: z.output<Input>,
     call: Call,
-  ) => Promise<z.input<Output> | Reply<z.input<Output>>>;
+  ) => Promise<z.input<Output> | Reply<z.input<Output>> | Written>;
   /** The same for people, answered to who accepts HTML before JSON: a whole page. */
   page?: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<Reply<string>>;
 };
@@ -125,9 +130,9 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, caller };
       const html = page !== undefined && prefersHtml(head.header("accept"));
-      const reply = html ? await page(ctx, parsed, call) : asReply(await handler(ctx, parsed, call));
+      const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
       const asText = html || media === "text/html";
-      const text = asText ? z.string().parse(reply.value) : JSON.stringify(returns.parse(reply.value));
+      const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value);
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),
         ...reply.headers,
@@ -136,6 +141,10 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       return respond(200, asText ? "text/html" : media, text, requestId, headers);
     },
   };
+}
+
+function jsonOf(returns: z.ZodType, value: unknown): string {
+  return value instanceof Written ? value.json : JSON.stringify(returns.parse(value));
 }
 
 function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {

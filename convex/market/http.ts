@@ -1,74 +1,14 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_TIME } from "../lib/examples";
-import { endpoint, type MountedEndpoint } from "../lib/http";
+import { endpoint, Written, type MountedEndpoint } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
-import type { MarketFigures, RowSource } from "./tables";
+import { marketSnapshot, rowSource, shown, tokenFigures } from "./written";
 
 /** How long a snapshot or a token answer counts as live. */
 const FRESH_MS = 60 * SECOND;
-
-const change = z.number().describe("Change over 24 hours, in percent");
-
-const rowSource = z.enum(["chainlink", "coinbase", "binance", "coingecko", "model"]);
-const source = rowSource.describe(
-  "Who gives price and change: a price feed, an exchange, CoinGecko (coingecko.com), or the model alone",
-);
-const sizeSource = rowSource.describe("Who gives capitalisation and volume");
-
-const keyPrice = z.object({ usd: z.number().describe("Price in USD"), usd_24h_change: change, source });
-
-const tokenFigures = z.object({
-  symbol: z.string(),
-  name: z.string(),
-  price: z.number().describe("USD"),
-  change24h: change,
-  marketCap: z.number().nullable().describe("USD"),
-  volume24h: z.number().nullable().describe("USD traded in 24 hours"),
-  source,
-  sizeSource,
-});
-
-const marketSnapshot = z.object({
-  fetchedAt: z.iso.datetime().describe("When these figures were fetched"),
-  keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
-  trending: z.array(
-    z.object({ name: z.string(), symbol: z.string(), rank: z.int(), change24h: change, source }),
-  ),
-  top20: z.array(
-    z.object({
-      rank: z.int().describe("By market cap"),
-      name: z.string(),
-      symbol: z.string(),
-      price: z.number().describe("USD"),
-      change24h: change,
-      marketCap: z.number().describe("USD"),
-      source,
-      sizeSource,
-    }),
-  ),
-  focus: tokenFigures
-    .nullable()
-    .optional()
-    .describe("Figures of the token asked for; null when the gateway knows none. Left out without `token`."),
-  sources: z
-    .array(
-      z.object({
-        name: z.string(),
-        asOf: z.iso.datetime(),
-        agreementBps: z
-          .number()
-          .int()
-          .nonnegative()
-          .describe(
-            "The largest distance of the model's own price from this source's, over the coins it knows; at most 1000000.",
-          ),
-      }),
-    )
-    .describe("The live price sources that the figures were held against; empty when none was within reach."),
-});
 
 const figuresExample = {
   symbol: "SOL",
@@ -86,25 +26,6 @@ const errors = {
   rate_limited: "A refresh was needed, and this caller has asked for too many.",
   upstream: "The LLM gateway failed, or took too long with nothing older to show.",
 };
-
-/** A row with who tells it; rows from before sources were told are the model's word. */
-function shown<Row extends { source?: RowSource; sizeSource?: RowSource }>(row: Row) {
-  return { ...row, source: row.source ?? "model", sizeSource: row.sizeSource ?? "model" };
-}
-
-function shownFigures({ keyPrices, trending, top20, focus }: MarketFigures) {
-  const priced = <Row extends { source?: RowSource }>(row: Row) => ({
-    ...row,
-    source: row.source ?? "model",
-  });
-  const { bitcoin, ethereum, solana } = keyPrices;
-  return {
-    keyPrices: { bitcoin: priced(bitcoin), ethereum: priced(ethereum), solana: priced(solana) },
-    trending: trending.map(priced),
-    top20: top20.map(shown),
-    ...(focus === undefined ? {} : { focus: focus === null ? null : shown(focus) }),
-  };
-}
 
 const market: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -145,15 +66,14 @@ const market: MountedEndpoint = endpoint({
   returns: marketSnapshot,
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
-    const snapshot = await readThrough(ctx, {
+    const { body } = await readThrough(ctx, {
       upstream: "The LLM gateway",
       freshMs: () => FRESH_MS,
       caller,
-      read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
+      read: () => ctx.runQuery(internal.market.snapshots.answer, { focus }),
       begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
     });
-    const figures = shownFigures(snapshot.figures);
-    return { fetchedAt: iso(snapshot.fetchedAt), ...figures, sources: snapshot.sources };
+    return new Written(body);
   },
 });
 

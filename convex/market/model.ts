@@ -15,8 +15,8 @@ import { ground, references, sourceOf, type Observed } from "./grounding";
 import { snapshotQuestion } from "./prompts";
 import type { MarketFigures, MarketSource, RowSource } from "./tables";
 
-/** The stored snapshot of a focus ("" for the whole market), however old. */
-export async function latestSnapshot(ctx: QueryCtx, focus: string): Promise<Doc<"marketSnapshots"> | null> {
+/** The stored row of a focus ("" for the whole market), however old. */
+export async function latestRow(ctx: QueryCtx, focus: string): Promise<Doc<"marketSnapshots"> | null> {
   return ctx.db
     .query("marketSnapshots")
     .withIndex("by_focus", (q) => q.eq("focus", focus))

@@ -7,8 +7,9 @@ import { providerAction } from "../lib/providerCalls";
 import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
-import { askForMarket, latestSnapshot } from "./model";
+import { askForMarket, latestRow } from "./model";
 import { vMarketFigures, vMarketSource } from "./tables";
+import { readBack, written } from "./written";
 
 /** Two calls of a minute (the second is the repair turn) and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
@@ -29,10 +30,18 @@ export const current = internalQuery({
   args: { focus: v.string() },
   returns: v.union(vStored, v.null()),
   handler: async (ctx, { focus }) => {
-    const row = await latestSnapshot(ctx, focus);
-    if (row === null) return null;
-    const { fetchedAt, figures, sources = [] } = row;
-    return { fetchedAt, figures, sources };
+    const row = await latestRow(ctx, focus);
+    return row === null ? null : readBack(row);
+  },
+});
+
+/** The same as the text that `GET /mcp/market` answers. */
+export const answer = internalQuery({
+  args: { focus: v.string() },
+  returns: v.union(v.object({ fetchedAt: v.number(), body: v.string() }), v.null()),
+  handler: async (ctx, { focus }) => {
+    const row = await latestRow(ctx, focus);
+    return row?.body === undefined ? null : { fetchedAt: row.fetchedAt, body: row.body };
   },
 });
 
@@ -76,10 +85,11 @@ export const store = internalMutation({
   },
   returns: v.null(),
   handler: async (ctx, { attempt, snapshot }) => {
-    const { focus } = snapshot;
+    const { focus, model, replaced } = snapshot;
     if (!(await finishRefresh(ctx, refreshKey(focus), attempt, null))) return null;
-    const next = { ...snapshot, fetchedAt: Date.now() };
-    const row = await latestSnapshot(ctx, focus);
+    const fetchedAt = Date.now();
+    const next = { focus, fetchedAt, model, body: written(fetchedAt, snapshot), replaced };
+    const row = await latestRow(ctx, focus);
     if (row === null) await ctx.db.insert("marketSnapshots", next);
     else await ctx.db.replace("marketSnapshots", row._id, next);
     return null;

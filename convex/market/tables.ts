@@ -84,8 +84,10 @@ export const marketTables = {
     focus: v.string(),
     fetchedAt: v.number(),
     model: v.string(),
-    figures: vMarketFigures,
-    /** Absent on rows from before prices were held against sources. */
+    /** The answer of `GET /mcp/market`, in JSON (`market/written`). Absent on rows from before it was stored as text. */
+    body: v.optional(v.string()),
+    /** Of those rows. */
+    figures: v.optional(vMarketFigures),
     sources: v.optional(v.array(vMarketSource)),
     /** How many of the model's prices were replaced by a source's. */
     replaced: v.optional(v.number()),

@@ -16,25 +16,28 @@ process.once("disconnect", () => process.exit(0));
 process.on("message", (message) => {
   const { siteUrl, queues } = orderShape.parse(message);
   const startedAt = performance.now();
-  void Promise.all(queues.map((queue) => inTurn(siteUrl, queue))).then((outcomes) => {
-    const sent: Sent = {
-      seconds: (performance.now() - startedAt) / 1_000,
-      outcomes: outcomes.flat(),
-    };
-    process.send?.(sent);
-  });
+  void Promise.all(queues.map((queue, index) => inTurn(siteUrl, queue, `10.0.0.${index + 1}`))).then(
+    (outcomes) => {
+      const sent: Sent = {
+        seconds: (performance.now() - startedAt) / 1_000,
+        outcomes: outcomes.flat(),
+      };
+      process.send?.(sent);
+    },
+  );
 });
 process.send?.("ready");
 
-async function inTurn(siteUrl: string, queue: readonly object[]): Promise<string[]> {
+/** @param address The caller's network address, as a proxy in front of a deployment tells it. */
+async function inTurn(siteUrl: string, queue: readonly object[], address: string): Promise<string[]> {
   const outcomes: string[] = [];
-  for (const order of queue) outcomes.push(await send(siteUrl, order));
+  for (const order of queue) outcomes.push(await send(siteUrl, order, address));
   return outcomes;
 }
 
-function send(siteUrl: string, order: object): Promise<string> {
+function send(siteUrl: string, order: object, address: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const headers = { "Content-Type": "application/json" };
+    const headers = { "Content-Type": "application/json", "X-Forwarded-For": address };
     const sent = request(`${siteUrl}/mcp/defi/send`, { agent, method: "POST", headers }, (got) => {
       const chunks: Buffer[] = [];
       got.on("data", (chunk: Buffer) => void chunks.push(chunk));

@@ -33,7 +33,7 @@ export type WalletStack = {
     body?: object,
     headers?: Record<string, string>,
   ) => Promise<Answer>;
-  /** A new custody wallet of `userId`, with money in it. */
+  /** A new custody wallet of `userId`, with money in it; each is made by a caller with an address of its own. */
   fundedWallet: (userId: string, amounts: Amounts) => Promise<Address>;
   /** The calls to the outside since it was last asked, in the order of their answers. */
   taken: () => OutsideCall[];
@@ -55,6 +55,7 @@ export async function startWalletStack(): Promise<WalletStack> {
   }
   const urls = { chainUrl: chain.url, swapUrl: `${providersUrl}/swap-api/` };
   let noted: Noted[] = [];
+  let made = 0;
   // The stack's own calls do not go through the global. What was asked is read when nothing is being measured any more.
   globalThis.fetch = async (input, init) => {
     const startedAt = performance.now();
@@ -75,7 +76,9 @@ export async function startWalletStack(): Promise<WalletStack> {
     chain,
     call,
     fundedWallet: async (userId, amounts) => {
-      const { body } = await call("POST", "/mcp/defi/connect", { userId });
+      made += 1;
+      const from = { "X-Forwarded-For": `10.1.${made >> 8}.${made & 255}` };
+      const { body } = await call("POST", "/mcp/defi/connect", { userId }, from);
       const address = hexShape.parse(body.address);
       await chain.fund(address, amounts);
       return address;

@@ -52,7 +52,7 @@ export async function createWorld(
   const loaded = await Promise.all(parts.map(preloaded));
   const clock = createSteppedClock(options.start ?? START, () => host.busy().length > 0);
   const standins = createStandins({ seed: options.seed ?? "bench", now: clock.now });
-  const restoreLogs = captureLogs(() => {}, clock.now);
+  const restoreLogs = captureLogs(null, clock.now);
   const restoreVariables = applyVariables({
     ...standins.env(PROVIDERS),
     // A crowd's day, which is not what is measured here.

@@ -6,6 +6,9 @@ const lineShape = z.object({ level: z.enum(["info", "warn", "error"]), event: z.
 /** A line a component writes about its own work. */
 const componentShape = z.looseObject({ component: z.string(), event: z.string() });
 
+/** How each line of the application's own log begins (`convex/lib/log`). */
+const BEGINNING = '{"level":';
+
 const requestShape = z.looseObject({
   method: z.string(),
   path: z.string(),
@@ -16,17 +19,19 @@ const requestShape = z.looseObject({
 /**
  * Sends the application's structured log lines to `write`, made readable, and drops the components' own reports.
  * Anything else reaches the console as before. The answer puts the console back.
+ * @param write `null` where nobody reads them.
  * @param now The application's clock; lines show its time of day in UTC.
  */
-export function captureLogs(write: (line: string) => void, now: () => number): () => void {
+export function captureLogs(write: ((line: string) => void) | null, now: () => number): () => void {
   const originals = { log: console.log, info: console.info, warn: console.warn, error: console.error };
   const capture =
     (original: (...data: unknown[]) => void) =>
     (...data: unknown[]) => {
+      if (write === null && data.length === 1 && String(data[0]).startsWith(BEGINNING)) return;
       const json = data.length === 1 ? jsonOf(data[0]) : null;
       // What does not fit is costly to say: most lines are the application's own, and a few are a component's.
       const line = json === null ? null : lineShape.safeParse(json);
-      if (line?.success === true && !("component" in line.data)) write(readable(line.data, now()));
+      if (line?.success === true && !("component" in line.data)) write?.(readable(line.data, now()));
       else if (json === null || !componentShape.safeParse(json).success) original(...data);
     };
   console.log = capture(originals.log);

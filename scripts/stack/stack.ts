@@ -109,7 +109,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 }
 
 async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack, "stop">> {
-  const { speed = 1, seed, log = () => {} } = options;
+  const { speed = 1, seed, log = null } = options;
   const warn = (line: string) => console.warn(line);
   const settings = await checkedSettings(options.envFile ?? null, warn);
   const outside = realProviders(settings);

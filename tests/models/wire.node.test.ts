@@ -5,7 +5,7 @@ import { questions } from "../../scripts/bench/wireQuestions";
 import { applyVariables } from "../../scripts/stack/env";
 import { createStandins } from "../../scripts/stack/standins/index";
 
-/** A sample of what `npm run bench -- wire` does 500 times for each question. */
+/** A sample of what `npm run bench -- wire` does more often. */
 
 let restore = () => {};
 beforeAll(() => {

@@ -70,10 +70,9 @@ describe("the first page", () => {
     const [market] = await app.rows("marketSnapshots");
     if (market === undefined) throw new Error("A market was asked for");
     await app.t.run(async ({ db }) => {
-      const [first, ...rest] = market.figures.top20;
-      if (first === undefined) throw new Error("It has coins");
-      const top20 = [{ ...first, name: HOSTILE }, ...rest];
-      await db.patch("marketSnapshots", market._id, { figures: { ...market.figures, top20 } });
+      const body = market.body?.replace('"name":"Bitcoin"', `"name":${JSON.stringify(HOSTILE)}`);
+      expect(body).not.toBe(market.body);
+      await db.patch("marketSnapshots", market._id, { ...(body === undefined ? {} : { body }) });
     });
     agentSays(app, [alert({ description: `Moved ${HOSTILE}` })]);
     await watchNow(app);
