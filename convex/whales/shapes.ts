@@ -1,5 +1,8 @@
 import * as z from "zod";
 
+export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
+export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
+
 const end = z.object({
   address: z.string().describe("In lower case"),
   label: z

@@ -2,10 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../lib/records";
-import { movement } from "./shapes";
-
-export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
-export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
+import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
 
 /** What is told of one movement, by whomever. */
 export const reportedFields = {

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { Doc } from "../_generated/dataModel";
 import { absentWhenEmpty, wholeNumber } from "../lib/input";
-import { movement } from "./shapes";
-import { ALERT_TYPES, DIRECTIONS, type PublicAlert } from "./tables";
+import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
+import type { PublicAlert } from "./tables";
 
 /** Alerts as callers see them. */
 
