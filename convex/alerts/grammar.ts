@@ -1,6 +1,4 @@
-import type { Infer } from "convex/values";
 import * as z from "zod";
-import type { vCondition } from "./tables";
 
 /** What an alert may be about. Whoever proposes one, a person's words or a model, this decides. */
 
@@ -16,7 +14,10 @@ export const LEAST_FLOW_USD = 1_000_000;
 const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
 
-/** Percent that a price may rise or fall: nothing falls further than to nothing. */
+/**
+ * The price is so many percent above or below what it was so many hours before, or further. Nothing falls further than to
+ * nothing.
+ */
 const changes = z
   .strictObject({
     kind: z.literal("change"),
@@ -31,6 +32,7 @@ const changes = z
   .refine(({ direction, percent }) => direction === "up" || percent < 100);
 
 export const conditionShape = z.discriminatedUnion("kind", [
+  /** The price is at the level or beyond it. */
   z.strictObject({
     kind: z.literal("price"),
     token: z.enum(PRICED),
@@ -38,6 +40,7 @@ export const conditionShape = z.discriminatedUnion("kind", [
     levelUsd,
   }),
   changes,
+  /** The funding rate of the perpetual market is at the level or beyond it. */
   z.strictObject({
     kind: z.literal("funding"),
     token: z.enum(FUNDED),
@@ -45,18 +48,20 @@ export const conditionShape = z.discriminatedUnion("kind", [
     // Hyperliquid caps its rate at 4 % an hour.
     percentPerHour: z.number().min(-4).max(4),
   }),
+  /** One measured movement on Base into an exchange, or out of one, is worth so much or more. */
   z.strictObject({
     kind: z.literal("flow"),
     token: z.enum(MOVED),
     direction: z.enum(["in", "out"]),
     overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
   }),
+  /** It is this time of the day: `07:30`, in a zone of the IANA data base. */
   z.strictObject({
     kind: z.literal("digest"),
     time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),
     timeZone: z.string().max(64).refine(isTimeZone),
   }),
-]) satisfies z.ZodType<Infer<typeof vCondition>>;
+]);
 export type Condition = z.output<typeof conditionShape>;
 
 /** Whether the platform knows a zone by this name. Names without a slash are short forms that mean several zones, UTC aside. */

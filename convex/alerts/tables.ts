@@ -1,48 +1,11 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../lib/records";
+import { conditionShape } from "./grammar";
 
-/** What an alert waits for, with its units. `alerts/grammar` says which values are allowed. */
-export const vCondition = v.union(
-  /** The price is at the level or beyond it. */
-  v.object({
-    kind: v.literal("price"),
-    token: v.union(v.literal("BTC"), v.literal("ETH")),
-    direction: v.union(v.literal("above"), v.literal("below")),
-    levelUsd: v.number(),
-  }),
-  /** The price is so many percent above or below what it was so many hours before, or further. */
-  v.object({
-    kind: v.literal("change"),
-    token: v.union(v.literal("BTC"), v.literal("ETH")),
-    direction: v.union(v.literal("up"), v.literal("down")),
-    percent: v.number(),
-    windowHours: v.number(),
-  }),
-  /** The funding rate of the perpetual market is at the level or beyond it. */
-  v.object({
-    kind: v.literal("funding"),
-    token: v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL")),
-    direction: v.union(v.literal("above"), v.literal("below")),
-    percentPerHour: v.number(),
-  }),
-  /** One measured movement on Base into an exchange, or out of one, is worth so much or more. */
-  v.object({
-    kind: v.literal("flow"),
-    token: v.union(
-      v.literal("USDC"),
-      v.literal("USDT"),
-      v.literal("DAI"),
-      v.literal("ETH"),
-      v.literal("WETH"),
-      v.literal("CBBTC"),
-    ),
-    direction: v.union(v.literal("in"), v.literal("out")),
-    overUsd: v.number(),
-  }),
-  /** It is this time of the day: `07:30`, in a zone of the IANA data base. */
-  v.object({ kind: v.literal("digest"), time: v.string(), timeZone: v.string() }),
-);
+/** What an alert waits for. */
+export const vCondition = zodOutputToConvex(conditionShape);
 
 /**
  * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition

@@ -2,7 +2,8 @@ import { listedCoins, searchedCoins, type ListedCoin } from "../evidence/lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";
-import type { AskedFigures, MarketFigures, MarketSource, RowSource, TokenFigures } from "./tables";
+import type { TokenFigures } from "./shapes";
+import type { AskedFigures, MarketFigures, MarketSource, RowSource } from "./tables";
 
 /** A model cannot know the market: what a source covers is the source's, and what is left is marked as the model's. Pure. */
 

@@ -5,7 +5,7 @@ import { endpoint, Written, type MountedEndpoint } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
-import { marketSnapshot, rowSource, shown, tokenFigures } from "./written";
+import { marketSnapshot, rowSource, tokenFigures } from "./shapes";
 
 /** How long a snapshot or a token answer counts as live. */
 const FRESH_MS = 60 * SECOND;
@@ -124,7 +124,10 @@ const tokenQuestion: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),
       begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),
     });
-    const figures = token === null ? null : shown(token);
+    const figures =
+      token === null
+        ? null
+        : { ...token, source: token.source ?? "model", sizeSource: token.sizeSource ?? "model" };
     return { question, token: figures, answer, model, priceSource, fetchedAt: iso(figuresAt) };
   },
 });

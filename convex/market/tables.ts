@@ -1,77 +1,21 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../lib/records";
+import { coin, marketFigures, marketSource, rowSource, tokenFigures, type TokenFigures } from "./shapes";
 
 /** Who tells a row's figures: one of the sources, or the model itself. */
-export const vRowSource = v.union(
-  v.literal("chainlink"),
-  v.literal("coinbase"),
-  v.literal("binance"),
-  v.literal("coingecko"),
-  v.literal("model"),
-);
-/** Absent on rows from before sources were told: those are the model's. */
-const vSource = v.optional(vRowSource);
+export const vRowSource = zodOutputToConvex(rowSource);
+/** Rows from before sources were told have none: those are the model's word. */
+export const vCoin = zodOutputToConvex(coin.partial({ source: true }));
+export const vTokenFigures = zodOutputToConvex(tokenFigures.partial({ source: true, sizeSource: true }));
 
-export const vCoin = v.object({
-  name: v.string(),
-  symbol: v.string(),
-  /** 1 is first. */
-  rank: v.number(),
-  /** Percent over 24 hours. */
-  change24h: v.number(),
-  source: vSource,
-});
-
-const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number(), source: vSource });
-
-export const vTokenFigures = v.object({
-  symbol: v.string(),
-  name: v.string(),
-  /** USD. */
-  price: v.number(),
-  change24h: v.number(),
-  marketCap: v.union(v.number(), v.null()),
-  volume24h: v.union(v.number(), v.null()),
-  /** Of price and change. */
-  source: vSource,
-  /** Of capitalisation and volume. */
-  sizeSource: vSource,
-});
-
-export const vMarketFigures = v.object({
-  keyPrices: v.object({ bitcoin: vKeyPrice, ethereum: vKeyPrice, solana: vKeyPrice }),
-  trending: v.array(vCoin),
-  top20: v.array(
-    v.object({
-      rank: v.number(),
-      name: v.string(),
-      symbol: v.string(),
-      price: v.number(),
-      change24h: v.number(),
-      marketCap: v.number(),
-      source: vSource,
-      sizeSource: vSource,
-    }),
-  ),
-  /** The focus token's own figures; `null` when the model knows none, absent without a focus. */
-  focus: v.optional(v.union(vTokenFigures, v.null())),
-});
+export const vMarketFigures = zodOutputToConvex(marketFigures);
 
 /** A source of prices that the figures were held against. */
-export const vMarketSource = v.object({
-  name: v.string(),
-  /** ISO 8601: when the source saw its prices; the oldest of them. */
-  asOf: v.string(),
-  /**
-   * How far the model's own price was from this source's, in basis points of the source's: the largest distance over the
-   * coins the source knows, before any price was replaced.
-   */
-  agreementBps: v.number(),
-});
+export const vMarketSource = zodOutputToConvex(marketSource);
 
 export type RowSource = Infer<typeof vRowSource>;
-export type TokenFigures = Infer<typeof vTokenFigures>;
 /** A token's figures as the model gives them. */
 export type AskedFigures = Omit<TokenFigures, "source" | "sizeSource">;
 export type MarketSource = Infer<typeof vMarketSource>;
@@ -87,8 +31,8 @@ export const marketTables = {
     /** The answer of `GET /mcp/market`, in JSON (`market/written`). Absent on rows from before it was stored as text. */
     body: v.optional(v.string()),
     /** Of those rows. */
-    figures: v.optional(vMarketFigures),
-    sources: v.optional(v.array(vMarketSource)),
+    figures: v.optional(v.any()),
+    sources: v.optional(v.any()),
     /** How many of the model's prices were replaced by a source's. */
     replaced: v.optional(v.number()),
   })

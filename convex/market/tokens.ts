@@ -13,7 +13,8 @@ import { answerProblems, provenPart } from "./answers";
 import { groundToken, sourceOf, tokenProblem, type Observed } from "./grounding";
 import { describeMarket, describeObserved, describeSizes, observedSoon, signed } from "./model";
 import { tokenQuestion, type TokenAnswer } from "./prompts";
-import { vTokenFigures, vRowSource, type TokenFigures } from "./tables";
+import type { TokenFigures } from "./shapes";
+import { vTokenFigures, vRowSource } from "./tables";
 
 const LEASE_MS = 2.5 * MINUTE;
 /** A market older than this says nothing about how a token does now. */

@@ -1,24 +1,16 @@
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { vChange, vCheckedCounts, vCitedSource, vMissing } from "../evidence/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/tables";
+import { onchainShape, sentimentShape } from "./prompts";
+import { resultShape } from "./result";
 
 /** What reports and observations hold, as the tables keep it. */
 
 export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
 
-const vImpact = v.object({
-  title: v.string(),
-  detail: v.string(),
-  sentiment: vOutlook,
-  /** 0 to 1. */
-  confidence: v.number(),
-});
-
 export const vResult = v.object({
-  fullAnalysis: v.string(),
-  shortSummary: v.string(),
-  marketOutlook: vOutlook,
-  impacts: v.array(vImpact),
+  ...zodOutputToConvex(resultShape).fields,
   /** The facts that the texts cite, as `[1]`. Absent, like all below, on rows from before figures were checked. */
   sources: v.optional(v.array(vCitedSource)),
   /** What changed since the shift began, and since the last report on the focus. */
@@ -51,35 +43,14 @@ const vMarketOutput = v.object({
 });
 
 const vSentimentOutput = v.object({
-  overall: v.string(),
-  tokens: v.array(
-    v.object({
-      token: v.string(),
-      sentiment: vOutlook,
-      /** 1 (silent) to 10 (everybody talks about it). */
-      buzz: v.number(),
-      narrative: v.string(),
-    }),
-  ),
+  ...zodOutputToConvex(sentimentShape).fields,
   /** The answer came without a live search: it says nothing about the present. */
   degraded: v.boolean(),
   /** Addresses of the posts it cites. Absent on rows from before they were kept. */
   citations: v.optional(v.array(v.string())),
 });
 
-const vOnchainOutput = v.object({
-  summary: v.string(),
-  signals: v.array(
-    v.object({
-      token: v.string(),
-      kind: v.union(v.literal("whale_movement"), v.literal("unusual_volume"), v.literal("smart_money")),
-      direction: vOutlook,
-      detail: v.string(),
-      /** USD. */
-      amountUsd: v.union(v.number(), v.null()),
-    }),
-  ),
-});
+const vOnchainOutput = zodOutputToConvex(onchainShape);
 
 const vPending = v.object({ state: v.literal("pending") });
 const vFailed = v.object({ state: v.literal("failed"), at: v.number(), error: v.string() });

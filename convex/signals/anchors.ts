@@ -17,9 +17,9 @@ import { handOut, signForService } from "../wallets/transactions/signing";
 import { anchorData } from "./anchorText";
 import { dayOf } from "./calendar";
 import type { ChainHead } from "./eventShapes";
-import { vHead } from "./eventTables";
 import { shadowHeadOf } from "./lab/model";
 import { appendEvent, chainHeadOf } from "./model";
+import { vHead } from "./tables";
 
 /**
  * Anchors: once a day the head of the signal record goes to Base, in a transaction of an account that holds gas and

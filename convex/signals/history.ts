@@ -6,8 +6,7 @@ import { latestCard } from "./cards";
 import { signalsDrawn } from "./drawn";
 import { bare, chainHeadOf, findSignal, latestSignals, totalsOf } from "./model";
 import type { Token } from "./rules";
-import { vHead, vSignalEvent } from "./eventTables";
-import { vSignal, vToken } from "./tables";
+import { vHead, vSignal, vSignalEvent, vToken } from "./tables";
 import { totalsFields } from "./totals";
 
 /** The newest signal of each of the tokens that has one. */

@@ -1,7 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { vPriceSource } from "../prices/tables";
-import { vSignalEvent } from "./eventTables";
+import { chainHead, signalEvent } from "./eventShapes";
 import { totalsFields } from "./totals";
 import type { RecordsOf } from "../lib/records";
 
@@ -11,6 +12,10 @@ export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
 export const vStatus = v.union(v.literal("PENDING"), vEnd);
 export const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
+
+/** The chain's events and its end, as they are published. */
+export const vSignalEvent = zodOutputToConvex(signalEvent);
+export const vHead = zodOutputToConvex(chainHead.nullable());
 
 const vLevel = v.union(v.number(), v.null());
 

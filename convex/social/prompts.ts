@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Question } from "../providers/structured";
 import { SYMBOLS } from "../wallets/tokens";
-import type { Intent } from "./tables";
 
 /** How the model is asked what a mention wants, and the strict shape of what comes back. */
 
@@ -20,7 +19,7 @@ export const intentShape = z.object({
   unit: z.enum(UNITS).nullable().describe("what the amount counts"),
   recipient: z.string().max(100).nullable().describe("the address of the post; null unless it is a send"),
   confidence: z.number().min(0).max(1).describe("0 to 1"),
-}) satisfies z.ZodType<Intent>;
+});
 
 /** Which line holds the post: one JSON string, so that nothing in it can end it. */
 const POST_MARK = "Post: ";

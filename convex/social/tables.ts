@@ -1,7 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { vSymbol } from "../wallets/tables";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../lib/records";
+import { intentShape } from "./prompts";
 
 export const vMentionStatus = v.union(
   /** Received; nobody has decided yet, or its trade is under way. */
@@ -15,23 +16,7 @@ export const vMentionStatus = v.union(
 );
 
 /** What the model read in a mention. Never believed without the text's own word (`commands.ts`). */
-export const vIntent = v.object({
-  action: v.union(
-    v.literal("buy"),
-    v.literal("sell"),
-    v.literal("swap"),
-    v.literal("send"),
-    v.literal("unknown"),
-  ),
-  fromToken: v.union(vSymbol, v.null()),
-  toToken: v.union(vSymbol, v.null()),
-  /** Exact decimal, in `unit`. */
-  amount: v.union(v.string(), v.null()),
-  unit: v.union(vSymbol, v.literal("USD"), v.null()),
-  recipient: v.union(v.string(), v.null()),
-  /** 0 to 1. */
-  confidence: v.number(),
-});
+export const vIntent = zodOutputToConvex(intentShape);
 
 export type MentionStatus = Infer<typeof vMentionStatus>;
 export type Intent = Infer<typeof vIntent>;

@@ -1,6 +1,7 @@
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
-import { ALERT_TYPES, type AlertType, type Direction, type PublicAlert } from "./tables";
+import { ALERT_TYPES } from "./shapes";
+import type { AlertType, Direction, PublicAlert } from "./tables";
 
 /** The messenger's card of whale alerts. */
 

@@ -1,9 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../lib/records";
-
-export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
-export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
+import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
 
 /** What is told of one movement, by whomever. */
 export const reportedFields = {
@@ -21,31 +20,7 @@ export const reportedFields = {
   occurredAt: v.optional(v.number()),
 };
 
-const vEnd = v.object({
-  /** In lower case. */
-  address: v.string(),
-  /** Whose it is, and where that was learnt. */
-  label: v.optional(v.object({ exchange: v.string(), source: v.string() })),
-});
-
-/** What the service itself has read of a movement on Base. */
-const vMovement = v.object({
-  from: vEnd,
-  to: vEnd,
-  /** In the coin's smallest unit. */
-  quantity: v.string(),
-  /** Of its log among the transaction's, from 0; -1 for ether that the transaction itself carried. */
-  position: v.number(),
-  blockNumber: v.number(),
-  blockHash: v.string(),
-  /** What it was valued with. */
-  price: v.object({
-    usd: v.number(),
-    source: v.string(),
-    /** Epoch ms. */
-    observedAt: v.number(),
-  }),
-});
+const vMovement = zodOutputToConvex(movement);
 
 /** One that the service has measured, as it is stored. */
 export const measuredFields = {

@@ -1,31 +1,10 @@
 import * as z from "zod";
 import type { Doc } from "../_generated/dataModel";
 import { absentWhenEmpty, wholeNumber } from "../lib/input";
-import { ALERT_TYPES, DIRECTIONS, type PublicAlert } from "./tables";
+import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
+import type { PublicAlert } from "./tables";
 
 /** Alerts as callers see them. */
-
-const end = z.object({
-  address: z.string(),
-  label: z
-    .object({ exchange: z.string(), source: z.string().describe("Where the label was learnt") })
-    .optional()
-    .describe("Whose address it is; absent for one that the service has no label for"),
-});
-
-const movement = z.object({
-  from: end,
-  to: end,
-  quantity: z.string().describe("In the coin's smallest unit"),
-  position: z
-    .int()
-    .describe("Of its log among the transaction's, from 0; -1 for ether that the transaction itself carried"),
-  blockNumber: z.int(),
-  blockHash: z.string(),
-  price: z
-    .object({ usd: z.number(), source: z.string(), observedAt: z.number().describe("Epoch milliseconds") })
-    .describe("What it was valued with"),
-});
 
 export const publicAlertShape = z.object({
   token: z.string(),

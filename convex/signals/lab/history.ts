@@ -3,11 +3,11 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalQuery } from "../../_generated/server";
 import { vBlocks } from "../arms";
 import { champion } from "../champions";
-import { vHead, vSignalEvent } from "../eventTables";
 import { FIRST_PROMPT } from "../prompts";
+import { vHead, vSignalEvent } from "../tables";
 import { knownArms, rivalsOf } from "./arms";
-import { vShadowEvent } from "./eventTables";
 import { shadowHeadOf, totalsOfArm } from "./model";
+import { vShadowEvent } from "./tables";
 import { shadowTotalsFields } from "./totals";
 
 /** Shown of the promotions. */

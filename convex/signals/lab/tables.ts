@@ -1,12 +1,15 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../../lib/records";
 import { vBlocks } from "../arms";
 import { proposalFields, vCalibrated, vDecider, vPriceAtIssue, vStatus } from "../tables";
-import { vShadowEvent } from "./eventTables";
+import { shadowEvent } from "./eventShapes";
 import { shadowTotalsFields, vOutcomes } from "./totals";
 
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));
+
+export const vShadowEvent = zodOutputToConvex(shadowEvent);
 
 const shadowSignalFields = {
   /** The full hour it was asked for in, epoch ms: one signal per hour, arm and token. */

@@ -4,7 +4,8 @@ import { extractJson } from "../../lib/json";
 import { inOwnWords } from "../../lib/prose";
 import { line, symbol, usd } from "../../lib/shapes";
 import { FLOOR_USD } from "../coins";
-import { ALERT_TYPES, DIRECTIONS, type Reported } from "../tables";
+import { ALERT_TYPES, DIRECTIONS } from "../shapes";
+import type { Reported } from "../tables";
 
 /** What the agent is asked each hour, and how its answer is read. */
 
