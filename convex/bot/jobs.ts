@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { lostWork } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
@@ -150,19 +151,14 @@ export const look = internalMutation({
 });
 
 /** Puts jobs whose try was lost back on the way. For the cron: everything due half a minute ago and not under way. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const lost = await ctx.db
-      .query("botJobs")
-      .withIndex("by_dueAt", (q) => q.lt("dueAt", Date.now() - 30 * SECOND))
-      .take(BATCH);
-    for (const job of lost) {
-      if ((job.queuedUntil ?? 0) < Date.now()) await scheduleJob(ctx, job);
-    }
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  const lost = await ctx.db
+    .query("botJobs")
+    .withIndex("by_dueAt", (q) => q.lt("dueAt", now - 30 * SECOND))
+    .take(BATCH);
+  for (const job of lost) {
+    if ((job.queuedUntil ?? 0) < now) await scheduleJob(ctx, job);
+  }
 });
 
 async function end(ctx: MutationCtx, job: Doc<"botJobs">, reason: string): Promise<void> {

@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../_generated/server";
+import { lostWork } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
 import { chatHasLeft } from "../lib/limits";
@@ -177,19 +178,14 @@ export const close = internalMutation({
 });
 
 /** Puts cards whose try was lost back on the way. For the cron: everything due a minute ago and not under way. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    for (const state of ["queued", "sending"] as const) {
-      const lost = await ctx.db
-        .query("messages")
-        .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", Date.now() - MINUTE))
-        .take(100);
-      for (const { _id } of lost) await scheduleDelivery(ctx, _id);
-    }
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  for (const state of ["queued", "sending"] as const) {
+    const lost = await ctx.db
+      .query("messages")
+      .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", now - MINUTE))
+      .take(100);
+    for (const { _id } of lost) await scheduleDelivery(ctx, _id);
+  }
 });
 
 async function claimed(ctx: MutationCtx, messageId: Doc<"messages">["_id"], claim: number) {

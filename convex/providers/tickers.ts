@@ -2,6 +2,7 @@ import * as z from "zod";
 import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { MINUTE, SECOND } from "../lib/time";
 import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
 
@@ -34,8 +35,6 @@ const ADDRESSES: Record<Ticker, string> = {
   binance: "https://data-api.binance.vision",
   coingecko: "https://api.coingecko.com",
 };
-
-const NAMES: Record<Ticker, string> = { coinbase: "Coinbase", binance: "Binance", coingecko: "CoinGecko" };
 
 const COINGECKO_IDS: Record<Quoted, string> = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" };
 
@@ -75,7 +74,7 @@ const spotShape = lazy(() =>
 
 async function askCoinbase(symbol: Quoted, timeoutMs: number): Promise<Quote> {
   const { data } = await read("coinbase", `/v2/prices/${symbol}-USD/spot`, spotShape(), timeoutMs);
-  if (data.base !== undefined && data.base !== symbol) throw unusableFailure(NAMES.coinbase);
+  if (data.base !== undefined && data.base !== symbol) throw unusableFailure(SOURCE_NAMES.coinbase);
   return { usd: data.amount, change24h: null, observedAt: Date.now() };
 }
 
@@ -91,7 +90,7 @@ const dayShape = lazy(() =>
 async function askBinance(symbol: Quoted, timeoutMs: number): Promise<Quote> {
   const pair = `${symbol}USDT`;
   const answer = await read("binance", `/api/v3/ticker/24hr?symbol=${pair}`, dayShape(), timeoutMs);
-  if (answer.symbol !== pair) throw unusableFailure(NAMES.binance);
+  if (answer.symbol !== pair) throw unusableFailure(SOURCE_NAMES.binance);
   const quote = {
     usd: answer.lastPrice,
     change24h: answer.priceChangePercent,
@@ -117,7 +116,7 @@ async function askCoinGecko(symbols: readonly Quoted[], timeoutMs: number): Prom
   // Unknown coins may be missing, and one unusable coin says nothing about the others.
   return each(symbols, (symbol) => {
     const parsed = coinShape().safeParse(answer[COINGECKO_IDS[symbol]]);
-    if (!parsed.success) return Promise.reject(unusableFailure(NAMES.coingecko));
+    if (!parsed.success) return Promise.reject(unusableFailure(SOURCE_NAMES.coingecko));
     const { usd, usd_24h_change: change24h, last_updated_at: updatedAt } = parsed.data;
     const quote = { usd, change24h: change24h ?? null, observedAt: updatedAt * SECOND };
     return isLive(quote) ? Promise.resolve(quote) : Promise.reject(staleFailure("coingecko"));
@@ -143,7 +142,7 @@ async function read<Shape extends z.ZodType>(
   shape: Shape,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
-  const name = NAMES[ticker];
+  const name = SOURCE_NAMES[ticker];
   const base = optional("TICKER_API_URL") ?? ADDRESSES[ticker];
   const result = await askProvider(
     "tickers",
@@ -165,5 +164,5 @@ function isLive({ observedAt }: Quote): boolean {
 }
 
 function staleFailure(ticker: Ticker): AppError {
-  return new AppError("upstream", `${NAMES[ticker]} gives no live price: its last one is old`);
+  return new AppError("upstream", `${SOURCE_NAMES[ticker]} gives no live price: its last one is old`);
 }

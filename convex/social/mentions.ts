@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { lostWork } from "../lib/cronRuns";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
@@ -156,22 +157,16 @@ export const settle = internalMutation({
 });
 
 /** For the cron: begins another try of every mention whose try was lost. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const lost = await ctx.db
-      .query("mentions")
-      .withIndex("by_status_and_resumeAt", (q) => q.eq("status", "pending").lte("resumeAt", now))
-      .take(BATCH);
-    for (const { _id, attempt } of lost) {
-      await ctx.db.patch("mentions", _id, { resumeAt: now + TRY_MS });
-      await ctx.scheduler.runAfter(0, internal.social.mentions.begin, {
-        mentionId: _id,
-        attempt: attempt + 1,
-      });
-    }
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  const lost = await ctx.db
+    .query("mentions")
+    .withIndex("by_status_and_resumeAt", (q) => q.eq("status", "pending").lte("resumeAt", now))
+    .take(BATCH);
+  for (const { _id, attempt } of lost) {
+    await ctx.db.patch("mentions", _id, { resumeAt: now + TRY_MS });
+    await ctx.scheduler.runAfter(0, internal.social.mentions.begin, {
+      mentionId: _id,
+      attempt: attempt + 1,
+    });
+  }
 });

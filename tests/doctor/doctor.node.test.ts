@@ -53,7 +53,7 @@ async function doctor(args?: string[]): Promise<{ code: unknown; output: string 
   return { code, output };
 }
 
-const PUBLIC = ["CoinGecko", "Coinbase Exchange", "Binance", "Hyperliquid", "DefiLlama"];
+const PUBLIC = ["CoinGecko", "Coinbase", "Binance", "Hyperliquid", "DefiLlama"];
 
 test("finds the local stack fit, and shows no secret", async () => {
   const { code, output } = await doctor();
