@@ -97,8 +97,6 @@ export const researchTables = {
     startedAt: v.number(),
     /** Which one is under way, or was the last. */
     attempt: v.number(),
-    /** On rows of earlier versions. */
-    leaseUntil: v.optional(v.number()),
     result: v.optional(vResult),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),

@@ -149,8 +149,6 @@ export const signalTables = {
     state: v.union(v.literal("writing"), v.literal("issued"), v.literal("refused"), v.literal("failed")),
     /** Which one is under way, or was the last. */
     attempt: v.number(),
-    /** On rows of earlier versions. */
-    leaseUntil: v.optional(v.number()),
     /** Its signal stands on a card already. */
     announced: v.boolean(),
     /** Why the last attempt came to nothing. */
@@ -198,8 +196,6 @@ export const signalTables = {
     state: v.union(v.literal("writing"), v.literal("done")),
     /** Which one is under way, or was the last. */
     attempt: v.number(),
-    /** On rows of earlier versions. */
-    leaseUntil: v.optional(v.number()),
     openedAt: v.number(),
     ...weekFields,
     /** `null`: the model was out of reach; absent while it is being written. */

@@ -54,7 +54,7 @@ export const receive = internalMutation({
         receivedAt: now,
         status: "pending",
         attempt: 0,
-        resumeAt: now + TRY_MS,
+        leaseUntil: now + TRY_MS,
       });
       await ctx.scheduler.runAfter(0, internal.social.mentions.begin, { mentionId, attempt: 1 });
       accepted++;
@@ -69,7 +69,7 @@ export const begin = internalMutation({
   returns: v.null(),
   handler: async (ctx, { mentionId, attempt }) => {
     const row = await ctx.db.get("mentions", mentionId);
-    if (row === null || row.status !== "pending" || row.resumeAt === NEVER || row.attempt !== attempt - 1) {
+    if (row === null || row.status !== "pending" || row.leaseUntil === NEVER || row.attempt !== attempt - 1) {
       return null;
     }
     const now = Date.now();
@@ -94,7 +94,7 @@ export const begin = internalMutation({
       await endMention(ctx, mentionId, objection, now);
       return null;
     }
-    await ctx.db.patch("mentions", mentionId, { attempt, resumeAt: now + TRY_MS });
+    await ctx.db.patch("mentions", mentionId, { attempt, leaseUntil: now + TRY_MS });
     await ctx.scheduler.runAfter(0, internal.social.handling.carryOut, { mentionId, attempt });
     return null;
   },
@@ -160,10 +160,10 @@ export const settle = internalMutation({
 export const resumeLost = lostWork(async (ctx, now) => {
   const lost = await ctx.db
     .query("mentions")
-    .withIndex("by_status_and_resumeAt", (q) => q.eq("status", "pending").lte("resumeAt", now))
+    .withIndex("by_status_and_leaseUntil", (q) => q.eq("status", "pending").lte("leaseUntil", now))
     .take(BATCH);
   for (const { _id, attempt } of lost) {
-    await ctx.db.patch("mentions", _id, { resumeAt: now + TRY_MS });
+    await ctx.db.patch("mentions", _id, { leaseUntil: now + TRY_MS });
     await ctx.scheduler.runAfter(0, internal.social.mentions.begin, {
       mentionId: _id,
       attempt: attempt + 1,

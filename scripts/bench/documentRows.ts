@@ -158,7 +158,7 @@ function message(userId: string, shiftId: Id<"shifts">, now: number, due: boolea
     partsSent: due ? 0 : 1,
     state: due ? "sending" : "sent",
     dueAt: now + (due ? DUE_AFTER_MS : 0),
-    claim: 1,
+    attempt: 1,
     doubts: 0,
     postponements: 0,
   };
