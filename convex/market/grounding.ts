@@ -2,7 +2,7 @@ import { listedCoins, searchedCoins, type ListedCoin } from "../evidence/lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";
-import type { AskedFigures, MarketFigures, MarketSource, RowSource, TokenFigures } from "./tables";
+import type { AskedFigures, MarketFigures, MarketSource, TokenFigures } from "./tables";
 
 /** A model cannot know the market: what a source covers is the source's, and what is left is marked as the model's. Pure. */
 
@@ -195,9 +195,4 @@ function everyPrice({ keyPrices, top20, focus }: AskedMarketFigures): Price[] {
 
 function distance(price: number, reference: number): number {
   return Math.abs(price - reference) / reference;
-}
-
-/** How a row's source is shown; rows from before sources were told are the model's word. */
-export function sourceOf({ source }: { source?: RowSource | undefined }): RowSource {
-  return source ?? "model";
 }

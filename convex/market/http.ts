@@ -5,7 +5,6 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
-import type { MarketFigures, RowSource } from "./tables";
 
 /** How long a snapshot or a token answer counts as live. */
 const FRESH_MS = 60 * SECOND;
@@ -87,25 +86,6 @@ const errors = {
   upstream: "The LLM gateway failed, or took too long with nothing older to show.",
 };
 
-/** A row with who tells it; rows from before sources were told are the model's word. */
-function shown<Row extends { source?: RowSource; sizeSource?: RowSource }>(row: Row) {
-  return { ...row, source: row.source ?? "model", sizeSource: row.sizeSource ?? "model" };
-}
-
-function shownFigures({ keyPrices, trending, top20, focus }: MarketFigures) {
-  const priced = <Row extends { source?: RowSource }>(row: Row) => ({
-    ...row,
-    source: row.source ?? "model",
-  });
-  const { bitcoin, ethereum, solana } = keyPrices;
-  return {
-    keyPrices: { bitcoin: priced(bitcoin), ethereum: priced(ethereum), solana: priced(solana) },
-    trending: trending.map(priced),
-    top20: top20.map(shown),
-    ...(focus === undefined ? {} : { focus: focus === null ? null : shown(focus) }),
-  };
-}
-
 const market: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/market",
@@ -152,8 +132,7 @@ const market: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.market.snapshots.current, { focus }),
       begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
     });
-    const figures = shownFigures(snapshot.figures);
-    return { fetchedAt: iso(snapshot.fetchedAt), ...figures, sources: snapshot.sources };
+    return { fetchedAt: iso(snapshot.fetchedAt), ...snapshot.figures, sources: snapshot.sources };
   },
 });
 
@@ -204,8 +183,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),
       begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),
     });
-    const figures = token === null ? null : shown(token);
-    return { question, token: figures, answer, model, priceSource, fetchedAt: iso(figuresAt) };
+    return { question, token, answer, model, priceSource, fetchedAt: iso(figuresAt) };
   },
 });
 

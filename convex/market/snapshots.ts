@@ -31,7 +31,7 @@ export const current = internalQuery({
   handler: async (ctx, { focus }) => {
     const row = await latestSnapshot(ctx, focus);
     if (row === null) return null;
-    const { fetchedAt, figures, sources = [] } = row;
+    const { fetchedAt, figures, sources } = row;
     return { fetchedAt, figures, sources };
   },
 });

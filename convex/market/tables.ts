@@ -10,8 +10,6 @@ export const vRowSource = v.union(
   v.literal("coingecko"),
   v.literal("model"),
 );
-/** Absent on rows from before sources were told: those are the model's. */
-const vSource = v.optional(vRowSource);
 
 export const vCoin = v.object({
   name: v.string(),
@@ -20,10 +18,10 @@ export const vCoin = v.object({
   rank: v.number(),
   /** Percent over 24 hours. */
   change24h: v.number(),
-  source: vSource,
+  source: vRowSource,
 });
 
-const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number(), source: vSource });
+const vKeyPrice = v.object({ usd: v.number(), usd_24h_change: v.number(), source: vRowSource });
 
 export const vTokenFigures = v.object({
   symbol: v.string(),
@@ -34,26 +32,15 @@ export const vTokenFigures = v.object({
   marketCap: v.union(v.number(), v.null()),
   volume24h: v.union(v.number(), v.null()),
   /** Of price and change. */
-  source: vSource,
+  source: vRowSource,
   /** Of capitalisation and volume. */
-  sizeSource: vSource,
+  sizeSource: vRowSource,
 });
 
 export const vMarketFigures = v.object({
   keyPrices: v.object({ bitcoin: vKeyPrice, ethereum: vKeyPrice, solana: vKeyPrice }),
   trending: v.array(vCoin),
-  top20: v.array(
-    v.object({
-      rank: v.number(),
-      name: v.string(),
-      symbol: v.string(),
-      price: v.number(),
-      change24h: v.number(),
-      marketCap: v.number(),
-      source: vSource,
-      sizeSource: vSource,
-    }),
-  ),
+  top20: v.array(vTokenFigures.omit("volume24h").extend({ rank: v.number(), marketCap: v.number() })),
   /** The focus token's own figures; `null` when the model knows none, absent without a focus. */
   focus: v.optional(v.union(vTokenFigures, v.null())),
 });
@@ -85,10 +72,9 @@ export const marketTables = {
     fetchedAt: v.number(),
     model: v.string(),
     figures: vMarketFigures,
-    /** Absent on rows from before prices were held against sources. */
-    sources: v.optional(v.array(vMarketSource)),
+    sources: v.array(vMarketSource),
     /** How many of the model's prices were replaced by a source's. */
-    replaced: v.optional(v.number()),
+    replaced: v.number(),
   })
     .index("by_focus", ["focus"])
     .index("by_fetchedAt", ["fetchedAt"]),
@@ -101,10 +87,10 @@ export const marketTables = {
     model: v.string(),
     token: v.union(vTokenFigures, v.null()),
     answer: v.string(),
-    /** Whose the token's price is, `null` without a token. Absent on rows from before prices were held against sources. */
-    priceSource: v.optional(v.union(vRowSource, v.null())),
-    /** Epoch ms: when the figures were seen. Absent on the same rows. */
-    figuresAt: v.optional(v.number()),
+    /** Whose the token's price is, `null` without a token. */
+    priceSource: v.union(vRowSource, v.null()),
+    /** Epoch ms: when the figures were seen. */
+    figuresAt: v.number(),
   })
     .index("by_questionHash", ["questionHash"])
     .index("by_fetchedAt", ["fetchedAt"]),

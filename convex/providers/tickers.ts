@@ -4,7 +4,7 @@ import { AppError } from "../lib/errors";
 import { lazy } from "../lib/once";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { MINUTE, SECOND } from "../lib/time";
-import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { askProvider, bodyOf, unusableFailure } from "./call";
 
 /**
  * Public tickers: spot prices without a key. Wire formats: docs.cdp.coinbase.com (coinbase-app/track-apis/prices),
@@ -142,20 +142,10 @@ async function read<Shape extends z.ZodType>(
   shape: Shape,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
-  const name = SOURCE_NAMES[ticker];
   const base = optional("TICKER_API_URL") ?? ADDRESSES[ticker];
-  const result = await askProvider(
-    "tickers",
-    base + path,
-    { headers: { Accept: "application/json" } },
-    timeoutMs,
-  );
-  if (result.kind === "timeout") throw timeoutFailure(name);
-  if (result.kind === "unreachable") throw unreachableFailure(name);
-  if (result.status < 200 || result.status > 299) throw statusFailure(name, result.status);
-  const parsed = shape.safeParse(result.body);
-  if (!parsed.success) throw unusableFailure(name);
-  return parsed.data;
+  const init = { headers: { Accept: "application/json" } };
+  const result = await askProvider("tickers", base + path, init, timeoutMs);
+  return bodyOf(SOURCE_NAMES[ticker], result, shape);
 }
 
 function isLive({ observedAt }: Quote): boolean {

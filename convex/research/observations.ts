@@ -138,7 +138,7 @@ export async function collectNow(
   const work = await ctx.runMutation(internal.research.observations.beginAttempt, begun);
   if (work === null) return;
   await Promise.all(
-    SOURCES.filter((source) => work.sources[source]?.state === "pending").map(async (source) => {
+    SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
       const settled = await collectSource(ctx, source, work);
       if (settled.reading.state === "failed") {
         log.warn("research.source failed", { observationId, source, error: settled.reading.error });

@@ -148,6 +148,11 @@ async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): 
   await db.delete("shifts", shiftId);
 }
 
+/** A report as its readers see it. */
+export const vReport = researchTables.reports.validator
+  .omit("messengerError", "synthesisId", "runId")
+  .extend({ _id: v.id("reports") });
+
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {
     keep: "as long as their shift, or until the user deletes their data",

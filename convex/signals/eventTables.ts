@@ -7,6 +7,31 @@ const vStatus = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"
 const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
 const vPrice = v.union(v.number(), v.null());
 
+/** What any signal says when it is issued, the day's or a shadow, and what closes it. */
+export const issuedFields = {
+  signal: v.union(vSide, v.literal("HOLD")),
+  entry: v.number(),
+  tp1: vPrice,
+  tp2: vPrice,
+  sl: vPrice,
+  confidence: v.number(),
+  calibratedConfidence: v.number(),
+  calibrationMethod: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
+  calibrationOutcomes: v.number(),
+  costBps: v.number(),
+  generatedAt: v.string(),
+  expiresAt: v.string(),
+  priceSource: v.string(),
+  priceObservedAt: v.string(),
+};
+export const closedFields = {
+  status: vStatus,
+  closedAt: v.string(),
+  exitPrice: vPrice,
+  pnlPercent: vPrice,
+  decidedBy: vDecider,
+};
+
 const circumstances = {
   token: v.union(v.literal("BTC"), v.literal("ETH")),
   day: v.string(),
@@ -18,34 +43,14 @@ const circumstances = {
 
 const vIssued = v.object({
   ...circumstances,
+  ...issuedFields,
   timeframe: v.literal("1h"),
-  signal: v.union(vSide, v.literal("HOLD")),
-  entry: v.number(),
-  tp1: vPrice,
-  tp2: vPrice,
-  sl: vPrice,
-  confidence: v.number(),
-  calibratedConfidence: v.number(),
-  calibrationMethod: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
-  calibrationOutcomes: v.number(),
-  costBps: v.number(),
   coin: v.union(vSide, v.null()),
   momentum: v.union(vSide, v.null()),
   reasoning: v.string(),
-  generatedAt: v.string(),
-  expiresAt: v.string(),
-  priceSource: v.string(),
-  priceObservedAt: v.string(),
 });
 
-const vClosed = v.object({
-  ...circumstances,
-  status: vStatus,
-  closedAt: v.string(),
-  exitPrice: vPrice,
-  pnlPercent: vPrice,
-  decidedBy: vDecider,
-});
+const vClosed = v.object({ ...circumstances, ...closedFields });
 
 const vCompared = v.object({
   ...circumstances,

@@ -12,6 +12,7 @@ import { linkedCard, movedCard } from "./cards";
 import { endMention } from "./endings";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
+import { socialTables } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 
@@ -27,14 +28,14 @@ const LATEST_MS = 15 * MINUTE;
 const FIRST_ID_AT = 1_288_834_974_657n;
 const BATCH = 50;
 
-const vPost = v.object({
-  tweetId: v.string(),
-  authorId: v.string(),
-  authorHandle: v.optional(v.string()),
-  text: v.string(),
-  postedAt: v.optional(v.number()),
-  objection: v.optional(v.string()),
-});
+const vPost = socialTables.mentions.validator.pick(
+  "tweetId",
+  "authorId",
+  "authorHandle",
+  "text",
+  "postedAt",
+  "objection",
+);
 
 /** Stores the posts that are new, and sees that somebody looks at each. @returns How many were new. */
 export const receive = internalMutation({

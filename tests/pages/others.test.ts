@@ -19,6 +19,8 @@ async function reportOn(app: App, jobToken: string, shortSummary: string): Promi
       shortSummary,
       marketOutlook: "bearish" as const,
       impacts: [{ title: HOSTILE, detail: "A detail.", sentiment: "bullish" as const, confidence: 0.65 }],
+      ...{ sources: [], changes: [], missing: [] },
+      checked: { figures: 0, cited: 0, removed: 0 },
     };
     await db.patch("reports", report._id, { jobToken, generatedAt: Date.now(), result });
   });

@@ -75,10 +75,14 @@ async function deliver(app: App, ago = 0): Promise<void> {
     shortSummary: "🟡",
     marketOutlook: "neutral" as const,
     impacts: [],
+    ...{ sources: [], changes: [], missing: [] },
+    checked: { figures: 0, cited: 0, removed: 0 },
   };
+  const missing = { state: "missing" as const, asOf: null };
+  const sources = { market: missing, sentiment: missing, onchain: missing };
   await app.t.run(async (ctx) => {
     for (const { _id } of await ctx.db.query("paymentClaims").collect()) {
-      const report = { result, model: "m", generatedAt: Date.now() - ago };
+      const report = { result, sources, model: "m", generatedAt: Date.now() - ago };
       await ctx.db.patch("paymentClaims", _id, { state: "delivered", leaseUntil: 0, report });
     }
   });

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import type { RecordsOf } from "../../lib/records";
 import { vBlocks } from "../arms";
-import { proposalFields, vCalibrated, vDecider, vPriceAtIssue, vStatus } from "../tables";
+import { heldFields } from "../tables";
 import { vShadowEvent } from "./eventTables";
 import { shadowTotalsFields, vOutcomes } from "./totals";
 
@@ -14,23 +14,7 @@ const shadowSignalFields = {
   /** `claude-haiku-4.5@signal-2`. */
   arm: v.string(),
   token: vLabToken,
-  ...proposalFields,
-  status: vStatus,
-  generatedAt: v.number(),
-  expiresAt: v.number(),
-  /** What answered, as the gateway names it. */
-  model: v.string(),
-  price: vPriceAtIssue,
-  costBps: v.number(),
-  /** The stated confidence as the arm's own outcomes before this signal calibrate it. */
-  calibrated: vCalibrated,
-  /** As for the daily signals. */
-  walkedUntil: v.number(),
-  gapMinutes: v.number(),
-  decidedBy: v.optional(vDecider),
-  closedAt: v.optional(v.number()),
-  exitPrice: v.optional(v.union(v.number(), v.null())),
-  pnlPercent: v.optional(v.union(v.number(), v.null())),
+  ...heldFields,
 };
 const vShadowSignal = v.object(shadowSignalFields);
 export type ShadowSignal = Infer<typeof vShadowSignal>;
