@@ -21,7 +21,7 @@ const bucket = (rate: number, period: number, capacity: number) => {
   return { kind: "token bucket" as const, rate, period, capacity };
 };
 const perMinute = (rate: number, capacity = rate) => bucket(rate, MINUTE, capacity);
-const perHour = (rate: number, capacity = rate) => bucket(rate, HOUR, capacity);
+const perHour = (rate: number) => bucket(rate, HOUR, rate);
 /** One that many count against at a time. */
 const shared = (limit: ReturnType<typeof bucket>) => ({ ...limit, shards: SHARDS });
 
