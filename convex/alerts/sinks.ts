@@ -65,8 +65,7 @@ export const rotate = internalAction({
   args: {},
   returns: v.object({ rotated: v.number(), failed: v.array(v.id("alertSinks")) }),
   handler: async (ctx): Promise<{ rotated: number; failed: Sink["webhookId"][] }> => {
-    const { outdated, replaceSecrets } = internal.alerts.sinks;
-    return resealAll(ctx, outdated, replaceSecrets);
+    return resealAll(ctx, internal.alerts.sinks.outdated, internal.alerts.sinks.replaceSecrets);
   },
 });
 

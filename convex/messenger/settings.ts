@@ -37,8 +37,7 @@ export const rotate = internalAction({
   args: {},
   returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
   handler: async (ctx): Promise<{ rotated: number; failed: string[] }> => {
-    const { outdated, replaceTokens } = internal.messenger.settings;
-    return resealAll(ctx, outdated, replaceTokens);
+    return resealAll(ctx, internal.messenger.settings.outdated, internal.messenger.settings.replaceTokens);
   },
 });
 

@@ -9,7 +9,7 @@ export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
-export const vStatus = v.union(v.literal("PENDING"), vEnd);
+const vStatus = v.union(v.literal("PENDING"), vEnd);
 const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
 
 const vLevel = v.union(v.number(), v.null());
@@ -36,7 +36,7 @@ export const vPriceAtIssue = v.object({
   observedAt: v.number(),
 });
 
-export const vCalibrated = v.object({
+const vCalibrated = v.object({
   confidence: v.number(),
   method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
   /** Outcomes it was learned from. */

@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { vSymbol } from "../wallets/tables";
 import type { RecordsOf } from "../lib/records";
 
-export const vMentionStatus = v.union(
+const vMentionStatus = v.union(
   /** Received; nobody has decided yet, or its trade is under way. */
   v.literal("pending"),
   /** Its trade is confirmed. */

@@ -53,8 +53,7 @@ export const rotate = internalAction({
   args: {},
   returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
   handler: async (ctx): Promise<{ rotated: number; failed: string[] }> => {
-    const { outdated, replace } = internal.wallets.custody.keys;
-    return resealAll(ctx, outdated, replace);
+    return resealAll(ctx, internal.wallets.custody.keys.outdated, internal.wallets.custody.keys.replace);
   },
 });
 
