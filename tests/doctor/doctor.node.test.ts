@@ -299,7 +299,7 @@ test("what it records holds no key, token or id, and is read again as it was", a
   expect((await readdir(kept)).toSorted()).toEqual([
     "agent-api.json",
     "binance.json",
-    "coinbase-exchange.json",
+    "coinbase.json",
     "coingecko.json",
     "defillama.json",
     "gdelt.json",
