@@ -263,7 +263,6 @@ import type * as prices_http from "../prices/http.js";
 import type * as prices_live from "../prices/live.js";
 import type * as prices_model from "../prices/model.js";
 import type * as prices_modelData from "../prices/modelData.js";
-import type * as prices_names from "../prices/names.js";
 import type * as prices_quotes from "../prices/quotes.js";
 import type * as prices_samples from "../prices/samples.js";
 import type * as prices_shown from "../prices/shown.js";
@@ -722,7 +721,6 @@ declare const fullApi: ApiFromModules<{
   "prices/live": typeof prices_live;
   "prices/model": typeof prices_model;
   "prices/modelData": typeof prices_modelData;
-  "prices/names": typeof prices_names;
   "prices/quotes": typeof prices_quotes;
   "prices/samples": typeof prices_samples;
   "prices/shown": typeof prices_shown;

@@ -7,7 +7,7 @@ import type { Condition } from "./grammar";
 import { lifeFrom } from "./lifetimes";
 import { watchOf } from "./subjects";
 import { lastObservation } from "./observations";
-import { vCondition } from "./tables";
+import { alertTables } from "./tables";
 import { nextTime } from "./times";
 import { describe } from "./words";
 
@@ -19,23 +19,18 @@ const MAX_PROPOSED = 10;
 const SHOWN_ENDED = 10;
 
 /** An alert as its user sees it. Times in epoch ms. */
-export const vAlert = v.object({
-  alertId: v.id("alerts"),
-  number: v.number(),
-  state: v.union(v.literal("proposed"), v.literal("active"), v.literal("off")),
-  /** What it waits for, in words. */
-  words: v.string(),
-  condition: vCondition,
-  asked: v.string(),
-  readBy: v.union(v.literal("grammar"), v.literal("model")),
-  createdAt: v.number(),
-  confirmedAt: v.union(v.number(), v.null()),
-  endedAt: v.union(v.number(), v.null()),
-  /** When an active one ends by itself, unless its user says yes to it again; when an ended one would have. */
-  expiresAt: v.union(v.number(), v.null()),
-  fired: v.number(),
-  lastFiredAt: v.union(v.number(), v.null()),
-});
+export const vAlert = alertTables.alerts.validator
+  .pick("number", "state", "condition", "asked", "readBy", "createdAt", "fired")
+  .extend({
+    alertId: v.id("alerts"),
+    /** What it waits for, in words. */
+    words: v.string(),
+    confirmedAt: v.union(v.number(), v.null()),
+    endedAt: v.union(v.number(), v.null()),
+    /** When an active one ends by itself, unless its user says yes to it again; when an ended one would have. */
+    expiresAt: v.union(v.number(), v.null()),
+    lastFiredAt: v.union(v.number(), v.null()),
+  });
 export type Alert = Infer<typeof vAlert>;
 
 export type Proposal = {

@@ -1,16 +1,13 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
-import { AppError, messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { currentKeyId, keyIdOf, reseal, seal } from "../lib/sealing";
+import { AppError } from "../lib/errors";
+import { keyIdOf, resealAll, seal, vResealed, vSealed } from "../lib/sealing";
 import { endSink, MAX_SINKS, secretSeal, sinkOf, sinksOf, vSink, type Sink } from "./sinkRows";
 
 /** Webhooks that users add and remove, and the sealing of their secrets. */
 
 const SECRET_BYTES = 32;
-/** Secrets per turn of a rotation. */
-const BATCH = 50;
 
 /**
  * Adds a webhook, for actions.
@@ -67,34 +64,15 @@ export const remove = internalMutation({
 export const rotate = internalAction({
   args: {},
   returns: v.object({ rotated: v.number(), failed: v.array(v.id("alertSinks")) }),
-  handler: async (ctx) => {
-    const keyId = currentKeyId();
-    const failed: Sink["webhookId"][] = [];
-    for (let rotated = 0; ;) {
-      const limit = BATCH + failed.length;
-      const batch = await ctx.runQuery(internal.alerts.sinks.outdated, { keyId, limit });
-      const open = batch.filter(({ sinkId }) => !failed.includes(sinkId));
-      if (open.length === 0) return { rotated, failed };
-      for (const { sinkId, userId, url, sealedSigning } of open) {
-        try {
-          const to = await reseal(sealedSigning, secretSeal({ userId, url }));
-          await ctx.runMutation(internal.alerts.sinks.replaceSecret, { sinkId, from: sealedSigning, to });
-          rotated++;
-        } catch (error) {
-          log.error("alerts.rotation failed", { sinkId, message: messageOf(error) });
-          failed.push(sinkId);
-        }
-      }
-    }
+  handler: async (ctx): Promise<{ rotated: number; failed: Sink["webhookId"][] }> => {
+    return resealAll(ctx, internal.alerts.sinks.outdated, internal.alerts.sinks.replaceSecrets);
   },
 });
 
 /** Secrets sealed under another master key than the named one. */
 export const outdated = internalQuery({
   args: { keyId: v.string(), limit: v.number() },
-  returns: v.array(
-    v.object({ sinkId: v.id("alertSinks"), userId: v.string(), url: v.string(), sealedSigning: v.string() }),
-  ),
+  returns: v.array(v.object({ ...vSealed.fields, id: v.id("alertSinks") })),
   handler: async (ctx, { keyId, limit }) => {
     const before = await ctx.db
       .query("alertSinks")
@@ -104,20 +82,24 @@ export const outdated = internalQuery({
       .query("alertSinks")
       .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
       .take(limit - before.length);
-    return [...before, ...after].map(({ _id: sinkId, userId, url, sealedSigning }) => {
-      return { sinkId, userId, url, sealedSigning };
+    return [...before, ...after].map(({ _id: id, sealedSigning: sealedSecret, ...row }) => {
+      return { id, sealedSecret, context: secretSeal(row) };
     });
   },
 });
 
-/** Puts a re-sealed secret in place of what it was made from. */
-export const replaceSecret = internalMutation({
-  args: { sinkId: v.id("alertSinks"), from: v.string(), to: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { sinkId, from, to }) => {
-    const row = await ctx.db.get("alertSinks", sinkId);
-    if (row?.sealedSigning === from)
-      await ctx.db.patch("alertSinks", sinkId, { sealedSigning: to, keyId: keyIdOf(to) });
-    return null;
+/** Puts re-sealed secrets in place of what they were made from. */
+export const replaceSecrets = internalMutation({
+  args: { resealed: v.array(v.object({ ...vResealed.fields, id: v.id("alertSinks") })) },
+  returns: v.number(),
+  handler: async (ctx, { resealed }) => {
+    let replaced = 0;
+    for (const { id, from, to } of resealed) {
+      const row = await ctx.db.get("alertSinks", id);
+      if (row?.sealedSigning !== from) continue;
+      await ctx.db.patch("alertSinks", id, { sealedSigning: to, keyId: keyIdOf(to) });
+      replaced++;
+    }
+    return replaced;
   },
 });

@@ -1,4 +1,4 @@
-import { SOURCE_NAMES } from "../lib/publicSources";
+import { sourceName } from "../lib/publicSources";
 import { dollars } from "../lib/text";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
@@ -6,9 +6,6 @@ import type { Condition } from "./grammar";
 import type { Observation } from "./tables";
 
 /** Alerts and firings in words. */
-
-/** Who tells what an alert is compared with, as readers know them. */
-const SOURCES: Readonly<Record<string, string>> = { ...SOURCE_NAMES, chainlink: "Chainlink" };
 
 /** `5 %`, `0.0125 %`. */
 export function percent(value: number): string {
@@ -37,7 +34,7 @@ export function describe(condition: Condition): string {
 
 /** What an observation that has fired an alert says. */
 export function observed(condition: Condition, { value, observedAt, source }: Observation): string {
-  const when = `${dateTime(observedAt)} (${SOURCES[source] ?? source})`;
+  const when = `${dateTime(observedAt)} (${sourceName(source)})`;
   switch (condition.kind) {
     case "price":
       return `${condition.token} is at ${dollars(value)}, ${when}`;

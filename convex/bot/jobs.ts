@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { lostWork } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
@@ -58,7 +59,7 @@ export const run = providerAction({
     } finally {
       await typing?.stop();
     }
-    await ctx.runMutation(internal.bot.jobs.advance, { jobId, claim: job.claim, step });
+    await ctx.runMutation(internal.bot.jobs.advance, { jobId, attempt: job.attempt, step });
     return null;
   },
 });
@@ -67,7 +68,7 @@ export const run = providerAction({
 export const claim = internalMutation({
   args: { jobId: v.id("botJobs") },
   returns: v.union(
-    v.object({ claim: v.number(), sender: vSender, userId: v.optional(v.string()), work: vWork }),
+    v.object({ attempt: v.number(), sender: vSender, userId: v.optional(v.string()), work: vWork }),
     v.null(),
   ),
   handler: async (ctx, { jobId }) => {
@@ -79,23 +80,23 @@ export const claim = internalMutation({
       await end(ctx, job, FAILED);
       return null;
     }
-    const claim = job.claim + 1;
+    const attempt = job.attempt + 1;
     await ctx.db.patch("botJobs", jobId, {
-      ...{ running: true, dueAt: now + LEASE_MS, claim, lost },
+      ...{ running: true, dueAt: now + LEASE_MS, attempt, lost },
       queuedUntil: undefined,
     });
     const { sender, userId, work } = job;
-    return { claim, sender, ...(userId === undefined ? {} : { userId }), work };
+    return { attempt, sender, ...(userId === undefined ? {} : { userId }), work };
   },
 });
 
 /** Moves a job on by what came of a step: its answer is queued, or it waits for what is under way elsewhere. */
 export const advance = internalMutation({
-  args: { jobId: v.id("botJobs"), claim: v.number(), step: vStep },
+  args: { jobId: v.id("botJobs"), attempt: v.number(), step: vStep },
   returns: v.null(),
-  handler: async (ctx, { jobId, claim, step }) => {
+  handler: async (ctx, { jobId, attempt, step }) => {
     const job = await ctx.db.get("botJobs", jobId);
-    if (job === null || !job.running || job.claim !== claim) return null;
+    if (job === null || !job.running || job.attempt !== attempt) return null;
     switch (step.kind) {
       case "answer": {
         await ctx.db.delete("botJobs", jobId);
@@ -114,7 +115,7 @@ export const advance = internalMutation({
         }
         const work = { ...job.work, ticket: step.ticket };
         await ctx.db.patch("botJobs", jobId, { work, running: false, dueAt: now + POLL_MS });
-        await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, claim: job.claim });
+        await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, attempt: job.attempt });
         return null;
       }
       case "respond":
@@ -130,11 +131,11 @@ export const advance = internalMutation({
 
 /** Sees whether what a job waits for has come to an end; no delivery's place is held for that. */
 export const look = internalMutation({
-  args: { jobId: v.id("botJobs"), claim: v.number() },
+  args: { jobId: v.id("botJobs"), attempt: v.number() },
   returns: v.null(),
-  handler: async (ctx, { jobId, claim }) => {
+  handler: async (ctx, { jobId, attempt }) => {
     const job = await ctx.db.get("botJobs", jobId);
-    if (job === null || job.running || job.claim !== claim || job.work.kind !== "research") return null;
+    if (job === null || job.running || job.attempt !== attempt || job.work.kind !== "research") return null;
     const { ticket } = job.work;
     const now = Date.now();
     const waits = ticket !== undefined && (await outcomeOf(ctx, ticket)).state === "running";
@@ -144,25 +145,20 @@ export const look = internalMutation({
     }
     await ctx.db.patch("botJobs", jobId, { dueAt: now + POLL_MS });
     await ctx.scheduler.runAfter(0, internal.bot.typing.show, { chatId: job.sender.chatId });
-    await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, claim });
+    await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, attempt });
     return null;
   },
 });
 
 /** Puts jobs whose try was lost back on the way. For the cron: everything due half a minute ago and not under way. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const lost = await ctx.db
-      .query("botJobs")
-      .withIndex("by_dueAt", (q) => q.lt("dueAt", Date.now() - 30 * SECOND))
-      .take(BATCH);
-    for (const job of lost) {
-      if ((job.queuedUntil ?? 0) < Date.now()) await scheduleJob(ctx, job);
-    }
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  const lost = await ctx.db
+    .query("botJobs")
+    .withIndex("by_dueAt", (q) => q.lt("dueAt", now - 30 * SECOND))
+    .take(BATCH);
+  for (const job of lost) {
+    if ((job.queuedUntil ?? 0) < now) await scheduleJob(ctx, job);
+  }
 });
 
 async function end(ctx: MutationCtx, job: Doc<"botJobs">, reason: string): Promise<void> {

@@ -57,7 +57,7 @@ export async function openJob(
     createdAt: now,
     running: false,
     dueAt: now,
-    claim: 0,
+    attempt: 0,
     lost: 0,
   });
   await scheduleJob(ctx, { _id: jobId, sender, userId: userId ?? undefined, work });

@@ -63,7 +63,7 @@ export const botTables = {
     /** Epoch ms until which it waits for its place among the models' callers. */
     queuedUntil: v.optional(v.number()),
     /** Names the current try; a word from an earlier one is ignored. */
-    claim: v.number(),
+    attempt: v.number(),
     /** How many tries were cut off. */
     lost: v.number(),
   }).index("by_dueAt", ["dueAt"]),

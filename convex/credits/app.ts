@@ -6,7 +6,7 @@ import { findUser, requireUser } from "../users/model";
 import { finishSession, openSession } from "./games";
 import { standingOf } from "./model";
 import { creditsPerUsdc } from "./rates";
-import { vCreditSource, vTransactionType } from "./tables";
+import { creditTables } from "./tables";
 
 /** Credits as the web application shows them. Every function is about the signed-in user alone. */
 
@@ -25,18 +25,7 @@ export const balance = query({
 export const history = query({
   args: { paginationOpts: paginationOptsValidator },
   returns: paginationResultValidator(
-    v.object({
-      type: vTransactionType,
-      /** Whole credits, positive. */
-      amount: v.number(),
-      model: v.optional(v.string()),
-      tokensUsed: v.optional(v.number()),
-      agentId: v.optional(v.string()),
-      source: vCreditSource,
-      balanceAfter: v.number(),
-      /** Epoch ms. */
-      at: v.number(),
-    }),
+    creditTables.creditTransactions.validator.omit("userId", "key", "sequence", "owedAfter"),
   ),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);

@@ -2,9 +2,9 @@ import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import type { RecordsOf } from "../lib/records";
 
-export const vTransactionType = v.union(v.literal("deposit"), v.literal("deduction"), v.literal("refund"));
+const vTransactionType = v.union(v.literal("deposit"), v.literal("deduction"), v.literal("refund"));
 
-export const vCreditSource = v.union(
+const vCreditSource = v.union(
   v.literal("usdc"),
   v.literal("arcade"),
   v.literal("agent_run"),

@@ -1,21 +1,9 @@
+import type { ListedCoin as ListedWithPage } from "../providers/coingecko";
 import type { Fact, Kind } from "./tables";
 
 /** Facts of many coins, as lists of coins. Pure. */
 
-export type ListedCoin = {
-  symbol: string;
-  name: string;
-  /** By market capitalisation; 1 is the largest. */
-  rank: number;
-  /** USD, as below. */
-  price: number;
-  /** Percent. */
-  change24h: number | null;
-  marketCap: number;
-  volume24h: number;
-  /** Epoch ms. */
-  observedAt: number;
-};
+export type ListedCoin = Omit<ListedWithPage, "url">;
 
 /** The coins of which a list tells all that matters, largest first. */
 export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
@@ -31,7 +19,7 @@ export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
         number("volume24h"),
       ];
       if (rank === null || price === null || marketCap === null || volume24h === null) return [];
-      const name = textOf(own, "name") ?? symbol;
+      const name = nameOf(own) ?? symbol;
       return [
         { symbol, name, rank, price, change24h: number("change24h"), marketCap, volume24h, observedAt },
       ];
@@ -57,7 +45,7 @@ export function searchedCoins(facts: readonly Fact[]): SearchedCoin[] {
     .flatMap(({ subject: symbol, value: place }): SearchedCoin[] => {
       if (typeof place !== "number") return [];
       const own = facts.filter(({ subject }) => subject === symbol);
-      const name = textOf(own, "name") ?? symbol;
+      const name = nameOf(own) ?? symbol;
       return [{ symbol, name, place, change24h: numberOf(own, "trendingChange") }];
     })
     .sort((a, b) => a.place - b.place);
@@ -68,7 +56,7 @@ function numberOf(facts: readonly Fact[], wanted: Kind): number | null {
   return typeof value === "number" ? value : null;
 }
 
-function textOf(facts: readonly Fact[], wanted: Kind): string | null {
-  const value = facts.find(({ kind }) => kind === wanted)?.value;
+function nameOf(facts: readonly Fact[]): string | null {
+  const value = facts.find(({ kind }) => kind === "name")?.value;
   return typeof value === "string" ? value : null;
 }

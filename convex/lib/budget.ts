@@ -112,11 +112,11 @@ export const settle = internalMutation({
 });
 
 /**
- * Refuses a payer whose share is used up, before anything is begun for it.
+ * Refuses a payer whose share of what the model gateway may cost is used up, before anything is begun for it.
  * @throws AppError `rate_limited`, with the time at which the budget is whole again.
  */
-export async function refuseBeyond(ctx: MutationCtx, payer: Payer, provider: Billed): Promise<void> {
-  const share = { day: dayOf(Date.now()), payer, provider };
+export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void> {
+  const share = { day: dayOf(Date.now()), payer, provider: "llm" as const };
   const own = await spentOn(ctx, { ...share, shard: anyShard() });
   if (own < partOf(payer)) return;
   if (sum(await roomsOf(ctx, share)) <= 0) throw usedUp(payer);

@@ -15,9 +15,9 @@ export function masterKey(configured: string): Uint8Array {
   return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
 }
 
-/** A subkey for one purpose: HKDF-SHA256 of the master key, with the purpose as its context. */
-export function subkey(master: Uint8Array, purpose: string, bytes = 32): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(hkdf(sha256, master, undefined, utf8ToBytes(purpose), bytes));
+/** A subkey of 32 bytes for one purpose: HKDF-SHA256 of the master key, with the purpose as its context. */
+export function subkey(master: Uint8Array, purpose: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(hkdf(sha256, master, undefined, utf8ToBytes(purpose), 32));
 }
 
 /** HMAC-SHA256 under the given key. */

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalAction, internalMutation, type MutationCtx } from "../_generated/server";
+import { lostWork } from "./cronRuns";
 import { failureOf, messageOf } from "./errors";
 import { admit, fill, runningJobs, vFailure, type Failure } from "./lanes";
 import { log } from "./log";
@@ -56,20 +57,14 @@ export const leave = internalMutation({
 });
 
 /** Takes back the places of what was lost, and has it run again where it is to. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    for (const job of await runningJobs(ctx)) {
-      const { leaseUntil, scheduled } = job;
-      const run = scheduled === undefined ? null : await ctx.db.system.get("_scheduled_functions", scheduled);
-      const goesOn = run?.state.kind === "pending" || run?.state.kind === "inProgress";
-      if (!goesOn || leaseUntil <= now) await end(ctx, job, INTERRUPTED, "lost");
-    }
-    await fill(ctx);
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  for (const job of await runningJobs(ctx)) {
+    const { leaseUntil, scheduled } = job;
+    const run = scheduled === undefined ? null : await ctx.db.system.get("_scheduled_functions", scheduled);
+    const goesOn = run?.state.kind === "pending" || run?.state.kind === "inProgress";
+    if (!goesOn || leaseUntil <= now) await end(ctx, job, INTERRUPTED, "lost");
+  }
+  await fill(ctx);
 });
 
 async function end(

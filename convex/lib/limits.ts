@@ -16,59 +16,68 @@ const SHARDS = 16;
 /** So many of them are looked at to tell a caller what is left; the fullest speaks for all. */
 const SAMPLED = 3;
 
+/** So many in a time, and at most so many at once. */
+const bucket = (rate: number, period: number, capacity: number) => {
+  return { kind: "token bucket" as const, rate, period, capacity };
+};
+const perMinute = (rate: number, capacity = rate) => bucket(rate, MINUTE, capacity);
+const perHour = (rate: number) => bucket(rate, HOUR, rate);
+/** One that many count against at a time. */
+const shared = (limit: ReturnType<typeof bucket>) => ({ ...limit, shards: SHARDS });
+
 /**
  * What a caller may cost the service. Each name guards something that costs an upstream call, a message or a guess,
  * once per user and once per network address; generous, because an address may be an office or a proxy.
  */
 const limits = {
-  chatUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  chatAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
-  refreshUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  refreshAddress: { kind: "token bucket", rate: 120, period: MINUTE, capacity: 240, shards: SHARDS },
-  shiftUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
-  shiftAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000, shards: SHARDS },
-  settingsUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  settingsAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
+  chatUser: perMinute(30, 60),
+  chatAddress: shared(perMinute(240, 480)),
+  refreshUser: perMinute(30, 60),
+  refreshAddress: shared(perMinute(120, 240)),
+  shiftUser: perHour(60),
+  shiftAddress: shared(perHour(2_000)),
+  settingsUser: perMinute(30, 60),
+  settingsAddress: shared(perMinute(240, 480)),
   // What an alert would have fired at is looked up in a week of samples, and it is kept for a day.
-  alertUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
-  alertAddress: { kind: "token bucket", rate: 240, period: HOUR, capacity: 240 },
+  alertUser: perHour(60),
+  alertAddress: perHour(240),
   // A wallet is kept for good: its address may be paid at any time.
-  walletUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
-  walletAddress: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
+  walletUser: perHour(60),
+  walletAddress: perHour(60),
   /** Of all who are not signed in. */
-  walletOverall: { kind: "token bucket", rate: 300, period: HOUR, capacity: 300 },
-  chainUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 120 },
-  chainAddress: { kind: "token bucket", rate: 480, period: MINUTE, capacity: 960, shards: SHARDS },
-  transferUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
-  runUser: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 60 },
-  runAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
-  gameUser: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
-  gameAddress: { kind: "token bucket", rate: 2_000, period: HOUR, capacity: 2_000, shards: SHARDS },
-  claimUser: { kind: "token bucket", rate: 20, period: HOUR, capacity: 20 },
-  claimAddress: { kind: "token bucket", rate: 200, period: HOUR, capacity: 200 },
-  transferAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
-  depositUser: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480 },
-  depositAddress: { kind: "token bucket", rate: 600, period: MINUTE, capacity: 1_200, shards: SHARDS },
-  newDepositUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 600 },
-  newDepositAddress: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 600 },
-  paymentUser: { kind: "token bucket", rate: 60, period: MINUTE, capacity: 200 },
-  paymentAddress: { kind: "token bucket", rate: 240, period: MINUTE, capacity: 480, shards: SHARDS },
-  linkUser: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
-  linkAddress: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 },
+  walletOverall: perHour(300),
+  chainUser: perMinute(60, 120),
+  chainAddress: shared(perMinute(480, 960)),
+  transferUser: perMinute(60, 200),
+  runUser: perMinute(30, 60),
+  runAddress: shared(perMinute(240, 480)),
+  gameUser: perHour(60),
+  gameAddress: shared(perHour(2_000)),
+  claimUser: perHour(20),
+  claimAddress: perHour(200),
+  transferAddress: shared(perMinute(240, 480)),
+  depositUser: perMinute(240, 480),
+  depositAddress: shared(perMinute(600, 1_200)),
+  newDepositUser: perMinute(60, 600),
+  newDepositAddress: perMinute(60, 600),
+  paymentUser: perMinute(60, 200),
+  paymentAddress: shared(perMinute(240, 480)),
+  linkUser: perMinute(10, 20),
+  linkAddress: perMinute(10, 20),
   // A million guesses at 40-bit codes take a day by both ways together, and each code lives for 10 minutes.
-  linkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
-  botLinkOverall: { kind: "token bucket", rate: 300, period: MINUTE, capacity: 600, shards: SHARDS },
-  botChat: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
+  linkOverall: shared(perMinute(300, 600)),
+  botLinkOverall: shared(perMinute(300, 600)),
+  botChat: perMinute(20),
   /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
-  namedChat: { kind: "token bucket", rate: 60, period: HOUR, capacity: 60 },
-  botNotice: { kind: "token bucket", rate: 1, period: 5 * MINUTE, capacity: 1 },
+  namedChat: perHour(60),
+  botNotice: bucket(1, 5 * MINUTE, 1),
   // Guesses: a stranger's, whatever they name, and all that name one thing.
-  missAddress: { kind: "token bucket", rate: 30, period: MINUTE, capacity: 30 },
-  missSubject: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
-  unknownHashAddress: { kind: "token bucket", rate: 20, period: MINUTE, capacity: 20 },
-  cardUser: { kind: "token bucket", rate: 30, period: HOUR, capacity: 30 },
-  cardAddress: { kind: "token bucket", rate: 600, period: HOUR, capacity: 600 },
-} as const;
+  missAddress: perMinute(30),
+  missSubject: perMinute(20),
+  unknownHashAddress: perMinute(20),
+  cardUser: perHour(30),
+  cardAddress: perHour(600),
+};
 
 const rateLimiter = new RateLimiter(components.rateLimiter, { ...limits, ...SOURCE_LIMITS });
 

@@ -30,14 +30,24 @@ export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
   gdelt: "https://api.gdeltproject.org",
 };
 
-export const SOURCE_NAMES: Record<PublicSource, string> = {
-  coinbase: "Coinbase Exchange",
+/** What readers call each, and the other two that a price may come from: the feeds on Base and the model. */
+export const SOURCE_NAMES: Record<PublicSource | "chainlink" | "llm" | "model", string> = {
+  coinbase: "Coinbase",
   binance: "Binance",
   coingecko: "CoinGecko",
   hyperliquid: "Hyperliquid",
   defillama: "DefiLlama",
   gdelt: "GDELT",
+  chainlink: "Chainlink",
+  llm: "a language model",
+  model: "a language model",
 };
+
+/** The name of whoever told a figure, as rows and answers keep them. */
+export function sourceName(source: string): string {
+  const names: Readonly<Record<string, string>> = SOURCE_NAMES;
+  return names[source] ?? source;
+}
 
 export const PUBLIC_SOURCES: readonly PublicSource[] = Object.keys(SOURCE_LIMITS).filter(isPublicSource);
 

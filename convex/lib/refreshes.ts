@@ -109,7 +109,7 @@ export async function finishRefresh(
     attempt,
     beganAt: row.beganAt,
     leaseUntil: 0,
-    restMs: row.restMs ?? 0,
+    restMs: row.restMs,
     ...(failure === null ? {} : { failure, failedAt: Date.now() }),
     ...(limitedUntil === undefined ? {} : { limitedUntil }),
   });
@@ -232,7 +232,7 @@ export const outcome = internalQuery({
 export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
   const row = await find(ctx, key);
   if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
-  const { failure, failedAt = 0, restMs = 0, limitedUntil } = row;
+  const { failure, failedAt = 0, restMs, limitedUntil } = row;
   if (failure === undefined) return { state: "done" };
   const limited = limitedUntil === undefined ? {} : { limitedUntil };
   return { state: "failed", failure, restsUntil: failedAt + restMs, ...limited };

@@ -27,7 +27,7 @@ export async function beginInLane<Args extends Record<string, Value>>(
   return beginRefresh(ctx, { ...refresh, leaseMs: QUEUE_MS }, async (attempt) => {
     const waits = place ?? placeOf(refresh.caller);
     const payer = waits.lane;
-    await refuseBeyond(ctx, payer, "llm");
+    await refuseBeyond(ctx, payer);
     const told = telling(internal.lib.renewals.failed, { key: refresh.key, attempt });
     await enter(ctx, waits, action, { ...args, attempt, payer }, { told });
   });

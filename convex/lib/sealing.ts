@@ -1,6 +1,10 @@
+import type { FunctionReference } from "convex/server";
+import { v, type Infer } from "convex/values";
+import type { ActionCtx } from "../_generated/server";
 import { equalBytes, hmacSha256, masterKey, sha256Hex, subkey } from "./crypto";
 import { optional, required } from "./env";
-import { AppError } from "./errors";
+import { AppError, messageOf } from "./errors";
+import { log } from "./log";
 
 /**
  * Secrets at rest: AES-256-CBC, then HMAC-SHA256 over everything that decides the decryption (encrypt-then-MAC), under
@@ -44,16 +48,55 @@ export async function open(envelope: string, context: SealContext): Promise<stri
   return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
 }
 
-/** The same secret under the current key. */
-export async function reseal(envelope: string, context: SealContext): Promise<string> {
-  return seal(await open(envelope, context), context);
+/** Secrets per transaction of a rotation. */
+const BATCH = 50;
+
+/** A sealed secret of a row, and what it opens for. */
+export const vSealed = v.object({
+  id: v.string(),
+  sealedSecret: v.string(),
+  context: v.object({ purpose: v.string(), owner: v.string() }),
+});
+type Sealed<Id> = Infer<typeof vSealed> & { id: Id };
+
+/** An envelope, and the one that it was made from. */
+export const vResealed = v.object({ id: v.string(), from: v.string(), to: v.string() });
+type Resealed<Id> = Infer<typeof vResealed> & { id: Id };
+
+/** How many were sealed anew, and which do not open: those stay as they are. */
+type Rotated<Id> = { rotated: number; failed: Id[] };
+
+/**
+ * Seals every secret of a kind anew that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; the one
+ * before is `WALLET_ENCRYPTION_KEY_PREVIOUS`. Safe to run twice, and to resume after a crash.
+ * @param outdated The next secrets under another key than the named one, those that did not open before among them.
+ * @param replace Stores envelopes, except where another secret stands by now. @returns How many it stored.
+ */
+export async function resealAll<Id extends string>(
+  ctx: ActionCtx,
+  outdated: FunctionReference<"query", "internal", { keyId: string; limit: number }, Sealed<Id>[]>,
+  replace: FunctionReference<"mutation", "internal", { resealed: Resealed<Id>[] }, number>,
+): Promise<Rotated<Id>> {
+  const { id: keyId } = keyring(required("WALLET_ENCRYPTION_KEY"));
+  const failed: Id[] = [];
+  for (let rotated = 0; ;) {
+    const found = await ctx.runQuery(outdated, { keyId, limit: BATCH + failed.length });
+    const left = found.filter(({ id }) => !failed.includes(id));
+    if (left.length === 0) return { rotated, failed };
+    const resealed: Resealed<Id>[] = [];
+    for (const { id, sealedSecret: from, context } of left) {
+      try {
+        resealed.push({ id, from, to: await seal(await open(from, context), context) });
+      } catch (error) {
+        log.error("sealing.not opened", { purpose: context.purpose, error: messageOf(error) });
+        failed.push(id);
+      }
+    }
+    rotated += await ctx.runMutation(replace, { resealed });
+  }
 }
 
-/** Names the key that `seal` uses now; an envelope's own name is its second field. */
-export function currentKeyId(): string {
-  return keyring(required("WALLET_ENCRYPTION_KEY")).id;
-}
-
+/** Names the master key of an envelope. */
 export function keyIdOf(envelope: string): string {
   return envelope.split(".")[1] ?? "";
 }

@@ -73,8 +73,8 @@ export const libTables = {
     limitedUntil: v.optional(v.number()),
     /** Epoch ms: when it failed. */
     failedAt: v.optional(v.number()),
-    /** For so many ms after that no new attempt begins. Absent on rows of earlier versions. */
-    restMs: v.optional(v.number()),
+    /** For so many ms after that no new attempt begins. */
+    restMs: v.number(),
   })
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),

@@ -3,7 +3,7 @@ import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";
 import type { TokenFigures } from "./shapes";
-import type { AskedFigures, MarketFigures, MarketSource, RowSource } from "./tables";
+import type { AskedFigures, MarketFigures, MarketSource } from "./tables";
 
 /** A model cannot know the market: what a source covers is the source's, and what is left is marked as the model's. Pure. */
 
@@ -196,9 +196,4 @@ function everyPrice({ keyPrices, top20, focus }: AskedMarketFigures): Price[] {
 
 function distance(price: number, reference: number): number {
   return Math.abs(price - reference) / reference;
-}
-
-/** How a row's source is shown; rows from before sources were told are the model's word. */
-export function sourceOf({ source }: { source?: RowSource | undefined }): RowSource {
-  return source ?? "model";
 }

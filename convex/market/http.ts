@@ -124,11 +124,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       read: () => ctx.runQuery(internal.market.tokens.current, { question }),
       begin: () => ctx.runMutation(internal.market.tokens.begin, { question, caller }),
     });
-    const figures =
-      token === null
-        ? null
-        : { ...token, source: token.source ?? "model", sizeSource: token.sizeSource ?? "model" };
-    return { question, token: figures, answer, model, priceSource, fetchedAt: iso(figuresAt) };
+    return { question, token, answer, model, priceSource, fetchedAt: iso(figuresAt) };
   },
 });
 

@@ -11,7 +11,7 @@ import { log } from "../lib/log";
 import { iso, MINUTE } from "../lib/time";
 import { freshQuotes } from "../prices/quotes";
 import { completeStructured } from "../providers/structured";
-import { ground, references, sourceOf, type Observed } from "./grounding";
+import { ground, references, type Observed } from "./grounding";
 import { snapshotQuestion } from "./prompts";
 import type { MarketFigures, MarketSource, RowSource } from "./tables";
 
@@ -92,8 +92,8 @@ export function describeSizes(question: string, { facts }: Observed): string | n
 /** A snapshot in a few lines, for a prompt. What only a model said is called so. */
 export function describeMarket(snapshot: { fetchedAt: number; figures: MarketFigures }): string {
   const { trending, top20 } = snapshot.figures;
-  const change = (coin: { change24h: number } & Sourced) =>
-    `(${signed(coin.change24h)} %, ${sourceOf(coin)})`;
+  const change = (coin: { change24h: number; source: RowSource }) =>
+    `(${signed(coin.change24h)} %, ${coin.source})`;
   return [
     `As of ${iso(snapshot.fetchedAt)}, each with its source: ${describeKeyPrices(snapshot.figures)}`,
     `Trending: ${trending.map((coin) => `${coin.symbol} ${change(coin)}`).join(", ")}`,
@@ -101,11 +101,9 @@ export function describeMarket(snapshot: { fetchedAt: number; figures: MarketFig
   ].join("\n");
 }
 
-type Sourced = { source?: RowSource | undefined };
-
 export function describeKeyPrices({ keyPrices }: MarketFigures): string {
-  const price = (name: string, row: { usd: number; usd_24h_change: number } & Sourced) =>
-    `${name} $${row.usd} (${signed(row.usd_24h_change)} %, ${sourceOf(row)})`;
+  const price = (name: string, row: MarketFigures["keyPrices"]["bitcoin"]) =>
+    `${name} $${row.usd} (${signed(row.usd_24h_change)} %, ${row.source})`;
   const { bitcoin, ethereum, solana } = keyPrices;
   return [price("Bitcoin", bitcoin), price("Ethereum", ethereum), price("Solana", solana)].join(", ");
 }

@@ -41,7 +41,7 @@ export const answer = internalQuery({
   returns: v.union(v.object({ fetchedAt: v.number(), body: v.string() }), v.null()),
   handler: async (ctx, { focus }) => {
     const row = await latestRow(ctx, focus);
-    return row?.body === undefined ? null : { fetchedAt: row.fetchedAt, body: row.body };
+    return row === null ? null : { fetchedAt: row.fetchedAt, body: row.body };
   },
 });
 

@@ -6,9 +6,8 @@ import { coin, marketFigures, marketSource, rowSource, tokenFigures, type TokenF
 
 /** Who tells a row's figures: one of the sources, or the model itself. */
 export const vRowSource = zodOutputToConvex(rowSource);
-/** Rows from before sources were told have none: those are the model's word. */
-export const vCoin = zodOutputToConvex(coin.partial({ source: true }));
-export const vTokenFigures = zodOutputToConvex(tokenFigures.partial({ source: true, sizeSource: true }));
+export const vCoin = zodOutputToConvex(coin);
+export const vTokenFigures = zodOutputToConvex(tokenFigures);
 
 export const vMarketFigures = zodOutputToConvex(marketFigures);
 
@@ -28,13 +27,10 @@ export const marketTables = {
     focus: v.string(),
     fetchedAt: v.number(),
     model: v.string(),
-    /** The answer of `GET /mcp/market`, in JSON (`market/written`). Absent on rows from before it was stored as text. */
-    body: v.optional(v.string()),
-    /** Of those rows. */
-    figures: v.optional(v.any()),
-    sources: v.optional(v.any()),
+    /** The answer of `GET /mcp/market`, in JSON (`market/written`). */
+    body: v.string(),
     /** How many of the model's prices were replaced by a source's. */
-    replaced: v.optional(v.number()),
+    replaced: v.number(),
   })
     .index("by_focus", ["focus"])
     .index("by_fetchedAt", ["fetchedAt"]),
@@ -47,10 +43,10 @@ export const marketTables = {
     model: v.string(),
     token: v.union(vTokenFigures, v.null()),
     answer: v.string(),
-    /** Whose the token's price is, `null` without a token. Absent on rows from before prices were held against sources. */
-    priceSource: v.optional(v.union(vRowSource, v.null())),
-    /** Epoch ms: when the figures were seen. Absent on the same rows. */
-    figuresAt: v.optional(v.number()),
+    /** Whose the token's price is, `null` without a token. */
+    priceSource: v.union(vRowSource, v.null()),
+    /** Epoch ms: when the figures were seen. */
+    figuresAt: v.number(),
   })
     .index("by_questionHash", ["questionHash"])
     .index("by_fetchedAt", ["fetchedAt"]),

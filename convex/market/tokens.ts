@@ -10,7 +10,7 @@ import { beginInLane, vTurn } from "../lib/renewals";
 import { iso, MINUTE } from "../lib/time";
 import { completeStructured } from "../providers/structured";
 import { answerProblems, provenPart } from "./answers";
-import { groundToken, sourceOf, tokenProblem, type Observed } from "./grounding";
+import { groundToken, tokenProblem, type Observed } from "./grounding";
 import { describeMarket, describeObserved, describeSizes, observedSoon, signed } from "./model";
 import { tokenQuestion, type TokenAnswer } from "./prompts";
 import type { TokenFigures } from "./shapes";
@@ -40,8 +40,7 @@ export const current = internalQuery({
   handler: async (ctx, { question }) => {
     const row = await find(ctx, hashOf(question));
     if (row === null) return null;
-    const { token, answer, model, fetchedAt, figuresAt = fetchedAt } = row;
-    const { priceSource = token === null ? null : ("model" as const) } = row;
+    const { token, answer, model, priceSource, figuresAt, fetchedAt } = row;
     return { token, answer, model, priceSource, figuresAt, fetchedAt };
   },
 });
@@ -93,7 +92,7 @@ export const refresh = providerAction({
 function grounded({ token, answer }: TokenAnswer, observed: Observed, now: number) {
   if (token === null) return { token, answer, priceSource: null, figuresAt: now };
   const { token: figures, observedAt } = groundToken(token, observed);
-  return { token: figures, answer, priceSource: sourceOf(figures), figuresAt: observedAt ?? now };
+  return { token: figures, answer, priceSource: figures.source, figuresAt: observedAt ?? now };
 }
 
 function problemOf(given: TokenAnswer, observed: Observed, now: number): string | null {
@@ -107,12 +106,12 @@ function mended(given: TokenAnswer, observed: Observed, now: number): TokenAnswe
   const proven = provenPart(given, observed, now);
   if (given.token === null) return { token: null, answer: proven ?? NOTHING_PROVEN };
   const { token } = groundToken(given.token, observed);
-  return { token, answer: proven ?? sentenceOf(token, sourceOf(token)) };
+  return { token, answer: proven ?? sentenceOf(token) };
 }
 
 const NOTHING_PROVEN = "No source tells the figures that would answer this.";
 
-function sentenceOf({ name, symbol, price, change24h }: TokenFigures, source: string): string {
+function sentenceOf({ name, symbol, price, change24h, source }: TokenFigures): string {
   const change = change24h === 0 ? "unchanged" : `${signed(change24h)} %`;
   return `${name} (${symbol}) trades at ${price} USD by ${source}, ${change} over 24 hours.`;
 }

@@ -19,9 +19,8 @@ export function written(
 
 export type Snapshot = { fetchedAt: number; figures: MarketFigures; sources: MarketSource[] };
 
-/** What a row holds; `null` for a row from before answers were stored as text, which the next refresh replaces. */
-export function readBack({ fetchedAt, body }: Doc<"marketSnapshots">): Snapshot | null {
-  if (body === undefined) return null;
+/** What a row holds. */
+export function readBack({ fetchedAt, body }: Doc<"marketSnapshots">): Snapshot {
   const { keyPrices, trending, top20, focus, sources } = marketSnapshot.parse(JSON.parse(body));
   const figures = { keyPrices, trending, top20, ...(focus === undefined ? {} : { focus }) };
   return { fetchedAt, figures, sources };

@@ -42,7 +42,7 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
     partsSent: 0,
     state: "queued",
     dueAt: Date.now(),
-    claim: 0,
+    attempt: 0,
     doubts: 0,
     postponements: 0,
     ...(card.onSettled === undefined

@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../_generated/server";
+import { lostWork } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
 import { chatHasLeft } from "../lib/limits";
@@ -34,7 +35,7 @@ const vOutcome = v.union(
 );
 
 const vTry = v.object({
-  claim: v.number(),
+  attempt: v.number(),
   userId: v.string(),
   /** The next part, and how many have arrived before it. */
   part: v.string(),
@@ -57,15 +58,15 @@ export const deliver = providerAction({
   handler: async (ctx, { messageId }) => {
     let next = await ctx.runMutation(internal.messenger.outbox.claim, { messageId });
     while (next !== null) {
-      const { claim } = next;
+      const { attempt } = next;
       const route = await routeOf(next);
       if (route.kind !== "ready") {
         const { kind, reason } = route;
-        await ctx.runMutation(internal.messenger.outbox.close, { messageId, claim, state: kind, reason });
+        await ctx.runMutation(internal.messenger.outbox.close, { messageId, attempt, state: kind, reason });
         return null;
       }
       if (next.doubtful && !(await isReachable(route.botToken))) {
-        await ctx.runMutation(internal.messenger.outbox.postpone, { messageId, claim });
+        await ctx.runMutation(internal.messenger.outbox.postpone, { messageId, attempt });
         return null;
       }
       const text = next.plain ? plainText(next.part) : next.part;
@@ -73,14 +74,14 @@ export const deliver = providerAction({
       const to = { chatId: route.chatId, html: !next.plain, keyboard };
       const png = next.picture === null ? null : await drawn(ctx, next.picture);
       if (next.picture !== null && png === null) {
-        next = await ctx.runMutation(internal.messenger.outbox.leaveOutPicture, { messageId, claim });
+        next = await ctx.runMutation(internal.messenger.outbox.leaveOutPicture, { messageId, attempt });
         continue;
       }
       const outcome =
         png === null
           ? await sendMessage(route.botToken, { ...to, text, edits })
           : await sendPhoto(route.botToken, { ...to, png, caption: text });
-      next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, claim, outcome });
+      next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, attempt, outcome });
     }
     return null;
   },
@@ -130,10 +131,10 @@ async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Doc<"messages"
 
 /** Marks what became of the part under way; returns the next one to send, if any. */
 export const mark = internalMutation({
-  args: { messageId: v.id("messages"), claim: v.number(), outcome: vOutcome },
+  args: { messageId: v.id("messages"), attempt: v.number(), outcome: vOutcome },
   returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, claim, outcome }) => {
-    const row = await claimed(ctx, messageId, claim);
+  handler: async (ctx, { messageId, attempt, outcome }) => {
+    const row = await claimed(ctx, messageId, attempt);
     if (row === null) return null;
     if (outcome.kind === "migrated") await followMigration(ctx, row, outcome.chatId);
     return apply(ctx, row, afterPart(row, outcome, Date.now()));
@@ -142,19 +143,19 @@ export const mark = internalMutation({
 
 /** The card goes on as text, in the same try; returns the next part to send. */
 export const leaveOutPicture = internalMutation({
-  args: { messageId: v.id("messages"), claim: v.number() },
+  args: { messageId: v.id("messages"), attempt: v.number() },
   returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, claim }) => {
-    const row = await claimed(ctx, messageId, claim);
+  handler: async (ctx, { messageId, attempt }) => {
+    const row = await claimed(ctx, messageId, attempt);
     return row === null ? null : apply(ctx, row, withoutPicture(row));
   },
 });
 
 export const postpone = internalMutation({
-  args: { messageId: v.id("messages"), claim: v.number() },
+  args: { messageId: v.id("messages"), attempt: v.number() },
   returns: v.null(),
-  handler: async (ctx, { messageId, claim }) => {
-    const row = await claimed(ctx, messageId, claim);
+  handler: async (ctx, { messageId, attempt }) => {
+    const row = await claimed(ctx, messageId, attempt);
     if (row !== null) await apply(ctx, row, afterFailedProbe(row, Date.now()));
     return null;
   },
@@ -164,37 +165,32 @@ export const postpone = internalMutation({
 export const close = internalMutation({
   args: {
     messageId: v.id("messages"),
-    claim: v.number(),
+    attempt: v.number(),
     state: v.union(v.literal("skipped"), v.literal("failed")),
     reason: v.string(),
   },
   returns: v.null(),
-  handler: async (ctx, { messageId, claim, state, reason }) => {
-    const row = await claimed(ctx, messageId, claim);
+  handler: async (ctx, { messageId, attempt, state, reason }) => {
+    const row = await claimed(ctx, messageId, attempt);
     if (row !== null) await apply(ctx, row, { state, error: reason });
     return null;
   },
 });
 
 /** Puts cards whose try was lost back on the way. For the cron: everything due a minute ago and not under way. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    for (const state of ["queued", "sending"] as const) {
-      const lost = await ctx.db
-        .query("messages")
-        .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", Date.now() - MINUTE))
-        .take(100);
-      for (const { _id } of lost) await scheduleDelivery(ctx, _id);
-    }
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  for (const state of ["queued", "sending"] as const) {
+    const lost = await ctx.db
+      .query("messages")
+      .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", now - MINUTE))
+      .take(100);
+    for (const { _id } of lost) await scheduleDelivery(ctx, _id);
+  }
 });
 
-async function claimed(ctx: MutationCtx, messageId: Doc<"messages">["_id"], claim: number) {
+async function claimed(ctx: MutationCtx, messageId: Doc<"messages">["_id"], attempt: number) {
   const row = await ctx.db.get("messages", messageId);
-  return row !== null && row.state === "sending" && row.claim === claim ? row : null;
+  return row !== null && row.state === "sending" && row.attempt === attempt ? row : null;
 }
 
 async function apply(
@@ -247,7 +243,7 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
   const words = row.kind === NOTIFICATION ? "words" : "card";
   const mark = isNamed ? words : isLodger ? "lodger" : null;
   return {
-    claim: row.claim,
+    attempt: row.attempt,
     userId: row.userId,
     part: mark !== null && row.partsSent === 0 ? marked(part, mark) : part,
     plain: row.plain ?? false,

@@ -1,14 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../_generated/server";
-import { messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { currentKeyId, keyIdOf, reseal } from "../lib/sealing";
+import { keyIdOf, resealAll, vResealed, vSealed } from "../lib/sealing";
 import { configOf } from "./model";
 import { botTokenSeal } from "./seals";
-
-/** Bot tokens per transaction of a rotation. */
-const BATCH = 50;
 
 /** A field's new value; `null` clears it, leaving it out keeps it. */
 const vChange = v.optional(v.union(v.string(), v.null()));
@@ -42,32 +37,14 @@ export const rotate = internalAction({
   args: {},
   returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
   handler: async (ctx): Promise<{ rotated: number; failed: string[] }> => {
-    const keyId = currentKeyId();
-    const failed: string[] = [];
-    for (let rotated = 0; ;) {
-      const limit = BATCH + failed.length;
-      const batch = await ctx.runQuery(internal.messenger.settings.outdated, { keyId, limit });
-      const open = batch.filter(({ userId }) => !failed.includes(userId));
-      if (open.length === 0) return { rotated, failed };
-      for (const { userId, sealedBotToken } of open) {
-        try {
-          const to = await reseal(sealedBotToken, botTokenSeal(userId));
-          const from = sealedBotToken;
-          await ctx.runMutation(internal.messenger.settings.replaceToken, { userId, from, to });
-          rotated++;
-        } catch (error) {
-          log.error("messenger.rotation failed", { message: messageOf(error) });
-          failed.push(userId);
-        }
-      }
-    }
+    return resealAll(ctx, internal.messenger.settings.outdated, internal.messenger.settings.replaceTokens);
   },
 });
 
 /** Bot tokens sealed under another master key than the named one. */
 export const outdated = internalQuery({
   args: { keyId: v.string(), limit: v.number() },
-  returns: v.array(v.object({ userId: v.string(), sealedBotToken: v.string() })),
+  returns: v.array(vSealed),
   handler: async (ctx, { keyId, limit }) => {
     const before = await ctx.db
       .query("messengerConfigs")
@@ -77,22 +54,25 @@ export const outdated = internalQuery({
       .query("messengerConfigs")
       .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
       .take(limit - before.length);
-    return [...before, ...after].flatMap(({ userId, sealedBotToken }) =>
-      sealedBotToken === undefined ? [] : [{ userId, sealedBotToken }],
+    return [...before, ...after].flatMap(({ userId: id, sealedBotToken: sealedSecret }) =>
+      sealedSecret === undefined ? [] : [{ id, sealedSecret, context: botTokenSeal(id) }],
     );
   },
 });
 
-/** Puts a re-sealed token in place of what it was made from; one that changed meanwhile stays. */
-export const replaceToken = internalMutation({
-  args: { userId: v.string(), from: v.string(), to: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { userId, from, to }) => {
-    const row = await configOf(ctx, userId);
-    if (row?.sealedBotToken === from) {
+/** Puts re-sealed tokens in place of what they were made from; one that changed meanwhile stays. */
+export const replaceTokens = internalMutation({
+  args: { resealed: v.array(vResealed) },
+  returns: v.number(),
+  handler: async (ctx, { resealed }) => {
+    let replaced = 0;
+    for (const { id: userId, from, to } of resealed) {
+      const row = await configOf(ctx, userId);
+      if (row?.sealedBotToken !== from) continue;
       await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
+      replaced++;
     }
-    return null;
+    return replaced;
   },
 });
 

@@ -105,7 +105,7 @@ export const messengerTables = {
     /** Queued: when to try. Sending: when the try counts as cut off. */
     dueAt: v.number(),
     /** Names the current try; a word from an earlier one is ignored. */
-    claim: v.number(),
+    attempt: v.number(),
     /** How often the next part was sent with an unknown outcome. Once it is sent again, twice is a failure. */
     doubts: v.number(),
     /** How often a try was put off. */

@@ -1,5 +1,5 @@
 import type { Reply } from "../lib/http";
-import { sourceName } from "../prices/names";
+import { sourceName } from "../lib/publicSources";
 import { iso } from "../lib/time";
 import { about } from "../ops/about";
 import { sparkline } from "./charts/sparkline";

@@ -124,12 +124,9 @@ function writing(
     <h2 id="${id}">${kind}</h2>
     <p>${wayTag(marketOutlook)} <strong>${withoutMark(shortSummary)}</strong></p>
     <p class="small">
-      A language model wrote this ${since(at, now)}.
-      ${
-        checked === null
-          ? "Its figures were not checked."
-          : `Each of its ${checked.figures} figures is what the source beside it says; ${checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to be taken out.`
-      }
+      A language model wrote this ${since(at, now)}. Each of its ${checked.figures} figures is what the source
+      beside it says; ${checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to be
+      taken out.
     </p>
     ${read}
     <div class="grid aside">

@@ -1,5 +1,5 @@
 import type { Reply } from "../lib/http";
-import { sourceName } from "../prices/names";
+import { sourceName } from "../lib/publicSources";
 import { pageReply } from "./layout";
 import { html, type Html } from "./markup";
 import { ending, sideTag, signalFigure, wideTable } from "./parts";

@@ -1,4 +1,4 @@
-import { sourceName } from "../prices/names";
+import { sourceName } from "../lib/publicSources";
 import { groupedDigits, many, smallFigure } from "../lib/text";
 import { DAY, dateTime, HOUR, MINUTE } from "../lib/time";
 import { html, type Html } from "./markup";

@@ -5,15 +5,7 @@ import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { DAY, MINUTE } from "../lib/time";
-import {
-  askProvider,
-  postJson,
-  statusFailure,
-  timeoutFailure,
-  unreachableFailure,
-  unusableFailure,
-  type Exchange,
-} from "./call";
+import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Exchange } from "./call";
 
 /**
  * The agent API's asynchronous jobs (docs.bankr.bot/agent-api): a prompt in, a job out, which is polled.
@@ -55,21 +47,16 @@ export type Job =
 export async function sendPrompt(purse: Purse, prompt: string, now: number): Promise<string> {
   const hold = await purse.hold("agentApi", agentPromptCost());
   const answer = await ask("/agent/prompt", { prompt });
-  const refused = answer.kind === "answer" && (answer.status < 200 || answer.status > 299);
+  const refused = answer.kind === "answer" && !isSuccess(answer);
   await hold.settle(refused ? 0 : agentPromptCost());
-  const body = succeeded(answer, now);
-  const parsed = acceptedShape.safeParse(body);
-  if (!parsed.success) throw unusableFailure(UPSTREAM);
-  return parsed.data.jobId;
+  return inShape(UPSTREAM, succeeded(answer, now), acceptedShape).jobId;
 }
 
 /** @throws AppError `upstream`, as `sendPrompt` does. */
 export async function readJob(id: string, now: number): Promise<Job> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}`);
   if (result.kind === "answer" && result.status === 404) return { state: "unknown" };
-  const parsed = jobShape.safeParse(succeeded(result, now));
-  if (!parsed.success) throw unusableFailure(UPSTREAM);
-  const job = parsed.data;
+  const job = inShape(UPSTREAM, succeeded(result, now), jobShape);
   switch (job.status) {
     case "pending":
     case "processing":
@@ -98,12 +85,11 @@ function ask(path: string, body?: Record<string, string>): Promise<Exchange> {
 
 /** The body of an answer with a 2xx status. */
 function succeeded(result: Exchange, now: number): unknown {
-  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
-  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
-  if (result.status >= 200 && result.status <= 299) return result.body;
-  const failure = statusFailure(UPSTREAM, result.status);
-  if (result.status !== 429) throw failure;
-  const limit = limitShape.safeParse(result.body);
+  const answer = answered(UPSTREAM, result);
+  if (isSuccess(answer)) return answer.body;
+  const failure = statusFailure(UPSTREAM, answer.status);
+  if (answer.status !== 429) throw failure;
+  const limit = limitShape.safeParse(answer.body);
   const retryAfterMs = limit.success
     ? Math.min(Math.max(0, limit.data.resetAt - now), MAX_WAIT_MS)
     : DEFAULT_WAIT_MS;

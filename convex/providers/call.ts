@@ -1,12 +1,11 @@
+import type * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseJson } from "../lib/json";
 import { noteCall, type Provider } from "../lib/providerCalls";
 
 /** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
-export type Exchange =
-  | { kind: "answer"; status: number; body: unknown }
-  | { kind: "timeout" }
-  | { kind: "unreachable" };
+export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };
+type Answer = { kind: "answer"; status: number; body: unknown };
 
 /**
  * One request to a provider, with a deadline in real time.
@@ -53,6 +52,40 @@ export function postJson(body: unknown, headers: Record<string, string> = {}): R
     headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
   };
+}
+
+/** What a provider has answered, with whatever status. @throws AppError `upstream`, naming it, where it has not. */
+export function answered(upstream: string, result: Exchange): Answer {
+  if (result.kind === "timeout") throw timeoutFailure(upstream);
+  if (result.kind === "unreachable") throw unreachableFailure(upstream);
+  return result;
+}
+
+/** Whether a status says that what was asked has been done. */
+export function isSuccess({ status }: Answer): boolean {
+  return status >= 200 && status <= 299;
+}
+
+/** The body of a successful answer, in its shape. @throws AppError `upstream`, naming who sent no such answer. */
+export function bodyOf<Shape extends z.ZodType>(
+  upstream: string,
+  result: Exchange,
+  shape: Shape,
+): z.output<Shape> {
+  const answer = answered(upstream, result);
+  if (!isSuccess(answer)) throw statusFailure(upstream, answer.status);
+  return inShape(upstream, answer.body, shape);
+}
+
+/** @throws AppError `upstream`, naming who sent something else. */
+export function inShape<Shape extends z.ZodType>(
+  upstream: string,
+  body: unknown,
+  shape: Shape,
+): z.output<Shape> {
+  const parsed = shape.safeParse(body);
+  if (!parsed.success) throw unusableFailure(upstream);
+  return parsed.data;
 }
 
 /** The upstream failure for a status that is no success: says who and what kind, never the upstream's own words. */

@@ -15,6 +15,7 @@ const LISTED = 50;
 export type ListedCoin = {
   symbol: string;
   name: string;
+  /** By market capitalisation; 1 is the largest. */
   rank: number;
   /** USD, as below. */
   price: number;

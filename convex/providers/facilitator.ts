@@ -1,14 +1,7 @@
 import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { required } from "../lib/env";
-import {
-  askProvider,
-  postJson,
-  statusFailure,
-  timeoutFailure,
-  unreachableFailure,
-  unusableFailure,
-} from "./call";
+import { answered, askProvider, postJson, statusFailure, unusableFailure } from "./call";
 
 /** An x402 facilitator without accounts: carries out signed payments in a relayer's place (x402 specification, /settle). */
 const UPSTREAM = "The payment facilitator";
@@ -24,9 +17,8 @@ const settledShape = z.object({ success: z.boolean() });
 export async function settleByFacilitator(payment: object, requirement: object): Promise<boolean> {
   const url = `${required("X402_FACILITATOR_URL")}/settle`;
   const body = { x402Version: 1, paymentPayload: payment, paymentRequirements: requirement };
-  const answer = await askProvider("facilitator", url, postJson(body), deadlines.facilitator);
-  if (answer.kind === "timeout") throw timeoutFailure(UPSTREAM);
-  if (answer.kind === "unreachable") throw unreachableFailure(UPSTREAM);
+  const result = await askProvider("facilitator", url, postJson(body), deadlines.facilitator);
+  const answer = answered(UPSTREAM, result);
   const parsed = settledShape.safeParse(answer.body);
   if (!parsed.success) {
     throw answer.status === 200 ? unusableFailure(UPSTREAM) : statusFailure(UPSTREAM, answer.status);

@@ -8,6 +8,7 @@ import { noteCall } from "../lib/providerCalls";
 import { wellFormed } from "../lib/text";
 import { DAY, SECOND, sleep } from "../lib/time";
 import {
+  inShape,
   isAbort,
   isTransient,
   statusFailure,
@@ -188,9 +189,7 @@ async function answerTo(
     },
     { signal },
   );
-  const parsed = completionShape.safeParse(answer);
-  if (!parsed.success) throw unusableFailure(UPSTREAM);
-  const { model, choices, usage } = parsed.data;
+  const { model, choices, usage } = inShape(UPSTREAM, answer, completionShape);
   const [choice] = choices;
   return {
     text: wellFormed(choice?.message.content ?? ""),

@@ -3,15 +3,7 @@ import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { cut } from "../lib/text";
 import { SECOND } from "../lib/time";
-import {
-  askProvider,
-  postJson,
-  statusFailure,
-  timeoutFailure,
-  unreachableFailure,
-  unusableFailure,
-  type Exchange,
-} from "./call";
+import { answered, askProvider, bodyOf, postJson, type Exchange } from "./call";
 
 const UPSTREAM = "The messenger";
 
@@ -142,12 +134,7 @@ const meShape = z.object({ result: z.object({ username: z.string() }) });
  * @throws AppError `upstream`
  */
 export async function botUsername(botToken: string): Promise<string | null> {
-  const result = await askMethod(botToken, "getMe", { method: "GET" });
-  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
-  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
-  if (result.status === 401 || result.status === 404) return null;
-  if (result.status !== 200) throw statusFailure(UPSTREAM, result.status);
-  const parsed = meShape.safeParse(result.body);
-  if (!parsed.success) throw unusableFailure(UPSTREAM);
-  return parsed.data.result.username;
+  const answer = answered(UPSTREAM, await askMethod(botToken, "getMe", { method: "GET" }));
+  if (answer.status === 401 || answer.status === 404) return null;
+  return bodyOf(UPSTREAM, answer, meShape).result.username;
 }

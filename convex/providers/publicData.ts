@@ -5,14 +5,7 @@ import { AppError } from "../lib/errors";
 import { takeTurn } from "../lib/limits";
 import { SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
 import { sleep } from "../lib/time";
-import {
-  askProvider,
-  postJson,
-  statusFailure,
-  timeoutFailure,
-  unreachableFailure,
-  unusableFailure,
-} from "./call";
+import { answered, askProvider, bodyOf, postJson } from "./call";
 
 /** What the public sources of data have in common: no key, an agent that says who asks, and a limit of their own. */
 
@@ -45,16 +38,12 @@ export async function askPublic<Shape extends z.ZodType>(
   const wait = turns === BY_HAND ? 0 : await takeTurn(turns, source);
   if (wait === null) throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   if (wait > 0) await sleep(wait);
-  const result = await askProvider(source, addressOf(source) + path, requestOf(turns, body), timeoutMs);
-  if (result.kind === "timeout") throw timeoutFailure(name);
-  if (result.kind === "unreachable") throw unreachableFailure(name);
-  if (isAbsence?.(result.status, result.body) === true) {
+  const url = addressOf(source) + path;
+  const answer = answered(name, await askProvider(source, url, requestOf(turns, body), timeoutMs));
+  if (isAbsence?.(answer.status, answer.body) === true) {
     throw new AppError("not_found", `${name} does not list it`);
   }
-  if (result.status < 200 || result.status > 299) throw statusFailure(name, result.status);
-  const parsed = shape.safeParse(result.body);
-  if (!parsed.success) throw unusableFailure(name);
-  return parsed.data;
+  return bodyOf(name, answer, shape);
 }
 
 /** The source's own public address of a path: what an answer cites, wherever the question really went. */

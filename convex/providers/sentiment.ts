@@ -5,15 +5,7 @@ import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { DAY, iso } from "../lib/time";
-import {
-  askProvider,
-  postJson,
-  statusFailure,
-  timeoutFailure,
-  unreachableFailure,
-  unusableFailure,
-  type Exchange,
-} from "./call";
+import { askProvider, bodyOf, isSuccess, postJson, unusableFailure, type Exchange } from "./call";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
 const UPSTREAM = "The sentiment model";
@@ -89,15 +81,11 @@ export async function askSentiment(
   const hold = await purse.hold("sentiment", usualSentiment());
   const result = await askProvider("sentiment", url, postJson(body, headers), deadlines.sentiment);
   await hold.settle(costOf(result));
-  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
-  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
-  if (result.status < 200 || result.status > 299) throw statusFailure(UPSTREAM, result.status);
 
-  const parsed = responseShape.safeParse(result.body);
-  if (!parsed.success) throw unusableFailure(UPSTREAM);
-  const { model, status, output, citations, usage } = parsed.data;
+  const answer = bodyOf(UPSTREAM, result, responseShape);
+  const { model, status, output, citations, usage } = answer;
   if (status === "incomplete") {
-    const cut = parsed.data.incomplete_details?.reason === "max_output_tokens";
+    const cut = answer.incomplete_details?.reason === "max_output_tokens";
     const why = cut ? "was cut off at its limit" : "was not completed";
     throw new AppError("upstream", `${UPSTREAM} sent an answer that ${why}`);
   }
@@ -113,7 +101,7 @@ export async function askSentiment(
 /** A refusal costs nothing; of an answer that cannot be read, or did not come in time, nobody knows. */
 function costOf(result: Exchange): number {
   if (result.kind !== "answer") return usualSentiment();
-  if (result.status < 200 || result.status > 299) return 0;
+  if (!isSuccess(result)) return 0;
   const usage = responseShape.safeParse(result.body).data?.usage;
   if (usage == null) return usualSentiment();
   const input = usage.input_tokens ?? 0;

@@ -5,7 +5,7 @@ import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { cut } from "../lib/text";
-import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { answered, askProvider, inShape, statusFailure } from "./call";
 
 /** The swap provider: 0x Swap API v2, Permit2 quotes (docs.0x.org). */
 const UPSTREAM = "The swap provider";
@@ -85,15 +85,12 @@ export async function requestQuote(swap: {
   const url = `${setting("SWAP_API_URL")}/swap/permit2/quote?${query.toString()}`;
   const headers = { "0x-api-key": required("SWAP_API_KEY"), "0x-version": "v2" };
   const result = await askProvider("swap", url, { method: "GET", headers }, deadlines.swap);
-  if (result.kind === "timeout") throw timeoutFailure(UPSTREAM);
-  if (result.kind === "unreachable") throw unreachableFailure(UPSTREAM);
-  if (result.status !== 200) throw refusal(result.status, result.body);
-  if (noLiquidityShape.safeParse(result.body).success) {
+  const { status, body } = answered(UPSTREAM, result);
+  if (status !== 200) throw refusal(status, body);
+  if (noLiquidityShape.safeParse(body).success) {
     throw new AppError("invalid_request", "There is no liquidity for this swap: try another amount or token");
   }
-  const parsed = quoteShape.safeParse(result.body);
-  if (!parsed.success) throw unusableFailure(UPSTREAM);
-  return parsed.data;
+  return inShape(UPSTREAM, body, quoteShape);
 }
 
 function refusal(status: number, body: unknown): AppError {

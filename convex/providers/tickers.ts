@@ -2,8 +2,9 @@ import * as z from "zod";
 import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { lazy } from "../lib/once";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { MINUTE, SECOND } from "../lib/time";
-import { askProvider, statusFailure, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { askProvider, bodyOf, unusableFailure } from "./call";
 
 /**
  * Public tickers: spot prices without a key. Wire formats: docs.cdp.coinbase.com (coinbase-app/track-apis/prices),
@@ -34,8 +35,6 @@ const ADDRESSES: Record<Ticker, string> = {
   binance: "https://data-api.binance.vision",
   coingecko: "https://api.coingecko.com",
 };
-
-const NAMES: Record<Ticker, string> = { coinbase: "Coinbase", binance: "Binance", coingecko: "CoinGecko" };
 
 const COINGECKO_IDS: Record<Quoted, string> = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" };
 
@@ -75,7 +74,7 @@ const spotShape = lazy(() =>
 
 async function askCoinbase(symbol: Quoted, timeoutMs: number): Promise<Quote> {
   const { data } = await read("coinbase", `/v2/prices/${symbol}-USD/spot`, spotShape(), timeoutMs);
-  if (data.base !== undefined && data.base !== symbol) throw unusableFailure(NAMES.coinbase);
+  if (data.base !== undefined && data.base !== symbol) throw unusableFailure(SOURCE_NAMES.coinbase);
   return { usd: data.amount, change24h: null, observedAt: Date.now() };
 }
 
@@ -91,7 +90,7 @@ const dayShape = lazy(() =>
 async function askBinance(symbol: Quoted, timeoutMs: number): Promise<Quote> {
   const pair = `${symbol}USDT`;
   const answer = await read("binance", `/api/v3/ticker/24hr?symbol=${pair}`, dayShape(), timeoutMs);
-  if (answer.symbol !== pair) throw unusableFailure(NAMES.binance);
+  if (answer.symbol !== pair) throw unusableFailure(SOURCE_NAMES.binance);
   const quote = {
     usd: answer.lastPrice,
     change24h: answer.priceChangePercent,
@@ -117,7 +116,7 @@ async function askCoinGecko(symbols: readonly Quoted[], timeoutMs: number): Prom
   // Unknown coins may be missing, and one unusable coin says nothing about the others.
   return each(symbols, (symbol) => {
     const parsed = coinShape().safeParse(answer[COINGECKO_IDS[symbol]]);
-    if (!parsed.success) return Promise.reject(unusableFailure(NAMES.coingecko));
+    if (!parsed.success) return Promise.reject(unusableFailure(SOURCE_NAMES.coingecko));
     const { usd, usd_24h_change: change24h, last_updated_at: updatedAt } = parsed.data;
     const quote = { usd, change24h: change24h ?? null, observedAt: updatedAt * SECOND };
     return isLive(quote) ? Promise.resolve(quote) : Promise.reject(staleFailure("coingecko"));
@@ -143,20 +142,10 @@ async function read<Shape extends z.ZodType>(
   shape: Shape,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
-  const name = NAMES[ticker];
   const base = optional("TICKER_API_URL") ?? ADDRESSES[ticker];
-  const result = await askProvider(
-    "tickers",
-    base + path,
-    { headers: { Accept: "application/json" } },
-    timeoutMs,
-  );
-  if (result.kind === "timeout") throw timeoutFailure(name);
-  if (result.kind === "unreachable") throw unreachableFailure(name);
-  if (result.status < 200 || result.status > 299) throw statusFailure(name, result.status);
-  const parsed = shape.safeParse(result.body);
-  if (!parsed.success) throw unusableFailure(name);
-  return parsed.data;
+  const init = { headers: { Accept: "application/json" } };
+  const result = await askProvider("tickers", base + path, init, timeoutMs);
+  return bodyOf(SOURCE_NAMES[ticker], result, shape);
 }
 
 function isLive({ observedAt }: Quote): boolean {
@@ -165,5 +154,5 @@ function isLive({ observedAt }: Quote): boolean {
 }
 
 function staleFailure(ticker: Ticker): AppError {
-  return new AppError("upstream", `${NAMES[ticker]} gives no live price: its last one is old`);
+  return new AppError("upstream", `${SOURCE_NAMES[ticker]} gives no live price: its last one is old`);
 }

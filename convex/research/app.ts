@@ -2,7 +2,7 @@ import { paginationOptsValidator, paginationResultValidator } from "convex/serve
 import { v } from "convex/values";
 import { query } from "../_generated/server";
 import { requireUser } from "../users/model";
-import { vResult } from "./shapes";
+import { researchTables, vReport } from "./tables";
 
 /** Research as the web application shows it. */
 
@@ -10,20 +10,22 @@ import { vResult } from "./shapes";
 export const shifts = query({
   args: { paginationOpts: paginationOptsValidator },
   returns: paginationResultValidator(
-    v.object({
-      _id: v.id("shifts"),
-      status: v.union(v.literal("active"), v.literal("completed"), v.literal("stopped")),
-      /** "" for the whole market. */
-      token: v.string(),
-      /** Epoch ms, here and below. */
-      startedAt: v.number(),
-      stopsAt: v.number(),
-      endedAt: v.optional(v.number()),
-      collectionsCount: v.number(),
-      interimReportsCount: v.number(),
-      finalReportSent: v.boolean(),
-      error: v.optional(v.string()),
-    }),
+    researchTables.shifts.validator
+      .pick(
+        "status",
+        "startedAt",
+        "stopsAt",
+        "endedAt",
+        "collectionsCount",
+        "interimReportsCount",
+        "finalReportSent",
+        "error",
+      )
+      .extend({
+        _id: v.id("shifts"),
+        /** "" for the whole market. */
+        token: v.string(),
+      }),
   ),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);
@@ -51,20 +53,7 @@ export const shifts = query({
 /** The user's reports, newest first. */
 export const reports = query({
   args: { paginationOpts: paginationOptsValidator },
-  returns: paginationResultValidator(
-    v.object({
-      _id: v.id("reports"),
-      jobId: v.id("shifts"),
-      type: v.union(v.literal("interim"), v.literal("final")),
-      /** Epoch ms. */
-      generatedAt: v.number(),
-      result: vResult,
-      messengerSent: v.boolean(),
-      /** "" for the whole market. */
-      jobToken: v.string(),
-      jobStartedAt: v.number(),
-    }),
-  ),
+  returns: paginationResultValidator(vReport.omit("userId")),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);
     const found = await ctx.db

@@ -109,7 +109,7 @@ function moverSources(
 ): Uncounted[] {
   return movers
     .filter(({ symbol }) => !coins.includes(symbol))
-    .flatMap(({ symbol, price, change24h, source = "model" }): Uncounted[] => {
+    .flatMap(({ symbol, price, change24h, source }): Uncounted[] => {
       const told = facts.filter(
         ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
       );
@@ -175,7 +175,7 @@ function modelSources({ sentiment, onchain }: Readings): Uncounted[] {
   return [
     ...sentiment.flatMap(({ at, output }) => {
       const degraded = output.degraded ? ", made without a live search" : "";
-      const [url = null] = output.citations ?? [];
+      const [url = null] = output.citations;
       const source = { ...by(`social sentiment${degraded}`, at), url };
       return [
         { ...source, says: `Social sentiment: ${output.overall}` },

@@ -91,7 +91,7 @@ function resultParagraphs(result: Result): Paragraph[] {
 }
 
 /** Who says what the texts cite, each name once: `CoinGecko [1–3]`. What only a model said is called so by its name. */
-function sourceParagraphs({ sources = [], missing = [] }: Result): Paragraph[] {
+function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
   const told = [...byName].map(([name, ids]) => `\n${name} [${inRuns(ids)}]`);

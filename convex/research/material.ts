@@ -56,8 +56,8 @@ export async function gatherBrief(
 
 /** What the latest round of the collectors could not bring, and what has not come yet. */
 function missingOf(latest: Sources | undefined, absent: readonly Wanted[]): Missing[] {
-  const told = latest?.facts?.state === "ok" ? latest.facts.missing : [];
-  const failed = latest?.facts?.state === "failed" ? latest.facts.error : null;
+  const told = latest?.facts.state === "ok" ? latest.facts.missing : [];
+  const failed = latest?.facts.state === "failed" ? latest.facts.error : null;
   const isTold = (one: Wanted) =>
     told.some(({ collector, subject }) => collector === one.collector && subject === one.subject);
   const untold = absent.filter((one) => !isTold(one));

@@ -9,6 +9,7 @@ import {
   type QueryCtx,
 } from "../_generated/server";
 import type { Payer } from "../lib/budget";
+import { lostWork } from "../lib/cronRuns";
 import { enter, type Place } from "../lib/lanes";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
@@ -137,7 +138,7 @@ export async function collectNow(
   const work = await ctx.runMutation(internal.research.observations.beginAttempt, begun);
   if (work === null) return;
   await Promise.all(
-    SOURCES.filter((source) => work.sources[source]?.state === "pending").map(async (source) => {
+    SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
       const settled = await collectSource(ctx, source, work);
       if (settled.reading.state === "failed") {
         log.warn("research.source failed", { observationId, source, error: settled.reading.error });
@@ -205,26 +206,20 @@ export const progress = internalQuery({
  * Resumes collections whose attempt was cut off, and closes those that were cut off once too often: their silent
  * sources count as failed.
  */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const lost = await ctx.db
-      .query("observations")
-      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "collecting").lt("leaseUntil", now))
-      .take(20);
-    for (const row of lost) {
-      if (row.attempt >= ATTEMPTS) {
-        await storeSources(ctx, row._id, closed(row.sources, now));
-        continue;
-      }
-      const work = { observationId: row._id, attempt: row.attempt + 1 };
-      await ctx.db.patch("observations", row._id, { attempt: work.attempt, leaseUntil: now + QUEUE_MS });
-      await queue(ctx, work, { lane: row.lane ?? "anonymous", owner: row.focus });
+export const resumeLost = lostWork(async (ctx, now) => {
+  const lost = await ctx.db
+    .query("observations")
+    .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "collecting").lt("leaseUntil", now))
+    .take(20);
+  for (const row of lost) {
+    if (row.attempt >= ATTEMPTS) {
+      await storeSources(ctx, row._id, closed(row.sources, now));
+      continue;
     }
-    return null;
-  },
+    const work = { observationId: row._id, attempt: row.attempt + 1 };
+    await ctx.db.patch("observations", row._id, { attempt: work.attempt, leaseUntil: now + QUEUE_MS });
+    await queue(ctx, work, { lane: row.lane ?? "anonymous", owner: row.focus });
+  }
 });
 
 async function storeSources(ctx: MutationCtx, id: Id<"observations">, sources: Sources): Promise<void> {

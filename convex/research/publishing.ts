@@ -9,7 +9,8 @@ import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
 import { shiftTopic } from "./model";
-import { vResult, type ReportKind, type Result } from "./shapes";
+import type { ReportKind, Result } from "./shapes";
+import { vReport } from "./tables";
 
 /** Shifts per transaction: each gets a report, a run, a card and its own next step. */
 const BATCH = 50;
@@ -144,20 +145,7 @@ export const delivered = internalMutation({
 /** The latest report of a shift, or on a token, whoever's shift it comes from; of both, the shift's on that token. */
 export const latest = internalQuery({
   args: { token: v.optional(v.string()), jobId: v.optional(v.string()) },
-  returns: v.union(
-    v.object({
-      _id: v.id("reports"),
-      jobId: v.id("shifts"),
-      userId: v.string(),
-      type: v.union(v.literal("interim"), v.literal("final")),
-      generatedAt: v.number(),
-      result: vResult,
-      messengerSent: v.boolean(),
-      jobToken: v.string(),
-      jobStartedAt: v.number(),
-    }),
-    v.null(),
-  ),
+  returns: v.union(vReport, v.null()),
   handler: async (ctx, { token, jobId: shift }) => {
     const row = shift === undefined ? await latestOn(ctx, token ?? "") : await latestOf(ctx, shift);
     if (row === null || (token !== undefined && row.jobToken !== token)) return null;

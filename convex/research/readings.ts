@@ -63,7 +63,7 @@ export function carriedOver(sources: Sources, since: number): Sources {
 
 /** The sources of an observation with one more settled. A source that already settled keeps its first outcome. */
 export function withSettled(sources: Sources, settled: Settled): Sources {
-  if (sources[settled.source]?.state !== "pending") return sources;
+  if (sources[settled.source].state !== "pending") return sources;
   switch (settled.source) {
     case "market":
       return { ...sources, market: settled.reading };

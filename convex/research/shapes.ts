@@ -11,13 +11,13 @@ export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.li
 
 export const vResult = v.object({
   ...zodOutputToConvex(resultShape).fields,
-  /** The facts that the texts cite, as `[1]`. Absent, like all below, on rows from before figures were checked. */
-  sources: v.optional(v.array(vCitedSource)),
+  /** The facts that the texts cite, as `[1]`. */
+  sources: v.array(vCitedSource),
   /** What changed since the shift began, and since the last report on the focus. */
-  changes: v.optional(v.array(vChange)),
-  checked: v.optional(vCheckedCounts),
+  changes: v.array(vChange),
+  checked: vCheckedCounts,
   /** What could not be collected for it, and why. */
-  missing: v.optional(v.array(vMissing)),
+  missing: v.array(vMissing),
 });
 
 export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
@@ -30,14 +30,14 @@ const vMarketOutput = v.object({
       symbol: v.string(),
       price: v.number(),
       change24h: v.number(),
-      /** Who tells them; absent on rows from before that was told: the model's word. */
-      source: v.optional(vRowSource),
+      /** Who tells them. */
+      source: vRowSource,
     }),
   ),
   keyPrices: v.string(),
   focus: v.union(v.string(), v.null()),
-  /** The price sources the figures were held against. Absent on rows from before they were. */
-  sources: v.optional(v.array(vMarketSource)),
+  /** The price sources the figures were held against. */
+  sources: v.array(vMarketSource),
   /** The gateway's answer as it came. */
   marketDataRaw: v.string(),
 });
@@ -46,8 +46,8 @@ const vSentimentOutput = v.object({
   ...zodOutputToConvex(sentimentShape).fields,
   /** The answer came without a live search: it says nothing about the present. */
   degraded: v.boolean(),
-  /** Addresses of the posts it cites. Absent on rows from before they were kept. */
-  citations: v.optional(v.array(v.string())),
+  /** Addresses of the posts it cites. */
+  citations: v.array(v.string()),
 });
 
 const vOnchainOutput = zodOutputToConvex(onchainShape);
@@ -63,8 +63,8 @@ export const vSources = v.object({
   market: v.union(vPending, vFailed, vGood(vMarketOutput)),
   sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput)),
   onchain: v.union(vPending, vFailed, vGood(vOnchainOutput)),
-  /** Whether the collectors of facts have done their round. Absent on rows from before there were any. */
-  facts: v.optional(v.union(vPending, vFailed, vCollected)),
+  /** Whether the collectors of facts have done their round. */
+  facts: v.union(vPending, vFailed, vCollected),
 });
 
 /** One source's outcome, as its collector reports it. */

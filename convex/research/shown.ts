@@ -31,7 +31,7 @@ export const resultFields = {
         says: z.string(),
       }),
     )
-    .describe("The facts that the texts cite; empty in results from before figures were checked"),
+    .describe("The facts that the texts cite"),
   changes: z
     .array(
       z.object({
@@ -53,8 +53,7 @@ export const resultFields = {
       cited: z.int().describe("Facts cited"),
       removed: z.int().describe("Sentences taken out, because a figure was not what it cited"),
     })
-    .nullable()
-    .describe("null in results from before figures were checked"),
+    .describe("What the check of the figures came to"),
   missing: z
     .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
     .describe("What could not be collected, and why"),
@@ -62,13 +61,11 @@ export const resultFields = {
 
 /** A stored result as callers see it. */
 export function shownResult(result: Result) {
-  const { sources = [], changes = [], checked = null, missing = [], ...texts } = result;
+  const { sources, changes } = result;
   return {
-    ...texts,
+    ...result,
     sources: sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) })),
     changes: changes.map((change) => ({ ...change, fromAt: iso(change.fromAt), toAt: iso(change.toAt) })),
-    checked,
-    missing,
   };
 }
 

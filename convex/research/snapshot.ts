@@ -91,7 +91,7 @@ function fillIn(
       market: market.reading,
       sentiment: sentiment.reading,
       onchain: onchain.reading,
-      ...(current.facts === undefined ? {} : { facts: current.facts }),
+      facts: current.facts,
     },
     states: { market: market.state, sentiment: sentiment.state, onchain: onchain.state },
   };

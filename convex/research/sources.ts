@@ -70,7 +70,7 @@ function marketOutput({ figures, raw, sources }: AskedMarket): MarketOutput {
   return {
     trending: figures.trending,
     movers: figures.top20
-      .map(({ symbol, price, change24h, source = "model" }) => ({ symbol, price, change24h, source }))
+      .map(({ symbol, price, change24h, source }) => ({ symbol, price, change24h, source }))
       .sort((a, b) => Math.abs(b.change24h) - Math.abs(a.change24h))
       .slice(0, STORED_MOVERS),
     keyPrices: describeKeyPrices(figures),

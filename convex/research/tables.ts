@@ -97,8 +97,6 @@ export const researchTables = {
     startedAt: v.number(),
     /** Which one is under way, or was the last. */
     attempt: v.number(),
-    /** On rows of earlier versions. */
-    leaseUntil: v.optional(v.number()),
     result: v.optional(vResult),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),
@@ -149,6 +147,11 @@ async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): 
   }
   await db.delete("shifts", shiftId);
 }
+
+/** A report as its readers see it. */
+export const vReport = researchTables.reports.validator
+  .omit("messengerError", "synthesisId", "runId")
+  .extend({ _id: v.id("reports") });
 
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {

@@ -3,26 +3,13 @@ import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { query } from "../_generated/server";
 import { requireUser } from "../users/model";
-import { vRunStatus } from "./tables";
+import { runTables } from "./tables";
 
 /** Agent runs as the web application shows them. */
 
-const vRun = v.object({
-  _id: v.id("agentRuns"),
-  agentId: v.string(),
-  title: v.string(),
-  status: vRunStatus,
-  model: v.optional(v.string()),
-  tokensUsed: v.optional(v.number()),
-  /** Epoch ms. */
-  startedAt: v.number(),
-  finishedAt: v.optional(v.number()),
-  error: v.optional(v.string()),
-  question: v.optional(v.string()),
-  answer: v.optional(v.string()),
-  /** What it cost; absent while running, and for runs that cost nothing by their nature. */
-  credits: v.optional(v.number()),
-});
+const vRun = runTables.agentRuns.validator
+  .omit("userId", "idempotencyKey")
+  .extend({ _id: v.id("agentRuns") });
 
 /** The user's runs, newest first: those they started and those of their research shifts. */
 export const mine = query({

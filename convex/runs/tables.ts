@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import type { RecordsOf } from "../lib/records";
 
-export const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
+const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
 
 export const runTables = {
   /**

@@ -1,7 +1,7 @@
 import { dollars, many } from "../lib/text";
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
-import { sourceName } from "../prices/names";
+import { sourceName } from "../lib/publicSources";
 import { verdictWords } from "./edgeShown";
 import type { ChainHead } from "./eventShapes";
 import { standingOf, type Standing } from "./standing";

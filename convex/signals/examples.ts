@@ -5,38 +5,66 @@ import type { PublicSignal } from "./shapes";
 
 /** Values of the API document's examples: one signal, from issue to end. */
 
-export const signalExample: PublicSignal = {
-  id: "BTC-2026-01-05",
-  token: "BTC",
-  timeframe: "1h",
-  signal: "BUY",
+const issued = {
+  token: "BTC" as const,
+  timeframe: "1h" as const,
+  signal: "BUY" as const,
   entry: 97_250,
   tp1: 98_200,
   tp2: 99_100,
   sl: 96_300,
   confidence: 68,
   calibratedConfidence: 54.3,
-  chancePercent: 50,
-  costPercent: 0.15,
   reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
   model: "claude-haiku-4.5",
   promptVersion: "signal-2",
-  status: "WIN",
   generatedAt: EXAMPLE_TIME,
   expiresAt: "2026-01-05T15:30:00.000Z",
+};
+
+/** What a BUY came to, what a SELL did, and what it was to hold the coin. */
+const [bought, sold, held] = [
+  { pnlPercent: 0.976864, afterCostsPercent: 0.826864 },
+  { pnlPercent: -0.976864, afterCostsPercent: -1.126864 },
+  { pnlPercent: 0.411311, afterCostsPercent: 0.261311 },
+];
+
+export const signalExample: PublicSignal = {
+  ...issued,
+  id: "BTC-2026-01-05",
+  chancePercent: 50,
+  costPercent: 0.15,
+  status: "WIN",
   closedAt: "2026-01-05T12:00:00.000Z",
   decidedBy: "candle",
   gapMinutes: 0,
   exitPrice: 98_200,
-  pnlPercent: 0.976864,
-  afterCostsPercent: 0.826864,
+  ...bought,
   excessPoints: 50,
   controls: {
-    coin: { signal: "SELL", pnlPercent: -0.976864, afterCostsPercent: -1.126864 },
-    momentum: { signal: "BUY", pnlPercent: 0.976864, afterCostsPercent: 0.826864 },
-    alwaysLong: { signal: "BUY", pnlPercent: 0.976864, afterCostsPercent: 0.826864 },
-    buyAndHold: { signal: "BUY", pnlPercent: 0.411311, afterCostsPercent: 0.261311 },
+    coin: { signal: "SELL", ...sold },
+    momentum: { signal: "BUY", ...bought },
+    alwaysLong: { signal: "BUY", ...bought },
+    buyAndHold: { signal: "BUY", ...held },
   },
+};
+
+const interval = { lowPoints: -55.5555555556, highPoints: 100 };
+
+/** One trade of an arm. */
+const averaged = ({ pnlPercent, afterCostsPercent }: typeof bought) => {
+  return { trades: 1, averageBeforeCostsPercent: pnlPercent, averageAfterCostsPercent: afterCostsPercent };
+};
+const winning = { ...averaged(bought), days: 1, excessPoints: 50, ...interval };
+
+const summed = (percent: number) => {
+  return {
+    totalPnlPercent: percent,
+    expectancyPercent: percent,
+    bestPnlPercent: percent,
+    worstPnlPercent: percent,
+    profitFactor: null,
+  };
 };
 
 /** Of a record that holds this signal alone; the empty bins of its calibration are left out here. */
@@ -55,70 +83,21 @@ export const statsExample: SignalStats = {
     trades: 1,
     days: 1,
     excessPoints: 50,
-    lowPoints: -55.5556555556,
-    highPoints: 100,
+    ...interval,
     eValue: 1.1074533289,
     verdict: "not told from chance",
   },
   controls: {
-    model: {
-      trades: 1,
-      averageBeforeCostsPercent: 0.976864,
-      averageAfterCostsPercent: 0.826864,
-      days: 1,
-      excessPoints: 50,
-      lowPoints: -55.5556555556,
-      highPoints: 100,
-    },
-    coin: {
-      trades: 1,
-      averageBeforeCostsPercent: -0.976864,
-      averageAfterCostsPercent: -1.126864,
-      days: 1,
-      excessPoints: -50,
-      lowPoints: -55.5556555556,
-      highPoints: 100,
-    },
-    momentum: {
-      trades: 1,
-      averageBeforeCostsPercent: 0.976864,
-      averageAfterCostsPercent: 0.826864,
-      days: 1,
-      excessPoints: 50,
-      lowPoints: -55.5556555556,
-      highPoints: 100,
-    },
-    alwaysLong: {
-      trades: 1,
-      averageBeforeCostsPercent: 0.976864,
-      averageAfterCostsPercent: 0.826864,
-      days: 1,
-      excessPoints: 50,
-      lowPoints: -55.5556555556,
-      highPoints: 100,
-    },
-    buyAndHold: {
-      trades: 1,
-      averageBeforeCostsPercent: 0.411311,
-      averageAfterCostsPercent: 0.261311,
-    },
+    model: winning,
+    coin: { ...winning, ...averaged(sold), excessPoints: -50 },
+    momentum: winning,
+    alwaysLong: winning,
+    buyAndHold: averaged(held),
   },
   winrate: 100,
   trades: 1,
-  beforeCosts: {
-    totalPnlPercent: 0.976864,
-    expectancyPercent: 0.976864,
-    bestPnlPercent: 0.976864,
-    worstPnlPercent: 0.976864,
-    profitFactor: null,
-  },
-  afterCosts: {
-    totalPnlPercent: 0.826864,
-    expectancyPercent: 0.826864,
-    bestPnlPercent: 0.826864,
-    worstPnlPercent: 0.826864,
-    profitFactor: null,
-  },
+  beforeCosts: summed(bought.pnlPercent),
+  afterCosts: summed(bought.afterCostsPercent),
   averageWinPercent: 0.976864,
   averageLossPercent: null,
   risk: {
@@ -158,28 +137,15 @@ export const eventExample: SignalEvent = {
   previousHash: "0".repeat(64),
   hash: "e1".repeat(32),
   content: {
-    token: "BTC",
+    ...issued,
     day: "2026-01-05",
-    model: "claude-haiku-4.5",
-    promptVersion: "signal-2",
     refusedDays: 0,
     gapMinutes: 0,
-    timeframe: "1h",
-    signal: "BUY",
-    entry: 97_250,
-    tp1: 98_200,
-    tp2: 99_100,
-    sl: 96_300,
-    confidence: 68,
-    calibratedConfidence: 54.3,
     calibrationMethod: "platt",
     calibrationOutcomes: 41,
     costBps: 15,
     coin: "SELL",
     momentum: "BUY",
-    reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
-    generatedAt: EXAMPLE_TIME,
-    expiresAt: "2026-01-05T15:30:00.000Z",
     priceSource: "coinbase",
     priceObservedAt: "2026-01-05T09:29:40.000Z",
   },

@@ -1,19 +1,17 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
-import { failureOf } from "../lib/errors";
-import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { HOUR } from "../lib/time";
 import { comparisonOf } from "./controls";
 import { completeDay } from "./days";
 import { hasGaps } from "./edge";
 import { closeSignal, keepComparison } from "./model";
-import { assembled, knownUntil, outcomeOf, point, uncoveredMinutes, type Stretch } from "./path";
+import { assembled, knownUntil, outcomeOf, uncoveredMinutes, type Stretch } from "./path";
 import { LIFETIME_MS, positionOf, TOKENS, type Token } from "./rules";
-import { pathOf, type Span } from "./sight";
+import { measuredNow, pathOf, type Span } from "./sight";
 import { vToken } from "./tables";
 
 /**
@@ -44,30 +42,18 @@ export const look = providerAction({
   args: { token: vToken },
   returns: v.null(),
   handler: async (ctx, { token }) => {
-    const price = await measuredPrice(ctx, token);
+    const price = await measuredNow(token, () => ctx.runAction(internal.prices.live.measured, { token }));
     let after = 0;
     for (let n = 0; n < BATCH; n++) {
       const open = await ctx.runQuery(internal.signals.outcomes.next, { token, after, now: Date.now() });
       if (open === null) break;
-      const seen = assembled(await pathOf(ctx, token, open.span), price === null ? [] : [price]);
+      const seen = assembled(await pathOf(ctx, token, open.span), price);
       await ctx.runMutation(internal.signals.outcomes.settle, { signalId: open.signalId, seen });
       after = open.generatedAt;
     }
     return null;
   },
 });
-
-async function measuredPrice(ctx: ActionCtx, token: Token): Promise<Stretch | null> {
-  try {
-    const { priceUsd, observedAt } = await ctx.runAction(internal.prices.live.measured, { token });
-    return point(observedAt, priceUsd, "price");
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.warn("signals.no measured price", { token, reason: failure.message });
-    return null;
-  }
-}
 
 /** The oldest open signal that was issued after a moment, and which part of its path is to be known. */
 export const next = internalQuery({

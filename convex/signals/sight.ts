@@ -36,6 +36,22 @@ export async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promi
   );
 }
 
+/** What somebody measures at this moment, as the end of a path; nothing where nobody does. */
+export async function measuredNow(
+  token: LabToken,
+  measure: () => Promise<{ priceUsd: number; observedAt: number }>,
+): Promise<Stretch[]> {
+  try {
+    const { priceUsd, observedAt } = await measure();
+    return [point(observedAt, priceUsd, "price")];
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn("signals.no measured price", { token, reason: failure.message });
+    return [];
+  }
+}
+
 /** The minute that has not closed is no gap. */
 function isWhole(candles: readonly Stretch[], { from, to }: Span): boolean {
   return uncoveredMinutes(candles, from, Math.min(to, Math.floor(Date.now() / MINUTE) * MINUTE)) === 0;

@@ -10,8 +10,8 @@ export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
-export const vStatus = v.union(v.literal("PENDING"), vEnd);
-export const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
+const vStatus = v.union(v.literal("PENDING"), vEnd);
+const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
 
 /** The chain's events and its end, as they are published. */
 export const vSignalEvent = zodOutputToConvex(signalEvent);
@@ -41,34 +41,47 @@ export const vPriceAtIssue = v.object({
   observedAt: v.number(),
 });
 
-export const vCalibrated = v.object({
+const vCalibrated = v.object({
   confidence: v.number(),
   method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
   /** Outcomes it was learned from. */
   n: v.number(),
 });
 
-const signalFields = {
-  token: vToken,
-  /** UTC, `2026-11-20`: one signal per token and day. */
-  day: v.string(),
+/** What is known of any signal, the day's or a shadow. */
+export const heldFields = {
   ...proposalFields,
   status: vStatus,
   generatedAt: v.number(),
   expiresAt: v.number(),
+  /** What answered, as the gateway names it. */
   model: v.string(),
-  promptVersion: v.string(),
   price: vPriceAtIssue,
   /** What getting in and out costs, in basis points of the stake. */
   costBps: v.number(),
   /** The stated confidence as outcomes before this signal calibrate it. */
   calibrated: vCalibrated,
-  /** The sides of the control arms; `null` for HOLD, and where the price of a day ago was not known. */
-  coin: vSide,
-  momentum: vSide,
   /** Until when the tracker knows the path (epoch ms), and the minutes before that which no candle covers. */
   walkedUntil: v.number(),
   gapMinutes: v.number(),
+  decidedBy: v.optional(vDecider),
+  /** The touch, or the expiry. */
+  closedAt: v.optional(v.number()),
+  /** USD: the level touched, or the price at expiry; `null`: nobody knew one. */
+  exitPrice: v.optional(v.union(v.number(), v.null())),
+  /** Before costs, signed by direction; `null` for HOLD and without an exit price. */
+  pnlPercent: v.optional(v.union(v.number(), v.null())),
+};
+
+const signalFields = {
+  token: vToken,
+  /** UTC, `2026-11-20`: one signal per token and day. */
+  day: v.string(),
+  ...heldFields,
+  promptVersion: v.string(),
+  /** The sides of the control arms; `null` for HOLD, and where the price of a day ago was not known. */
+  coin: vSide,
+  momentum: vSide,
   /** Whether its controls are still to be told once it has expired. HOLD has none. */
   comparison: v.union(v.literal("due"), v.literal("done"), v.literal("none")),
   compared: v.optional(
@@ -80,13 +93,6 @@ const signalFields = {
       decidedBy: vDecider,
     }),
   ),
-  decidedBy: v.optional(vDecider),
-  /** The touch, or the expiry. */
-  closedAt: v.optional(v.number()),
-  /** USD: the level touched, or the price at expiry; `null`: nobody knew one. */
-  exitPrice: v.optional(v.union(v.number(), v.null())),
-  /** Before costs, signed by direction; `null` for HOLD and without an exit price. */
-  pnlPercent: v.optional(v.union(v.number(), v.null())),
 };
 
 export const vSignal = v.object(signalFields);
@@ -154,8 +160,6 @@ export const signalTables = {
     state: v.union(v.literal("writing"), v.literal("issued"), v.literal("refused"), v.literal("failed")),
     /** Which one is under way, or was the last. */
     attempt: v.number(),
-    /** On rows of earlier versions. */
-    leaseUntil: v.optional(v.number()),
     /** Its signal stands on a card already. */
     announced: v.boolean(),
     /** Why the last attempt came to nothing. */
@@ -203,8 +207,6 @@ export const signalTables = {
     state: v.union(v.literal("writing"), v.literal("done")),
     /** Which one is under way, or was the last. */
     attempt: v.number(),
-    /** On rows of earlier versions. */
-    leaseUntil: v.optional(v.number()),
     openedAt: v.number(),
     ...weekFields,
     /** `null`: the model was out of reach; absent while it is being written. */

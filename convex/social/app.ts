@@ -9,7 +9,7 @@ import { addressInput } from "../wallets/inputs";
 import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
 import { authorById, authorsOf, MAX_RECIPIENTS, recipientOf, recipientsOf } from "./model";
 import { openProof } from "./proofs";
-import { vMentionStatus } from "./tables";
+import { socialTables } from "./tables";
 
 /** Social trading as the web application shows and sets it. Every function is about the signed-in user alone. */
 
@@ -168,16 +168,16 @@ export const removeRecipient = mutation({
 export const mentions = query({
   args: { paginationOpts: paginationOptsValidator },
   returns: paginationResultValidator(
-    v.object({
-      tweetId: v.string(),
-      authorHandle: v.optional(v.string()),
-      authorId: v.string(),
-      text: v.string(),
-      status: vMentionStatus,
-      reason: v.optional(v.string()),
-      tradeId: v.optional(v.id("trades")),
-      receivedAt: v.number(),
-    }),
+    socialTables.mentions.validator.pick(
+      "tweetId",
+      "authorHandle",
+      "authorId",
+      "text",
+      "status",
+      "reason",
+      "tradeId",
+      "receivedAt",
+    ),
   ),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);

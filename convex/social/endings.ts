@@ -21,7 +21,7 @@ export async function endMention(
   await ctx.db.patch("mentions", mentionId, {
     status,
     ...(reason === undefined ? {} : { reason }),
-    resumeAt: NEVER,
+    leaseUntil: NEVER,
     endedAt: now,
   });
   if (row.userId === undefined) return;

@@ -74,7 +74,7 @@ export const execute = internalMutation({
 });
 
 export function isUnderWay(row: Doc<"mentions"> | null, attempt: number): row is Doc<"mentions"> {
-  return row !== null && row.status === "pending" && row.attempt === attempt && row.resumeAt !== NEVER;
+  return row !== null && row.status === "pending" && row.attempt === attempt && row.leaseUntil !== NEVER;
 }
 
 type Agreed = { userId: string; command: Command; wallet: Doc<"wallets"> };
@@ -139,7 +139,7 @@ async function openTrade(
   await ctx.db.patch("mentions", row._id, {
     tradeId: await tradeFor(ctx, transactionId, row._id),
     reserved: counted.share,
-    resumeAt: NEVER,
+    leaseUntil: NEVER,
   });
   return transactionId;
 }

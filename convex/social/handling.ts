@@ -102,7 +102,7 @@ export const postpone = internalMutation({
       await endMention(ctx, mentionId, { status, reason }, now);
       return null;
     }
-    await ctx.db.patch("mentions", mentionId, { resumeAt: now + pause + TRY_MS });
+    await ctx.db.patch("mentions", mentionId, { leaseUntil: now + pause + TRY_MS });
     await ctx.scheduler.runAfter(pause, internal.social.mentions.begin, { mentionId, attempt: attempt + 1 });
     return null;
   },

@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { lostWork } from "../lib/cronRuns";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
@@ -11,6 +12,7 @@ import { linkedCard, movedCard } from "./cards";
 import { endMention } from "./endings";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
+import { socialTables } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 
@@ -26,14 +28,14 @@ const LATEST_MS = 15 * MINUTE;
 const FIRST_ID_AT = 1_288_834_974_657n;
 const BATCH = 50;
 
-const vPost = v.object({
-  tweetId: v.string(),
-  authorId: v.string(),
-  authorHandle: v.optional(v.string()),
-  text: v.string(),
-  postedAt: v.optional(v.number()),
-  objection: v.optional(v.string()),
-});
+const vPost = socialTables.mentions.validator.pick(
+  "tweetId",
+  "authorId",
+  "authorHandle",
+  "text",
+  "postedAt",
+  "objection",
+);
 
 /** Stores the posts that are new, and sees that somebody looks at each. @returns How many were new. */
 export const receive = internalMutation({
@@ -53,7 +55,7 @@ export const receive = internalMutation({
         receivedAt: now,
         status: "pending",
         attempt: 0,
-        resumeAt: now + TRY_MS,
+        leaseUntil: now + TRY_MS,
       });
       await ctx.scheduler.runAfter(0, internal.social.mentions.begin, { mentionId, attempt: 1 });
       accepted++;
@@ -68,7 +70,7 @@ export const begin = internalMutation({
   returns: v.null(),
   handler: async (ctx, { mentionId, attempt }) => {
     const row = await ctx.db.get("mentions", mentionId);
-    if (row === null || row.status !== "pending" || row.resumeAt === NEVER || row.attempt !== attempt - 1) {
+    if (row === null || row.status !== "pending" || row.leaseUntil === NEVER || row.attempt !== attempt - 1) {
       return null;
     }
     const now = Date.now();
@@ -93,7 +95,7 @@ export const begin = internalMutation({
       await endMention(ctx, mentionId, objection, now);
       return null;
     }
-    await ctx.db.patch("mentions", mentionId, { attempt, resumeAt: now + TRY_MS });
+    await ctx.db.patch("mentions", mentionId, { attempt, leaseUntil: now + TRY_MS });
     await ctx.scheduler.runAfter(0, internal.social.handling.carryOut, { mentionId, attempt });
     return null;
   },
@@ -156,22 +158,16 @@ export const settle = internalMutation({
 });
 
 /** For the cron: begins another try of every mention whose try was lost. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const lost = await ctx.db
-      .query("mentions")
-      .withIndex("by_status_and_resumeAt", (q) => q.eq("status", "pending").lte("resumeAt", now))
-      .take(BATCH);
-    for (const { _id, attempt } of lost) {
-      await ctx.db.patch("mentions", _id, { resumeAt: now + TRY_MS });
-      await ctx.scheduler.runAfter(0, internal.social.mentions.begin, {
-        mentionId: _id,
-        attempt: attempt + 1,
-      });
-    }
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  const lost = await ctx.db
+    .query("mentions")
+    .withIndex("by_status_and_leaseUntil", (q) => q.eq("status", "pending").lte("leaseUntil", now))
+    .take(BATCH);
+  for (const { _id, attempt } of lost) {
+    await ctx.db.patch("mentions", _id, { leaseUntil: now + TRY_MS });
+    await ctx.scheduler.runAfter(0, internal.social.mentions.begin, {
+      mentionId: _id,
+      attempt: attempt + 1,
+    });
+  }
 });

@@ -4,7 +4,7 @@ import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../lib/records";
 import { intentShape } from "./prompts";
 
-export const vMentionStatus = v.union(
+const vMentionStatus = v.union(
   /** Received; nobody has decided yet, or its trade is under way. */
   v.literal("pending"),
   /** Its trade is confirmed. */
@@ -45,8 +45,8 @@ export const socialTables = {
     userId: v.optional(v.string()),
     /** Names the try under way; a word from an earlier one is ignored. */
     attempt: v.number(),
-    /** Pending: when the try counts as lost, epoch ms; `NEVER` once its transaction is open or it has ended. */
-    resumeAt: v.number(),
+    /** Pending: until when the try owns it, epoch ms; `NEVER` once its transaction is open or it has ended. */
+    leaseUntil: v.number(),
     intent: v.optional(vIntent),
     tradeId: v.optional(v.id("trades")),
     /** Counted against the user's daily limit of this UTC day, in micro-USD. */
@@ -54,7 +54,7 @@ export const socialTables = {
     endedAt: v.optional(v.number()),
   })
     .index("by_tweetId", ["tweetId"])
-    .index("by_status_and_resumeAt", ["status", "resumeAt"])
+    .index("by_status_and_leaseUntil", ["status", "leaseUntil"])
     .index("by_userId", ["userId", "receivedAt"]),
 
   /** Accounts of the network whose posts may move a user's money. Written by `social/proofs` and `social/app`. */
@@ -162,7 +162,7 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
     final: { field: "status", states: ["processed", "failed", "ignored"] },
     openWhen: {
       mentions: {
-        rows: [(rows) => rows.withIndex("by_status_and_resumeAt", (q) => q.eq("status", "pending"))],
+        rows: [(rows) => rows.withIndex("by_status_and_leaseUntil", (q) => q.eq("status", "pending"))],
         since: ({ receivedAt }) => receivedAt,
       },
     },

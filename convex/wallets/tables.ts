@@ -46,9 +46,10 @@ export const walletTables = {
     createdAt: v.number(),
     /** The nonce of the next transaction, once one was signed. */
     nextNonce: v.optional(v.number()),
-    /** Who is working through this wallet's transactions, and until when it may be silent. */
+    /** Who works through this wallet's transactions: a number that counts terms. */
     driver: v.number(),
-    driverUntil: v.number(),
+    /** Until when the driver may be silent, epoch ms; 0 when none is at work. */
+    leaseUntil: v.number(),
   })
     .index("by_userId_and_kind", ["userId", "kind"])
     .index("by_walletId", ["walletId"])
@@ -106,7 +107,7 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
       inUse: "any",
       onDeletion: "stay",
     },
-    withheld: ["driver", "driverUntil"],
+    withheld: ["driver", "leaseUntil"],
   },
   transferDays: {
     keep: {

@@ -126,7 +126,7 @@ export const whaleTables = {
    */
   whaleCursors: defineTable({
     /** Counts runs; only the latest gives the row back. */
-    claim: v.number(),
+    attempt: v.number(),
     /** Epoch ms: until then a run is under way. */
     leaseUntil: v.number(),
     /** The last block that was read, and its time in epoch ms; none before the first run. */

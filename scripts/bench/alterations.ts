@@ -16,7 +16,7 @@ function factsAt(market: Market, seed: string, at: number): Fact[] {
   const major = ["BTC", "ETH", "SOL"].flatMap((subject): Fact[] => {
     const { price, volume24h, marketCap, change24h } = market.coin(subject, at);
     const hours = Array.from({ length: 49 }, (_, hour) => market.coin(subject, at - hour * HOUR).price);
-    const [exchange, perpetual] = [by("Coinbase Exchange"), by("Hyperliquid")];
+    const [exchange, perpetual] = [by("Coinbase"), by("Hyperliquid")];
     const share = (word: string) => unit(seed, subject, word, at);
     return [
       { ...exchange, subject, kind: "lastTrade", value: price, unit: "USD" },

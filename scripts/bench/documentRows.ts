@@ -21,6 +21,8 @@ const result: Doc<"reports">["result"] = {
   shortSummary: "🟡 Nothing new",
   marketOutlook: "neutral",
   impacts: [{ title: "None", detail: "None", sentiment: "neutral", confidence: 0.5 }],
+  ...{ sources: [], changes: [], missing: [] },
+  checked: { figures: 0, cited: 0, removed: 0 },
 };
 
 /** Inserts `count` active shifts, each with a data point, a sent card and a report of an earlier shift. */
@@ -98,7 +100,7 @@ function observation(focus: string, now: number): Fields<"observations"> {
     collectedAt: now,
     leaseUntil: now,
     attempt: 1,
-    sources: { market: failed, sentiment: failed, onchain: failed },
+    sources: { market: failed, sentiment: failed, onchain: failed, facts: failed },
   };
 }
 
@@ -158,7 +160,7 @@ function message(userId: string, shiftId: Id<"shifts">, now: number, due: boolea
     partsSent: due ? 0 : 1,
     state: due ? "sending" : "sent",
     dueAt: now + (due ? DUE_AFTER_MS : 0),
-    claim: 1,
+    attempt: 1,
     doubts: 0,
     postponements: 0,
   };

@@ -166,7 +166,7 @@ describe("/research", () => {
     expect(app.standins.sent("llm")).toHaveLength(asked);
   });
 
-  test("says which upstream failed", async ({ app }) => {
+  test("/research says which upstream failed", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 500 });
     app.standins.fail("sentiment", { mode: "status", status: 500 });
     const answers = await say(app, "/research SOL", LONG);
@@ -239,15 +239,15 @@ describe("an answer under way", () => {
     if (job === undefined) throw new Error("There is a job");
     // A server took it, and was lost before it could say what became of it.
     const taken = await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id });
-    expect(taken).toMatchObject({ claim: 1, work: { kind: "ask" } });
+    expect(taken).toMatchObject({ attempt: 1, work: { kind: "ask" } });
     await arrived(app, 1);
     expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…"]);
     await app.pass(2 * MINUTE, { cronsRun: false });
     const again = await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id });
-    expect(again).toMatchObject({ claim: 2 });
+    expect(again).toMatchObject({ attempt: 2 });
     // The lost server's late word is not heard.
     const step = { kind: "answer" as const, paragraphs: [["Too late"]] };
-    const late = () => app.t.mutation(internal.bot.jobs.advance, { jobId: job._id, claim: 1, step });
+    const late = () => app.t.mutation(internal.bot.jobs.advance, { jobId: job._id, attempt: 1, step });
     await late();
     await app.pass(5 * MINUTE);
     await arrived(app, 2);

@@ -151,7 +151,7 @@ describe("the chain refuses", () => {
     await expectRevert({ to, data: wrong, value }, { errorName: "SignatureLength", args: [64n, 65n] });
   });
 
-  test("another key's signature", async () => {
+  test("the chain refuses a swap that another key has signed", async () => {
     const stranger = privateKeyToAccount(generatePrivateKey());
     await expectRevert(await readyToSend(offer, stranger), { errorName: "InvalidSigner" });
   });

@@ -123,7 +123,7 @@ describe("POST /user/telegram/notify", () => {
     expect(app.cards()).toHaveLength(1);
   });
 
-  test("is limited per user", async ({ app }) => {
+  test("each user's notifications are limited on their own", async ({ app }) => {
     const statuses = [];
     for (let n = 0; n < 31; n++) statuses.push((await notify(app)).status);
     expect([statuses.indexOf(429), (await notify(app, "x", "somebody-else")).status]).toEqual([30, 200]);

@@ -53,7 +53,7 @@ async function doctor(args?: string[]): Promise<{ code: unknown; output: string 
   return { code, output };
 }
 
-const PUBLIC = ["CoinGecko", "Coinbase Exchange", "Binance", "Hyperliquid", "DefiLlama"];
+const PUBLIC = ["CoinGecko", "Coinbase", "Binance", "Hyperliquid", "DefiLlama"];
 
 test("finds the local stack fit, and shows no secret", async () => {
   const { code, output } = await doctor();
@@ -299,7 +299,7 @@ test("what it records holds no key, token or id, and is read again as it was", a
   expect((await readdir(kept)).toSorted()).toEqual([
     "agent-api.json",
     "binance.json",
-    "coinbase-exchange.json",
+    "coinbase.json",
     "coingecko.json",
     "defillama.json",
     "gdelt.json",

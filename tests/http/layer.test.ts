@@ -169,7 +169,7 @@ describe("limits", () => {
     expect((await ask("bob", "10.0.0.1")).status).toBe(200);
   });
 
-  test("leave cached reads alone", async ({ app }) => {
+  test("a cached read is counted against no limit, and writes nothing", async ({ app }) => {
     const ip = "10.0.0.1";
     await app.get("/mcp/market", { ip });
     const before = JSON.stringify(await everything(app));

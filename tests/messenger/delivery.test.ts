@@ -21,7 +21,7 @@ const fresh = (parts: number) => ({
   partsSent: 0,
   state: "queued" as "queued" | "sending" | "sent" | "failed" | "skipped",
   dueAt: 0,
-  claim: 0,
+  attempt: 0,
   doubts: 0,
   postponements: 0,
 });

@@ -155,7 +155,7 @@ describe("a messenger that fails", () => {
       expect(message).toMatchObject({
         state: "failed",
         error: "Forbidden: bot was blocked by the user",
-        claim: 1,
+        attempt: 1,
       });
     }
     expect((await app.rows("reports"))[0]).toMatchObject({
@@ -171,7 +171,7 @@ describe("a messenger that fails", () => {
     expect(app.cards()).toEqual([]);
     await app.pass(2 * MINUTE);
     expect(app.cards()).toHaveLength(1);
-    expect((await app.rows("messages"))[0]).toMatchObject({ state: "sent", claim: 2 });
+    expect((await app.rows("messages"))[0]).toMatchObject({ state: "sent", attempt: 2 });
   });
 
   test("with 429 is tried again at its time, also when that falls between two ticks of the pool", async () => {
@@ -269,7 +269,7 @@ describe("a card in several parts", () => {
     app.standins.fail("messenger", { mode: "hang", times: 1 });
     await app.pass(40 * MINUTE);
     const [, report] = await app.rows("messages");
-    expect(report).toMatchObject({ state: "sent", claim: 2 });
+    expect(report).toMatchObject({ state: "sent", attempt: 2 });
     expect(app.cards().map(({ text }) => unmarked(text))).toEqual(report?.parts);
   });
 });

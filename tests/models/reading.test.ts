@@ -119,7 +119,7 @@ describe("an answer is refused when", () => {
     });
   });
 
-  test("it holds no JSON", () => {
+  test("an answer is refused when it holds no JSON", () => {
     expect(read("I cannot know.")).toEqual({ problem: "it holds no complete JSON value" });
   });
 });

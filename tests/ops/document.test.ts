@@ -19,7 +19,7 @@ const operations: Placed[] = Object.entries(document.paths).flatMap(([path, { ge
 ]);
 
 describe("the API document", () => {
-  test("is valid OpenAPI 3.1", async () => {
+  test("the API document is valid OpenAPI 3.1", async () => {
     const validator = new Validator();
     const result = await validator.validate(jsonObject.parse(JSON.parse(JSON.stringify(document))));
     expect(result.errors ?? []).toEqual([]);

@@ -158,7 +158,8 @@ describe("housekeeping", () => {
     async ({ app }) => {
       const now = Date.now();
       const answer = (index: number, fetchedAt: number) => {
-        return { questionHash: `${index}`, fetchedAt, model: "m", token: null, answer: "a" };
+        const said = { model: "m", token: null, answer: "a", priceSource: null };
+        return { questionHash: `${index}`, fetchedAt, figuresAt: fetchedAt, ...said };
       };
       for (let batch = 0; batch < 5; batch++) {
         await app.t.run(async (ctx) => {

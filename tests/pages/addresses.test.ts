@@ -1,13 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { closeApp, createApp } from "../support/app";
+import { describe, expect } from "vitest";
+import { test } from "../support/app";
 import { BROWSER, openPage } from "./support";
 
 /** Who gets a page and who gets JSON, and which addresses there are. */
 
-afterEach(closeApp);
-
-test("a page is for who puts HTML before JSON, and everybody else gets JSON as ever", async () => {
-  const app = createApp();
+test("a page is for who puts HTML before JSON, and everybody else gets JSON as ever", async ({ app }) => {
   const asked: [string | null, "html" | "json"][] = [
     [BROWSER, "html"],
     ["text/html", "html"],
@@ -43,8 +40,7 @@ test("a page is for who puts HTML before JSON, and everybody else gets JSON as e
 });
 
 describe("the address of a signal", () => {
-  test("hides none of its neighbours, whatever is accepted and however they are asked", async () => {
-    const app = createApp();
+  test("hides none of its neighbours, whatever is accepted and however they are asked", async ({ app }) => {
     for (const name of ["latest", "history", "proof", "winrate"]) {
       const { status, headers } = await openPage(app, `/signals/${name}`);
       expect([name, status, headers.get("content-type")]).toEqual([name, 200, "application/json"]);
@@ -53,8 +49,7 @@ describe("the address of a signal", () => {
     }
   });
 
-  test("is one whole segment: everything else below it is nowhere", async () => {
-    const app = createApp();
+  test("is one whole segment: everything else below it is nowhere", async ({ app }) => {
     for (const path of ["/signals/", "/signals", "/signals/BTC-2026-01-05/more", "/signals/%E0%A4%A"]) {
       const { status, body } = await openPage(app, path);
       expect([path, status]).toEqual([path, 404]);
@@ -62,8 +57,7 @@ describe("the address of a signal", () => {
     }
   });
 
-  test("tells which methods it takes, and of a signal that is none", async () => {
-    const app = createApp();
+  test("tells which methods it takes, and of a signal that is none", async ({ app }) => {
     const posted = await app.post("/signals/BTC-2026-01-05");
     expect([posted.status, posted.headers.get("allow")]).toEqual([405, "GET, OPTIONS"]);
     const preflight = await app.call("OPTIONS", "/signals/BTC-2026-01-05");

@@ -1,16 +1,12 @@
-import { afterEach, expect, test } from "vitest";
+import { expect } from "vitest";
 import { measure } from "../../scripts/stack/host/usage";
-import { closeApp, createApp } from "../support/app";
-import { buy, EIGHT, issued } from "../signals/support";
+import { buy, issued, test } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { openPage, samplePrices } from "./support";
 
 /** What pages cost: `npm run bench -- pages` has the figures of a long record. */
 
-afterEach(closeApp);
-
-test("a page reads what its JSON reads at most, writes nothing and asks nobody", async () => {
-  const app = createApp({ now: EIGHT });
+test("a page reads what its JSON reads at most, writes nothing and asks nobody", async ({ app }) => {
   await app.get("/mcp/market");
   await app.post("/mcp/research", { token: "BTC" });
   await issued(app, buy);

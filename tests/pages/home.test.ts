@@ -1,23 +1,19 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import * as z from "zod";
 import { shownPrices } from "../../convex/prices/shown";
 import { bigUsd, signed, usd } from "../../convex/pages/words";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { closeApp, createApp } from "../support/app";
-import { buy, EIGHT, issued } from "../signals/support";
+import { buy, issued, test } from "../signals/support";
 import { HOSTILE, HOUR, openPage, samplePrices, says, soundWords } from "./support";
 
 /** The first page. */
-
-afterEach(closeApp);
 
 const rows = z.object({
   top20: z.array(z.object({ symbol: z.string(), price: z.number(), change24h: z.number() })),
 });
 
 describe("the first page", () => {
-  test("says what there is not yet where nothing is stored, and asks nobody for it", async () => {
-    const app = createApp();
+  test("says what there is not yet where nothing is stored, and asks nobody for it", async ({ app }) => {
     const words = soundWords(await openPage(app, "/"));
     says(words, "No price has been taken yet", "No signal has been issued yet", "No large movement");
     says(words, "Nobody has asked for the market yet");
@@ -26,8 +22,7 @@ describe("the first page", () => {
     expect([await app.rows("refreshes"), await app.rows("laneJobs")]).toEqual([[], []]);
   });
 
-  test("shows the prices, signals, whales and coins that the JSON tells", async () => {
-    const app = createApp({ now: EIGHT });
+  test("shows the prices, signals, whales and coins that the JSON tells", async ({ app }) => {
     await app.get("/mcp/market");
     await issued(app, buy);
     agentSays(app, [alert({ token: "PEPE", amount: 7_300_000 })]);
@@ -50,8 +45,7 @@ describe("the first page", () => {
     says(words, `PEPE ${bigUsd(7_300_000)} into an exchange`, "bearish");
   });
 
-  test("shows the last stored market with its age, and has no newer one made", async () => {
-    const app = createApp();
+  test("shows the last stored market with its age, and has no newer one made", async ({ app }) => {
     await app.get("/mcp/market");
     const asked = app.standins.sent("llm").length;
     await app.advance(7 * HOUR);
@@ -63,16 +57,15 @@ describe("the first page", () => {
     expect(market?.attempt).toBe(1);
   });
 
-  test("takes whatever strangers wrote as text", async () => {
-    const app = createApp({ now: EIGHT });
+  test("takes whatever strangers wrote as text", async ({ app }) => {
     await app.get("/mcp/market");
     await issued(app, { ...buy, reasoning: `Up ${HOSTILE}` });
     const [market] = await app.rows("marketSnapshots");
     if (market === undefined) throw new Error("A market was asked for");
     await app.t.run(async ({ db }) => {
-      const body = market.body?.replace('"name":"Bitcoin"', `"name":${JSON.stringify(HOSTILE)}`);
+      const body = market.body.replace('"name":"Bitcoin"', `"name":${JSON.stringify(HOSTILE)}`);
       expect(body).not.toBe(market.body);
-      await db.patch("marketSnapshots", market._id, { ...(body === undefined ? {} : { body }) });
+      await db.patch("marketSnapshots", market._id, { body });
     });
     agentSays(app, [alert({ description: `Moved ${HOSTILE}` })]);
     await watchNow(app);
@@ -81,8 +74,7 @@ describe("the first page", () => {
     says(answer.text, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&lt;img");
   });
 
-  test("goes without a part that cannot be read, and shows the others", async () => {
-    const app = createApp();
+  test("goes without a part that cannot be read, and shows the others", async ({ app }) => {
     await app.get("/mcp/market");
     await app.t.run(async ({ db }) => {
       const market = await db.query("marketSnapshots").first();
@@ -98,8 +90,9 @@ describe("the first page", () => {
 });
 
 describe("/mcp/prices", () => {
-  test("tells the newest prices, the closes of the hours asked for, and the change over a day", async () => {
-    const app = createApp({ now: EIGHT });
+  test("tells the newest prices, the closes of the hours asked for, and the change over a day", async ({
+    app,
+  }) => {
     await samplePrices(app, [50, ...Array.from({ length: 50 }, (_, index) => 100 + index)]);
     const { prices, hours } = shownPrices.parse((await app.get("/mcp/prices?hours=3")).body);
     expect(hours).toBe(3);
@@ -108,11 +101,15 @@ describe("/mcp/prices", () => {
     expect(prices.BTC?.closes.at(-1)?.at).toBe("2026-01-06T09:00:00.000Z");
     expect(prices.BTC?.priceUsd).toBe(149);
     expect(prices.BTC?.change24hPercent).toBeCloseTo((149 / 100 - 1) * 100, 5);
-    const short = createApp({ now: EIGHT });
-    expect((await short.get("/mcp/prices")).body).toEqual({ hours: 48, prices: { BTC: null, ETH: null } });
-    await samplePrices(short, [100, 101, 102]);
-    const young = shownPrices.parse((await short.get("/mcp/prices")).body);
+  });
+
+  test("tells no price before the first one, and no change over a day in the first hours", async ({
+    app,
+  }) => {
+    expect((await app.get("/mcp/prices")).body).toEqual({ hours: 48, prices: { BTC: null, ETH: null } });
+    await samplePrices(app, [100, 101, 102]);
+    const young = shownPrices.parse((await app.get("/mcp/prices")).body);
     expect(young.prices.ETH?.change24hPercent).toBeNull();
-    expect((await short.get("/mcp/prices?hours=721")).status).toBe(400);
+    expect((await app.get("/mcp/prices?hours=721")).status).toBe(400);
   });
 });

@@ -1,15 +1,13 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { insertShifts } from "../../scripts/bench/documentRows";
 import { research, whales } from "../../convex/pages/shapes";
 import { bigUsd, usd } from "../../convex/pages/words";
 import { serviceHealth } from "../../convex/ops/http";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { closeApp, createApp, type App } from "../support/app";
+import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
 
 /** Research, whales and the status. */
-
-afterEach(closeApp);
 
 async function reportOn(app: App, jobToken: string, shortSummary: string): Promise<void> {
   await insertShifts({ t: app.t, clock: { now: () => Date.now() } }, 1);
@@ -21,14 +19,15 @@ async function reportOn(app: App, jobToken: string, shortSummary: string): Promi
       shortSummary,
       marketOutlook: "bearish" as const,
       impacts: [{ title: HOSTILE, detail: "A detail.", sentiment: "bullish" as const, confidence: 0.65 }],
+      ...{ sources: [], changes: [], missing: [] },
+      checked: { figures: 0, cited: 0, removed: 0 },
     };
     await db.patch("reports", report._id, { jobToken, generatedAt: Date.now(), result });
   });
 }
 
 describe("research", () => {
-  test("says how to have some written where there is none, and writes none itself", async () => {
-    const app = createApp();
+  test("says how to have some written where there is none, and writes none itself", async ({ app }) => {
     for (const [path, subject] of [
       ["/research", "the whole market"],
       ["/research?token=doge", "DOGE"],
@@ -41,8 +40,9 @@ describe("research", () => {
     expect((await openPage(app, "/research?token=%3Cb%3E")).status).toBe(400);
   });
 
-  test("shows the report and the measured prices that the JSON tells, what a model wrote as text", async () => {
-    const app = createApp();
+  test("shows the report and the measured prices that the JSON tells, what a model wrote as text", async ({
+    app,
+  }) => {
     await samplePrices(app, [100, 101, 102, 103, 104, 105]);
     await reportOn(app, "BTC", "🔴 Falling <b>fast</b>");
     await app.advance(3 * HOUR);
@@ -57,8 +57,9 @@ describe("research", () => {
     expect(words.indexOf("Measured")).toBeLessThan(words.indexOf("A language model wrote this"));
   });
 
-  test("leads to the pages that its sources gave, to those over TLS alone, whatever they wrote", async () => {
-    const app = createApp();
+  test("leads to the pages that its sources gave, to those over TLS alone, whatever they wrote", async ({
+    app,
+  }) => {
     await reportOn(app, "BTC", "🔴 Falling");
     const urls = [
       "https://www.coingecko.com/en/coins/bitcoin",
@@ -87,8 +88,7 @@ describe("research", () => {
     ]);
   });
 
-  test("shows the last on-demand result however old, and the newer writing first", async () => {
-    const app = createApp();
+  test("shows the last on-demand result however old, and the newer writing first", async ({ app }) => {
     await app.post("/mcp/research", { token: "ETH" });
     const asked = app.standins.sent("llm").length;
     await app.advance(5 * HOUR);
@@ -101,8 +101,7 @@ describe("research", () => {
     expect(app.standins.sent("llm")).toHaveLength(asked);
   });
 
-  test("never shows a report on the whole market, which is its user's own", async () => {
-    const app = createApp();
+  test("never shows a report on the whole market, which is its user's own", async ({ app }) => {
     await reportOn(app, "", "🔴 A secret");
     for (const path of ["/research", "/research?token="]) {
       expect(soundWords(await openPage(app, path))).not.toContain("A secret");
@@ -112,12 +111,11 @@ describe("research", () => {
 });
 
 describe("whales", () => {
-  test("says so where nothing was reported", async () => {
-    says(soundWords(await openPage(createApp(), "/whales")), "Nothing was seen in this period");
+  test("says so where nothing was reported", async ({ app }) => {
+    says(soundWords(await openPage(app, "/whales")), "Nothing was seen in this period");
   });
 
-  test("shows what the JSON tells, strangers' words as text", async () => {
-    const app = createApp();
+  test("shows what the JSON tells, strangers' words as text", async ({ app }) => {
     const told = [
       alert({ token: "PEPE", amount: 7_300_000, description: HOSTILE }),
       alert({ token: "ETH", alertType: "cex_outflow", amount: 45_000_000, direction: "bullish" }),
@@ -136,8 +134,7 @@ describe("whales", () => {
     says(soundWords(await openPage(app, "/whales?hours=6")), "Nothing was seen in this period");
   });
 
-  test("stand above their time", async () => {
-    const app = createApp();
+  test("whales stand in the chart above the time when they were seen", async ({ app }) => {
     const hour = Date.UTC(2026, 0, 5, 6);
     await app.t.run(async ({ db }) => {
       const watch = { hour, state: "done" as const, startedAt: hour, leaseUntil: 1, polls: 1 };
@@ -159,8 +156,7 @@ describe("whales", () => {
     expect([mark, typeof tick]).toEqual([tick, "string"]);
   });
 
-  test("stay small and readable however many there are", async () => {
-    const app = createApp();
+  test("stay small and readable however many there are", async ({ app }) => {
     await app.t.run(async ({ db }) => {
       const hour = Date.now();
       const watch = { hour, state: "done" as const, startedAt: hour, leaseUntil: 1, polls: 1 };
@@ -179,8 +175,7 @@ describe("whales", () => {
 });
 
 describe("the status", () => {
-  test("shows what /health knows, and nothing of who asks", async () => {
-    const app = createApp();
+  test("shows what /health knows, and nothing of who asks", async ({ app }) => {
     await app.get("/mcp/market");
     await app.pass(10 * MINUTE);
     const answer = await openPage(app, "/status");
@@ -200,8 +195,7 @@ describe("the status", () => {
     expect(Object.keys(checks.lanes)).toEqual(["service", "paid", "signedIn", "anonymous"]);
   });
 
-  test("says why somebody should look, and what waits", async () => {
-    const app = createApp();
+  test("says why somebody should look, and what waits", async ({ app }) => {
     await app.pass(10 * MINUTE);
     await app.advance(60 * MINUTE);
     await app.t.run(async ({ db }) => {

@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { insertSignals } from "../../scripts/bench/signalRows";
 import { oneSignal, record } from "../../convex/pages/shapes";
 import { points, signed, usd } from "../../convex/pages/words";
-import { closeApp, createApp, type App } from "../support/app";
+import type { App } from "../support/app";
 import {
   buy,
   DAY,
@@ -12,6 +12,7 @@ import {
   marketAt,
   modelSays,
   sell,
+  test,
   track,
   wait,
   work,
@@ -19,8 +20,6 @@ import {
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
 
 /** The record, and a signal's own page. */
-
-afterEach(closeApp);
 
 /** Two days: both tokens won on the first; on the second they lost. */
 async function twoDays(app: App): Promise<void> {
@@ -43,13 +42,14 @@ async function twoDays(app: App): Promise<void> {
 }
 
 describe("the record", () => {
-  test("says that there is none yet, where there is none", async () => {
-    const words = soundWords(await openPage(createApp(), "/record"));
+  test("says that there is none yet, where there is none", async ({ app }) => {
+    const words = soundWords(await openPage(app, "/record"));
     says(words, "No signal has been issued yet", "The chain of events begins with the first signal");
   });
 
-  test("shows what its JSON tells, which is what the history and the chain of events tell", async () => {
-    const app = createApp({ now: EIGHT });
+  test("shows what its JSON tells, which is what the history and the chain of events tell", async ({
+    app,
+  }) => {
     await twoDays(app);
     const words = soundWords(await openPage(app, "/record"));
     const told = record.parse((await app.get("/record")).body);
@@ -97,8 +97,7 @@ describe("the record", () => {
     says(words, "npm run verify-signals -- https://some.convex.site");
   });
 
-  test("is of one token where one is named", async () => {
-    const app = createApp({ now: EIGHT });
+  test("is of one token where one is named", async ({ app }) => {
     await twoDays(app);
     const told = record.parse((await app.get("/record?token=eth")).body);
     expect([told.stats.n, told.closes.BTC]).toEqual([2, []]);
@@ -109,8 +108,7 @@ describe("the record", () => {
 });
 
 describe("a long record", () => {
-  test("stays a small page, of which the newest is listed", async () => {
-    const app = createApp({ now: EIGHT });
+  test("stays a small page, of which the newest is listed", async ({ app }) => {
     await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
     await app.t.run(async ({ db }) => {
       for (const token of ["BTC", "ETH"] as const) {
@@ -130,8 +128,7 @@ describe("a long record", () => {
 });
 
 describe("a signal's page", () => {
-  test("shows its levels on the path of the price, and who told what", async () => {
-    const app = createApp({ now: EIGHT });
+  test("shows its levels on the path of the price, and who told what", async ({ app }) => {
     await twoDays(app);
     const { body } = await app.get("/signals/btc-2026-01-05");
     const { signal, issued: at, path } = oneSignal.parse(body);
@@ -144,8 +141,7 @@ describe("a signal's page", () => {
     for (const { priceUsd } of path) says(words, usd(priceUsd));
   });
 
-  test("keeps the hours of the price when the samples have gone", async () => {
-    const app = createApp({ now: EIGHT });
+  test("keeps the hours of the price when the samples have gone", async ({ app }) => {
     await issued(app, buy);
     await samplePrices(app, [100, 100.3, 101.2, 101.4]);
     const path = async () => oneSignal.parse((await app.get("/signals/ETH-2026-01-05")).body).path;
@@ -159,8 +155,7 @@ describe("a signal's page", () => {
     expect(hourly.map(({ priceUsd }) => priceUsd)).toEqual([100.3, 101.4]);
   });
 
-  test("has a point every five minutes at most, whoever asked for prices in between", async () => {
-    const app = createApp({ now: EIGHT });
+  test("has a point every five minutes at most, whoever asked for prices in between", async ({ app }) => {
     await issued(app, buy);
     await app.t.run(async ({ db }) => {
       for (let minute = 1; minute <= 400; minute++) {
@@ -175,8 +170,7 @@ describe("a signal's page", () => {
     soundWords(await openPage(app, "/signals/BTC-2026-01-05"));
   });
 
-  test("takes the model's words as text", async () => {
-    const app = createApp({ now: EIGHT });
+  test("takes the model's words as text", async ({ app }) => {
     await issued(app, { ...buy, reasoning: HOSTILE });
     says(soundWords(await openPage(app, "/signals/BTC-2026-01-05")), `“${HOSTILE}”`);
   });

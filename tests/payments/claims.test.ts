@@ -32,13 +32,13 @@ type Seen = { position: number; logIndex: number; amount: string };
 /** The chain shows these transfers in this block. */
 async function see(app: App, transfers: readonly Seen[], block = "a", txHash = HASH): Promise<void> {
   const known = (await app.rows("depositHints")).find((row) => row.txHash === txHash);
-  const fresh = { txHash, state: "checking" as const, turn: 1, checks: 0, openedAt: Date.now() };
+  const fresh = { txHash, state: "checking" as const, attempt: 1, checks: 0, openedAt: Date.now() };
   const hintId =
     known?._id ?? (await app.t.run((ctx) => ctx.db.insert("depositHints", { ...fresh, nextCheckAt: NEVER })));
-  const turn = (await app.row("depositHints", hintId))?.turn ?? 1;
+  const attempt = (await app.row("depositHints", hintId))?.attempt ?? 1;
   let next: number | null = 0;
   while (next !== null) {
-    const piece: { hintId: Id<"depositHints">; turn: number; next: number } = { hintId, turn, next };
+    const piece: { hintId: Id<"depositHints">; attempt: number; next: number } = { hintId, attempt, next };
     next = await app.t.mutation(internal.payments.deposits.checks.reconcile, {
       ...piece,
       finding: {
@@ -75,10 +75,14 @@ async function deliver(app: App, ago = 0): Promise<void> {
     shortSummary: "🟡",
     marketOutlook: "neutral" as const,
     impacts: [],
+    ...{ sources: [], changes: [], missing: [] },
+    checked: { figures: 0, cited: 0, removed: 0 },
   };
+  const missing = { state: "missing" as const, asOf: null };
+  const sources = { market: missing, sentiment: missing, onchain: missing };
   await app.t.run(async (ctx) => {
     for (const { _id } of await ctx.db.query("paymentClaims").collect()) {
-      const report = { result, model: "m", generatedAt: Date.now() - ago };
+      const report = { result, sources, model: "m", generatedAt: Date.now() - ago };
       await ctx.db.patch("paymentClaims", _id, { state: "delivered", leaseUntil: 0, report });
     }
   });
@@ -193,10 +197,10 @@ describe("made-up hashes on an unsigned webhook", () => {
   ])("are %s", async (_name, more, state) => {
     const app = createApp({ env: { ...env, ...more } });
     const openedAt = Date.now() - 16 * 60_000;
-    const fresh = { txHash: HASH, state: "waiting" as const, turn: 1, checks: 9, openedAt };
+    const fresh = { txHash: HASH, state: "waiting" as const, attempt: 1, checks: 9, openedAt };
     const hintId = await app.t.run((ctx) => ctx.db.insert("depositHints", { ...fresh, nextCheckAt: 0 }));
     const finding = { kind: "absent" as const };
-    await app.t.mutation(internal.payments.deposits.checks.reconcile, { hintId, turn: 1, finding });
+    await app.t.mutation(internal.payments.deposits.checks.reconcile, { hintId, attempt: 1, finding });
     expect(await app.row("depositHints", hintId)).toMatchObject({ state });
   });
 });

@@ -138,7 +138,7 @@ describe("signatures", () => {
   const quickNode = { "x-qn-signature": QUICKNODE, "x-qn-nonce": "n0nce", "x-qn-timestamp": "1700000000" };
   const hook0 = { "X-Hook0-Signature": `t=1700000000,v0=${CDP},h=content-type,v1=${"0".repeat(64)}` };
 
-  test("known vectors hold", () => {
+  test("the signatures that providers publish as examples are accepted", () => {
     expect(signed("whsec_test", { "X-Alchemy-Signature": ALCHEMY })).toBe(true);
     expect(signed("whsec_test", { "X-Webhook-Signature": ALCHEMY })).toBe(true);
     expect(signed("qntoken", quickNode)).toBe(true);
@@ -180,7 +180,7 @@ describe("signatures", () => {
     }
   });
 
-  test("no random signature passes", () => {
+  test("no random signature of a deposit passes", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9a-f]{64}$/), fc.string(), (hex, body) => {
         expect(signed("secret", { "x-webhook-signature": hex, "x-alchemy-signature": hex }, body)).toBe(

@@ -28,7 +28,7 @@ import { authorize, settlementCall } from "./authorizations";
 useChain();
 
 describe("what is no deposit", () => {
-  test("a USDC look-alike", async ({ app }) => {
+  test("a transfer of a USDC look-alike is no deposit", async ({ app }) => {
     const lookAlike: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
     const code = await chain.rpc("eth_getCode", [chain.addresses.tokens.USDC, "latest"]);
     await chain.rpc("anvil_setCode", [lookAlike, code]);
@@ -97,13 +97,13 @@ describe("what is no deposit", () => {
     expect(body).toEqual({ ...credited(txHash, logIndex, "1", 100), ignored: [{ txHash, reason }] });
   });
 
-  test("less than one credit", async ({ app }) => {
+  test("a transfer worth less than one credit is no deposit", async ({ app }) => {
     const { wallet, txHash } = await pay(9_999n);
     await link(app, wallet.address);
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, "it is worth less than one credit"));
   });
 
-  test("another chain's word", async ({ app }) => {
+  test("what another chain says of a transfer is no deposit", async ({ app }) => {
     const { wallet, txHash } = await pay(USDC);
     await link(app, wallet.address);
     breakChain(async (forward) => {

@@ -171,7 +171,7 @@ describe("a reorganisation", () => {
     const reconcile = (transfers: { position: number; amount: string }[]) =>
       app.t.mutation(internal.payments.deposits.checks.reconcile, {
         hintId: hint._id,
-        turn: hint.turn,
+        attempt: hint.attempt,
         finding: {
           kind: "mined",
           succeeded: true,

@@ -1,10 +1,11 @@
 import { describe, expect } from "vitest";
-import { internal } from "../../convex/_generated/api";
+import { api, internal } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { startTestChain as startChainAt, until } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import { type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
+import { browserOf } from "../web/support";
 import {
   authorize,
   base64,
@@ -99,6 +100,35 @@ describe("a transfer that reaches the deposit webhook", () => {
     const signature = await from.signMessage({ message });
     expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
     expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.any(String) }]);
+  });
+
+  test("of nobody known, and a report bought with it, credits only the rest when its sender is linked", async ({
+    app,
+  }) => {
+    const person = browserOf(app, "alice");
+    const { userId } = await person.mutation(api.users.profile.signIn, {});
+    const from = await payer(chain);
+    const hashes = [];
+    for (const first of ["deposit", "report"]) {
+      const txHash = await transfer(chain, from, { value: 2n * ONE });
+      const message = proofText(txHash, PLATFORM, { focus: "", bodyHash: "" });
+      const proof = JSON.stringify({ txHash, signature: await from.signMessage({ message }) });
+      if (first === "deposit") await webhook(app, txHash);
+      expect([first, (await buyWith(app, proof)).status]).toEqual([first, 200]);
+      expect((await webhook(app, txHash)).body).toMatchObject({ credited: [], ignored: [{ txHash }] });
+      hashes.push(txHash);
+    }
+    expect(await app.rows("creditTransactions")).toEqual([]);
+
+    const { message } = await person.mutation(api.users.addresses.challenge, { address: from.address });
+    const signature = await from.signMessage({ message });
+    await person.action(api.users.linking.linkAddress, { signature });
+    await app.settle();
+    expect(await balanceOf(app, userId)).toBe(200);
+    for (const txHash of hashes) {
+      expect((await webhook(app, txHash)).body).toMatchObject({ credited: [{ txHash, credits: 100 }] });
+    }
+    expect(await balanceOf(app, userId)).toBe(200);
   });
 
   test("as the settlement of a signed payment credits what the report has left, whoever comes first", async () => {

@@ -55,7 +55,7 @@ describe("a transaction's hash is refused with 402 and a reason:", () => {
     return answer;
   };
 
-  test("what cannot be read", async () => {
+  test("a proof that cannot be read is refused with 402 and a reason", async () => {
     for (const proof of [
       "paid",
       "0x12",
@@ -188,7 +188,7 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
-  test("cancelled", async ({ app }) => {
+  test("a signed payment that its payer has cancelled is refused, and nothing moves", async ({ app }) => {
     const from = await payer(chain);
     const authorized = await authorize(from);
     await send(chain, from, await cancellationCall(from, authorized));

@@ -1,9 +1,9 @@
-import { afterEach, expect, test } from "vitest";
+import { expect } from "vitest";
 import { pngOf } from "../../convex/pictures/png";
 import { reportPicture } from "../../convex/pictures/report";
-import { closeApp, createApp, type App } from "../support/app";
+import { test as appTest, type App } from "../support/app";
 
-afterEach(closeApp);
+const test = appTest.extend({ settings: { pictures: true } });
 
 const MINUTE = 60_000;
 const SHIFT = 8 * 60 * MINUTE;
@@ -52,8 +52,9 @@ async function bytesOf(app: App, token: string, collector: string, kind: string)
   return (await pngOf(drawn)).byteLength;
 }
 
-test("a token that an exchange or CoinGecko alone prices is drawn against BTC from what its shift collected", async () => {
-  const app = createApp({ pictures: true });
+test("a token that an exchange or CoinGecko alone prices is drawn against BTC from what its shift collected", async ({
+  app,
+}) => {
   const told = [
     ["SOL", "day:SOL", "lastTrade"],
     ["XMR", "markets:", "price"],
@@ -74,8 +75,7 @@ test("a token that an exchange or CoinGecko alone prices is drawn against BTC fr
   }
 });
 
-test("a token has its words alone where fewer than three collections saw its price", async () => {
-  const app = createApp({ pictures: true });
+test("a token has its words alone where fewer than three collections saw its price", async ({ app }) => {
   const SOURCES = ["coinbase", "binance", "coingecko"] as const;
   const fail = () => SOURCES.forEach((source) => app.standins.fail(source, { mode: "status", status: 500 }));
   fail();

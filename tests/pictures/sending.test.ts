@@ -1,12 +1,13 @@
 import { createFunctionHandle } from "convex/server";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
-import { closeApp, createApp, type App } from "../support/app";
+import { test as appTest, type App } from "../support/app";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
 
-afterEach(closeApp);
+const test = appTest.extend({ settings: { now: EIGHT, pictures: true } });
+const testBefore = appTest.extend({ settings: { now: EIGHT - 2 * HOUR, pictures: true } });
 
 const MINUTE = 60_000;
 const HOLDINGS = JSON.stringify({ at: 0, totalUsd: 12, holdings: [{ token: "USDC", valueUsd: 12 }] });
@@ -35,8 +36,7 @@ async function send(app: App, words: string, drawing: "portfolio" | "unreadable"
 const sent = (app: App) => app.cards().map(({ method, text, photo }) => [method, text, photo]);
 
 describe("a card with a picture", () => {
-  test("is one picture with its words below it; long words come behind it", async () => {
-    const app = createApp({ pictures: true });
+  test("is one picture with its words below it; long words come behind it", async ({ app }) => {
     await send(app, "Twelve dollars\nin USDC", "portfolio");
     await send(app, "word ".repeat(300), "portfolio");
     expect(sent(app)).toEqual([
@@ -50,8 +50,7 @@ describe("a card with a picture", () => {
     ]);
   });
 
-  test("is a text where there is nothing to draw, or drawing fails", async () => {
-    const app = createApp({ pictures: true });
+  test("is a text where there is nothing to draw, or drawing fails", async ({ app }) => {
     await send(app, "No prices", "missing");
     await send(app, "Broken", "unreadable");
     await send(app, "word ".repeat(300), "missing");
@@ -62,8 +61,7 @@ describe("a card with a picture", () => {
     ]);
   });
 
-  test("is a text where the messenger refuses the picture", async () => {
-    const app = createApp({ pictures: true });
+  test("is a text where the messenger refuses the picture", async ({ app }) => {
     app.standins.fail("messenger", { mode: "status", status: 400, times: 1 });
     await send(app, "Refused", "portfolio");
     app.standins.fail("messenger", { mode: "status", status: 413, times: 1 });
@@ -77,8 +75,7 @@ describe("a card with a picture", () => {
     expect((await app.rows("messages")).map(({ state }) => state)).toEqual(["sent", "sent", "failed"]);
   });
 
-  test("is sent once more where its outcome is unknown, and not a third time", async () => {
-    const app = createApp({ pictures: true });
+  test("is sent once more where its outcome is unknown, and not a third time", async ({ app }) => {
     app.standins.fail("messenger", { mode: "drop", times: 1 });
     await send(app, "Doubtful", "portfolio");
     await app.pass(5 * MINUTE);
@@ -91,8 +88,7 @@ describe("a card with a picture", () => {
 });
 
 describe("the service's pictures", () => {
-  test("show the day's signals once prices are known", async () => {
-    const app = createApp({ now: EIGHT - 2 * HOUR, pictures: true });
+  testBefore("show the day's signals once prices are known", async ({ app }) => {
     await samplePrices(app, [99, 101, 100, 100.5]);
     await issued(app, buy);
     expect(sent(app)).toEqual([
@@ -100,8 +96,7 @@ describe("the service's pictures", () => {
     ]);
   });
 
-  test("are left out on the first day, when no price is known", async () => {
-    const app = createApp({ now: EIGHT, pictures: true });
+  test("are left out on the first day, when no price is known", async ({ app }) => {
     await issue(app);
     expect(sent(app)).toEqual([["sendMessage", expect.stringContaining("Trading signals"), undefined]]);
   });

@@ -148,7 +148,7 @@ describe("work that is cut off", () => {
 });
 
 describe("running a job twice", () => {
-  test("changes nothing", async ({ app }) => {
+  test("running a job of research twice changes nothing", async ({ app }) => {
     const { internal } = await import("../../convex/_generated/api");
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.4 * HOUR);

@@ -143,7 +143,7 @@ describe("a card for a caller without a chat of their own", () => {
 });
 
 describe("/mcp/signals/history", () => {
-  test("loses nothing between pages", async ({ app }) => {
+  test("the history of signals loses nothing between its pages", async ({ app }) => {
     await issued(app, buy);
     const first = (await app.get("/mcp/signals/history?limit=1")).body;
     const [last] = z.array(z.object({ generatedAt: z.string() })).parse(first.signals);

@@ -87,7 +87,7 @@ describe("verification", () => {
     expect(problemsOfRecord(record, at(record.events, 1).hash)).toEqual([]);
   });
 
-  test("finds a changed signal", () => {
+  test("verification finds a signal that was changed", () => {
     const changed = copy();
     const signal = changed.signals.find(({ status }) => status === "LOSS");
     if (signal === undefined) throw new Error("There is a loss");

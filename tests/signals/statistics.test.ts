@@ -79,7 +79,7 @@ describe("hand-computed histories", () => {
     });
   });
 
-  test("a mixed week", () => {
+  test("the statistics of a mixed week are those computed by hand", () => {
     // PnL 4, -2, 3, -2, -1 (expired), and a HOLD: cumulative 4, 2, 5, 3, 2.
     const stats = statsOf(
       ["WIN", 4, 80],

@@ -89,7 +89,7 @@ describe("what is no plain command", () => {
 });
 
 describe("amounts", () => {
-  test("have one spelling", () => {
+  test("an amount has one spelling", () => {
     for (const text of ["010.50", "10.5", "10.500"]) expect(canonicalAmount(text)).toBe("10.5");
     for (const text of ["", ".", "0", "0.00", "1e5", "-1", "1.2.3"]) expect(canonicalAmount(text)).toBeNull();
   });

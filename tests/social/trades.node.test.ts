@@ -227,11 +227,11 @@ describe("dying at any call to the outside", () => {
   async function timePasses(app: WalletApp): Promise<void> {
     await app.t.run(async (ctx) => {
       for (const row of await ctx.db.query("mentions").collect()) {
-        const lost = row.status === "pending" && row.resumeAt < Number.MAX_SAFE_INTEGER;
-        if (lost) await ctx.db.patch("mentions", row._id, { resumeAt: 0 });
+        const lost = row.status === "pending" && row.leaseUntil < Number.MAX_SAFE_INTEGER;
+        if (lost) await ctx.db.patch("mentions", row._id, { leaseUntil: 0 });
       }
       for (const wallet of await ctx.db.query("wallets").collect()) {
-        await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
+        await ctx.db.patch("wallets", wallet._id, { leaseUntil: 0 });
       }
       // A request whose driver has died is dropped once it has waited for a minute.
       for (const row of await ctx.db.query("transactions").collect()) {

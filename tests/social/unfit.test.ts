@@ -143,7 +143,7 @@ describe("a post to somebody else", () => {
   const besides = { status: "ignored", reason: "The post names another account besides the service's" };
   const rival = { ...said, text: "@bot @rival buy 10 usd of eth" };
 
-  test("is no order", async () => {
+  test("a post to somebody else is no order", async () => {
     const { app, told } = await world();
     expect(await told(event({ ...rival, tweetId: "1" }))).toMatchObject(besides);
     expect(await told(activity([{ ...rival, tweetId: "2" }]))).toMatchObject(besides);

@@ -46,7 +46,7 @@ describe("sendMessage", () => {
     return { status: response.status, body: answer, sent: standins.sent("messenger") };
   };
 
-  test("accepts and records", async () => {
+  test("sendMessage accepts a message and records it", async () => {
     const { status, body, sent } = await send({ chat_id: "42", text: "<b>hi</b>", parse_mode: "HTML" });
     expect(status).toBe(200);
     expect(body).toMatchObject({
@@ -58,7 +58,7 @@ describe("sendMessage", () => {
     ]);
   });
 
-  test("measures after parsing", async () => {
+  test("sendMessage measures a message after its markup is read", async () => {
     const html = { chat_id: 42, parse_mode: "HTML" };
     expect((await send({ ...html, text: `<b>${"&lt;".repeat(4_096)}</b>` })).status).toBe(200);
     expect((await send({ ...html, text: "x".repeat(4_097) })).body).toMatchObject({

@@ -1,5 +1,4 @@
 import { internal } from "../../convex/_generated/api";
-import type { DatabaseReader } from "../../convex/_generated/server";
 import { NEVER } from "../../convex/lib/time";
 import type { createWorld } from "./world";
 
@@ -9,7 +8,14 @@ type World = Pick<ReturnType<typeof createWorld>, "t">;
 /** Until when work is held, by its row. */
 export type Leases = ReadonlyMap<string, number>;
 
-const LEASED = ["laneJobs", "observations", "refreshes", "paymentClaims", "whaleWatches"] as const;
+const LEASED = [
+  "laneJobs",
+  "observations",
+  "refreshes",
+  "paymentClaims",
+  "whaleWatches",
+  "mentions",
+] as const;
 
 /** A server dies before it has begun what was scheduled, and the cron that takes up lost work comes by on the next one. */
 export async function loseScheduled(app: World): Promise<void> {
@@ -25,7 +31,6 @@ export function leasesOf(app: World): Promise<Leases> {
   return app.t.run(async ({ db }) => {
     const leased = await Promise.all(LEASED.map((table) => db.query(table).collect()));
     const until = leased.flat().map(({ _id, leaseUntil }): [string, number] => [_id, leaseUntil]);
-    for (const { _id, resumeAt } of await triedMentions(db)) until.push([_id, resumeAt]);
     return new Map(until.filter(([, ends]) => isHeld(ends)));
   });
 }
@@ -42,15 +47,8 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
         if (ends(_id, leaseUntil)) await db.patch(table, _id, { leaseUntil: 1 });
       }
     }
-    for (const { _id, resumeAt } of await triedMentions(db)) {
-      if (ends(_id, resumeAt)) await db.patch("mentions", _id, { resumeAt: 1 });
-    }
   });
   await app.t.mutation(internal.lostWork.takeUp, {});
-}
-
-function triedMentions(db: DatabaseReader) {
-  return db.query("mentions").collect();
 }
 
 /** Rows that nobody works on have 0 there, or a moment that never comes. */

@@ -117,7 +117,7 @@ describe("GET /mcp/defi/portfolio", () => {
     );
   });
 
-  test("asks the chain once", async ({ app }) => {
+  test("a portfolio asks the chain once", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: "alice" });
     const requests = counting();
     await app.get("/mcp/defi/portfolio?userId=alice");

@@ -21,7 +21,7 @@ function timePasses(app: WalletApp): Promise<void> {
   const crons = async () => {
     await app.t.run(async (ctx) => {
       for (const wallet of await ctx.db.query("wallets").collect()) {
-        await ctx.db.patch("wallets", wallet._id, { driverUntil: 0 });
+        await ctx.db.patch("wallets", wallet._id, { leaseUntil: 0 });
       }
       for (const row of await ctx.db.query("transactions").collect()) {
         if (row.endedAt === undefined) await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });

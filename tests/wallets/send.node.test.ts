@@ -20,7 +20,7 @@ const send = (app: WalletApp, fields: object, headers: Record<string, string> = 
   );
 
 describe("POST /mcp/defi/send", () => {
-  test("sends ETH", async ({ app }) => {
+  test("a send of ETH arrives, and the answer tells its transaction", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const { status, body } = await send(app, { toAddress: to, amount: "250000000000000000" });

@@ -283,7 +283,7 @@ describe("the price of a swap", () => {
 });
 
 describe("a chain with another id", () => {
-  test("gets no signature", async ({ app }) => {
+  test("a chain with another id gets no signature", async ({ app }) => {
     await app.fundedWallet("alice", plenty);
     onChain(1);
     const { status, body } = await swap(app, { fromToken: "ETH", toToken: "WETH", amount: "1" });

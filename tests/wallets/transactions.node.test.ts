@@ -133,7 +133,7 @@ describe("a transaction on its way", () => {
     const lost = await send(app, { amount: "11" });
     expect([lost.status, lost.body.status]).toEqual([200, "submitted"]);
     // With nothing behind it the wallet's driver ends; the follow-up goes on asking, at its own pace.
-    const isDriven = async () => (await app.rows("wallets"))[0]?.driverUntil !== 0;
+    const isDriven = async () => (await app.rows("wallets"))[0]?.leaseUntil !== 0;
     await until(async () => !(await isDriven()));
     expect((await app.rows("transactions"))[0]?.state).toBe("unknown");
     deadlines.transaction = 400;

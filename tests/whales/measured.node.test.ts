@@ -185,8 +185,8 @@ describe("a second look", () => {
       app.t.mutation(internal.whales.chain.cursor.begin, {}),
       app.t.mutation(internal.whales.chain.cursor.begin, {}),
       // A run that was lost and one that took its place.
-      app.t.action(internal.whales.chain.measuring.follow, { claim: 1 }),
-      app.t.action(internal.whales.chain.measuring.follow, { claim: 2 }),
+      app.t.action(internal.whales.chain.measuring.follow, { attempt: 1 }),
+      app.t.action(internal.whales.chain.measuring.follow, { attempt: 2 }),
     ]);
     await app.settle();
     await look(app);

@@ -90,7 +90,7 @@ describe("npm run verify-whales", () => {
     expect(code).toBe(0);
   });
 
-  test("says so as JSON", async () => {
+  test("verify-whales tells programs as JSON what came of it", async () => {
     const { code, output } = await verify(url, "--rpc", chain.url, "--json");
     expect(JSON.parse(output)).toEqual({
       holds: true,

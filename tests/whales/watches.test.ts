@@ -273,13 +273,13 @@ describe("a restart", () => {
     );
     const take = (number: number) => app.t.mutation(internal.whales.agent.jobs.takePoll, { watchId, number });
     expect(await take(3)).toBeNull();
-    expect(await take(4)).toMatchObject({ claim: 5 });
+    expect(await take(4)).toMatchObject({ attempt: 5 });
     expect(await take(4)).toBeNull();
     const late = { watchId, alerts: [], dropped: 0, note: null };
-    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, claim: 4 });
-    await app.t.mutation(internal.whales.agent.jobs.fail, { watchId, claim: 4, note: "late" });
+    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, attempt: 4 });
+    await app.t.mutation(internal.whales.agent.jobs.fail, { watchId, attempt: 4, note: "late" });
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "polling" });
-    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, claim: 5 });
+    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, attempt: 5 });
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "done" });
   });
 

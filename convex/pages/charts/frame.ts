@@ -120,8 +120,8 @@ export function across(y: number, kind: string, [from, to]: readonly [number, nu
   />`;
 }
 
-/** A line from top to bottom. */
-export function upright(x: number, kind: string, [from, to]: readonly [number, number] = [0, SPAN]): Html {
+/** A line from one height to another. */
+export function upright(x: number, kind: string, [from, to]: readonly [number, number]): Html {
   return html`<line
     class="${kind}"
     x1="${share(x)}"
@@ -168,10 +168,10 @@ function word(tick: Date, withinDays: boolean): string {
   return `${tick.getUTCDate()} ${MONTHS[tick.getUTCMonth()] ?? ""}`;
 }
 
-/** The least and the greatest, with a share of their distance on both sides. */
-export function spread(values: readonly number[], part = 0.08): [number, number] {
+/** The least and the greatest, with 8 % of their distance on both sides. */
+export function spread(values: readonly number[]): [number, number] {
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  const room = (most - least) * part || Math.abs(most) * 0.01 || 1;
+  const room = (most - least) * 0.08 || Math.abs(most) * 0.01 || 1;
   return [least - room, most + room];
 }
 

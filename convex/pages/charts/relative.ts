@@ -2,7 +2,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import type { PricePoint } from "../../prices/shown";
 import { html, type Html } from "../markup";
 import { signed } from "../words";
-import { apart, chart, course, dot, PAGE, scaleLines, share, spread, timeMarks, type Canvas } from "./frame";
+import { apart, chart, course, dot, scaleLines, share, spread, timeMarks, type Canvas } from "./frame";
 
 type Moved = Pick<PricePoint, "at" | "priceUsd">;
 
@@ -10,7 +10,7 @@ type Moved = Pick<PricePoint, "at" | "priceUsd">;
 export function relativeChart(
   id: string,
   tokens: readonly { name: string; path: readonly Moved[] }[],
-  canvas: Canvas = PAGE,
+  canvas: Canvas,
 ): Html {
   const lines = tokens.map(({ name, path }) => ({ name, moves: movesOf(path) }));
   const times = lines.flatMap(({ moves }) => moves.map(({ at }) => at));

@@ -55,26 +55,26 @@ export const check = providerAction({
         })),
         asAddress(required("PLATFORM_WALLET_ADDRESS")),
       );
-      for (const [i, { hintId, turn }] of sought.entries()) {
+      for (const [i, { hintId, attempt }] of sought.entries()) {
         const finding = findingOf(sightings[i], head);
         if (finding === null) {
-          later.push({ hintId, turn });
+          later.push({ hintId, attempt });
           continue;
         }
         try {
           let next: number | null = 0;
           while (next !== null) {
-            const piece: Piece = { hintId, turn, finding, next };
+            const piece: Piece = { hintId, attempt, finding, next };
             next = await ctx.runMutation(internal.payments.deposits.checks.reconcile, piece);
           }
         } catch (error) {
           log.error("deposits.unexpected", { hintId, error: messageOf(error) });
-          later.push({ hintId, turn });
+          later.push({ hintId, attempt });
         }
       }
     } catch (error) {
       log.warn("deposits.chain unknown", { count: sought.length, error: messageOf(error) });
-      later.push(...sought.map(({ hintId, turn }) => ({ hintId, turn })));
+      later.push(...sought.map(({ hintId, attempt }) => ({ hintId, attempt })));
     }
     if (later.length > 0)
       await ctx.runMutation(internal.payments.deposits.checks.postpone, { checks: later });
@@ -101,13 +101,13 @@ export const sought = internalQuery({
   returns: v.array(vSought),
   handler: async (ctx, { checks }): Promise<Infer<typeof vSought>[]> => {
     const all = await Promise.all(
-      checks.map(async ({ hintId, turn }) => {
-        const hint = await current(ctx, { hintId, turn });
+      checks.map(async ({ hintId, attempt }) => {
+        const hint = await current(ctx, { hintId, attempt });
         if (hint === null) return [];
         const seen = (await depositsOf(ctx, hint.txHash)).find(({ state }) => state !== "reversed");
-        if (seen === undefined) return [{ hintId, turn, txHash: hint.txHash }];
+        if (seen === undefined) return [{ hintId, attempt, txHash: hint.txHash }];
         const { blockNumber, blockHash } = seen;
-        return [{ hintId, turn, txHash: hint.txHash, seenIn: { blockNumber, blockHash } }];
+        return [{ hintId, attempt, txHash: hint.txHash, seenIn: { blockNumber, blockHash } }];
       }),
     );
     return all.flat();
@@ -183,9 +183,9 @@ export const checkDue = cron("check named deposits", async (ctx) => {
 });
 
 /** What a check is about; `null` when it was overtaken. */
-async function current(ctx: QueryCtx, { hintId, turn }: Check): Promise<Doc<"depositHints"> | null> {
+async function current(ctx: QueryCtx, { hintId, attempt }: Check): Promise<Doc<"depositHints"> | null> {
   const hint = await ctx.db.get("depositHints", hintId);
-  return hint?.turn === turn ? hint : null;
+  return hint?.attempt === attempt ? hint : null;
 }
 
 /** The deposit of a transfer, as it is in its block now. */

@@ -25,8 +25,8 @@ export const receive = internalMutation({
       const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
       if (row === null) {
         unheardOf++;
-        const fresh = { ...checking, txHash, turn: 1, checks: 0, openedAt: now };
-        checks.push({ hintId: await ctx.db.insert("depositHints", fresh), turn: 1 });
+        const fresh = { ...checking, txHash, attempt: 1, checks: 0, openedAt: now };
+        checks.push({ hintId: await ctx.db.insert("depositHints", fresh), attempt: 1 });
       } else if (await wantsCheck(ctx, row, removed, now)) {
         const reopened = row.state === "settled" ? { openedAt: now, checks: 0, reason: undefined } : {};
         checks.push(await beginCheck(ctx, row, { ...checking, ...reopened }));

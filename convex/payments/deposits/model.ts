@@ -61,7 +61,7 @@ export function nextMatch(now: number, seenAt: number): number {
 }
 
 /** A check that was started; only the latest of a hint counts. */
-export const vCheck = v.object({ hintId: v.id("depositHints"), turn: v.number() });
+export const vCheck = v.object({ hintId: v.id("depositHints"), attempt: v.number() });
 export type Check = Infer<typeof vCheck>;
 
 /** What the chain says of a transaction. */
@@ -113,11 +113,11 @@ export async function wantsCheck(
 /** Overtakes whatever check of a hint is under way, for `startChecks`. */
 export async function beginCheck(
   ctx: MutationCtx,
-  { _id, turn }: Doc<"depositHints">,
+  { _id, attempt }: Doc<"depositHints">,
   changes: Partial<Omit<Doc<"depositHints">, "reason">> & { reason?: string | undefined },
 ): Promise<Check> {
-  await ctx.db.patch("depositHints", _id, { ...changes, turn: turn + 1 });
-  return { hintId: _id, turn: turn + 1 };
+  await ctx.db.patch("depositHints", _id, { ...changes, attempt: attempt + 1 });
+  return { hintId: _id, attempt: attempt + 1 };
 }
 
 /** Has the chain asked, after a while, in as few round trips as it allows. */

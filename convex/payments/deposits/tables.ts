@@ -50,7 +50,7 @@ export const depositTables = {
     /** Why a settled transaction has no deposit. */
     reason: v.optional(v.string()),
     /** Counts the checks that were started: the word of an earlier one is dropped. */
-    turn: v.number(),
+    attempt: v.number(),
     /** Checks ended since it began to wait, or since it was settled. */
     checks: v.number(),
     /** When it began to wait. */

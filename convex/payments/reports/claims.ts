@@ -172,8 +172,7 @@ export const standing = internalQuery({
       // Forgotten while its caller waited.
       if (row.report === undefined) return ALREADY_USED;
       const { result, sources } = row.report;
-      const report = sources === undefined ? { result } : { result, sources };
-      return { kind: "delivered", report, receipt };
+      return { kind: "delivered", report: { result, sources }, receipt };
     }
     if (row.state === "refused" && row.refusal !== undefined && isReason(row.refusal.reason)) {
       return refusal(row.refusal.reason, row.refusal.error);

@@ -67,7 +67,7 @@ const report: MountedEndpoint = endpoint({
     success: z.literal(true),
     result: z.object({
       ...resultFields,
-      readings: readingsShape.optional(),
+      readings: readingsShape,
     }),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
   }),
@@ -93,9 +93,8 @@ const report: MountedEndpoint = endpoint({
         : receipt({ success: true, transaction: redeemed.receipt.txHash, payer: redeemed.receipt.payer });
     if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
     const { result, sources } = redeemed.report;
-    const readings = sources === undefined ? {} : { readings: shownReadings(sources) };
-    const answer = { success: true as const, result: { ...shownResult(result), ...readings }, token: focus };
-    return new Reply(answer, headers);
+    const shown = { ...shownResult(result), readings: shownReadings(sources) };
+    return new Reply({ success: true as const, result: shown, token: focus }, headers);
   },
 });
 

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { cron } from "../../lib/cronRuns";
+import { cron, lostWork } from "../../lib/cronRuns";
 import { MINUTE, SECOND } from "../../lib/time";
 import { vTransaction } from "../../wallets/transactions/tables";
 import { settlementOf } from "../relayer";
@@ -139,15 +139,10 @@ export const forgetReports = cron("forget old paid reports", async (ctx) => {
 });
 
 /** Puts settlements whose attempt was lost back on their way. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const lost = await ctx.db
-      .query("paymentClaims")
-      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling").lt("leaseUntil", Date.now()))
-      .take(50);
-    for (const row of lost) await startSettling(ctx, row);
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  const lost = await ctx.db
+    .query("paymentClaims")
+    .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling").lt("leaseUntil", now))
+    .take(50);
+  for (const row of lost) await startSettling(ctx, row);
 });

@@ -6,8 +6,7 @@ import type { RecordsOf } from "../../lib/records";
 /** What a payment has bought. */
 export const vPaidReport = v.object({
   result: vResult,
-  /** Absent on rows from before it was kept. */
-  sources: v.optional(vSourceStates),
+  sources: vSourceStates,
 });
 
 /** An EIP-3009 authorization: USDC's holder lets anybody move `value` to `to`, once per nonce. */

@@ -7,18 +7,14 @@ import { FIRST_PROMPT } from "../prompts";
 import { vHead, vSignalEvent } from "../tables";
 import { knownArms, rivalsOf } from "./arms";
 import { shadowHeadOf, totalsOfArm } from "./model";
-import { vShadowEvent } from "./tables";
+import { labTables, vShadowEvent } from "./tables";
 import { shadowTotalsFields } from "./totals";
 
 /** Shown of the promotions. */
 const PROMOTIONS = 20;
 
 const vArm = v.object({
-  arm: v.string(),
-  model: v.string(),
-  promptVersion: v.string(),
-  since: v.number(),
-  blocks: vBlocks,
+  ...labTables.shadowArms.validator.fields,
   totals: v.array(v.object(shadowTotalsFields)),
   /** Against the arm that writes the daily signals; `null`: never held against it. */
   pair: v.union(vBlocks, v.null()),

@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../../lib/records";
 import { vBlocks } from "../arms";
-import { proposalFields, vCalibrated, vDecider, vPriceAtIssue, vStatus } from "../tables";
+import { heldFields } from "../tables";
 import { shadowEvent } from "./eventShapes";
 import { shadowTotalsFields, vOutcomes } from "./totals";
 
@@ -17,23 +17,7 @@ const shadowSignalFields = {
   /** `claude-haiku-4.5@signal-2`. */
   arm: v.string(),
   token: vLabToken,
-  ...proposalFields,
-  status: vStatus,
-  generatedAt: v.number(),
-  expiresAt: v.number(),
-  /** What answered, as the gateway names it. */
-  model: v.string(),
-  price: vPriceAtIssue,
-  costBps: v.number(),
-  /** The stated confidence as the arm's own outcomes before this signal calibrate it. */
-  calibrated: vCalibrated,
-  /** As for the daily signals. */
-  walkedUntil: v.number(),
-  gapMinutes: v.number(),
-  decidedBy: v.optional(vDecider),
-  closedAt: v.optional(v.number()),
-  exitPrice: v.optional(v.union(v.number(), v.null())),
-  pnlPercent: v.optional(v.union(v.number(), v.null())),
+  ...heldFields,
 };
 const vShadowSignal = v.object(shadowSignalFields);
 export type ShadowSignal = Infer<typeof vShadowSignal>;

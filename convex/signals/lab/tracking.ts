@@ -3,14 +3,12 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
-import { failureOf } from "../../lib/errors";
-import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { findTicked } from "../../prices/sources";
 import { vStretch } from "../outcomes";
-import { assembled, knownUntil, outcomeOf, point, uncoveredMinutes, type Stretch } from "../path";
+import { assembled, knownUntil, outcomeOf, uncoveredMinutes } from "../path";
 import { LAB_TOKENS, type LabToken } from "../rules";
-import { pathOf } from "../sight";
+import { measuredNow, pathOf } from "../sight";
 import { countNextDay } from "./days";
 import { closeShadow } from "./model";
 import { vLabToken } from "./tables";
@@ -39,24 +37,12 @@ export const look = providerAction({
   handler: async (ctx, { token }) => {
     const span = await ctx.runQuery(internal.signals.lab.tracking.span, { token, now: Date.now() });
     if (span === null) return null;
-    const price = await priceNow(token);
-    const seen = assembled(await pathOf(ctx, token, span), price === null ? [] : [price]);
+    const price = await measuredNow(token, () => findTicked(token, 0));
+    const seen = assembled(await pathOf(ctx, token, span), price);
     await ctx.runMutation(internal.signals.lab.tracking.settle, { token, from: span.from, seen });
     return null;
   },
 });
-
-async function priceNow(token: LabToken): Promise<Stretch | null> {
-  try {
-    const { priceUsd, observedAt } = await findTicked(token, 0);
-    return point(observedAt, priceUsd, "price");
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.warn("signals.no measured price", { token, reason: failure.message });
-    return null;
-  }
-}
 
 /** The part of a token's path that its open signals are to be held against; `null` without any. */
 export const span = internalQuery({

@@ -9,9 +9,8 @@ import {
   type QueryCtx,
 } from "../../_generated/server";
 import { recordAudit, OPERATOR } from "../../lib/audit";
-import { AppError, messageOf } from "../../lib/errors";
-import { log } from "../../lib/log";
-import { keyIdOf, currentKeyId, reseal, type SealContext } from "../../lib/sealing";
+import { AppError } from "../../lib/errors";
+import { keyIdOf, resealAll, vResealed, vSealed, type SealContext } from "../../lib/sealing";
 
 /** The sealed keys of users' wallets: kept, read by `custody/signing`, and sealed anew under another master key. */
 
@@ -34,9 +33,6 @@ export async function keepKey(
   });
 }
 
-/** Keys per transaction of a rotation. */
-const BATCH = 50;
-
 /** A wallet's sealed key, for `custody/signing` alone. */
 export const sealed = internalQuery({
   args: { walletId: v.string() },
@@ -57,31 +53,14 @@ export const rotate = internalAction({
   args: {},
   returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
   handler: async (ctx): Promise<{ rotated: number; failed: string[] }> => {
-    const keyId = currentKeyId();
-    const failed: string[] = [];
-    for (let rotated = 0; ;) {
-      const limit = BATCH + failed.length;
-      const batch = await ctx.runQuery(internal.wallets.custody.keys.outdated, { keyId, limit });
-      const open = batch.filter(({ walletId }) => !failed.includes(walletId));
-      if (open.length === 0) return { rotated, failed };
-      const resealed = [];
-      for (const { walletId, sealedKey } of open) {
-        try {
-          resealed.push({ walletId, from: sealedKey, to: await reseal(sealedKey, keySeal(walletId)) });
-        } catch (error) {
-          log.error("custody.rotation failed", { walletId, error: messageOf(error) });
-          failed.push(walletId);
-        }
-      }
-      rotated += await ctx.runMutation(internal.wallets.custody.keys.replace, { resealed });
-    }
+    return resealAll(ctx, internal.wallets.custody.keys.outdated, internal.wallets.custody.keys.replace);
   },
 });
 
 /** Keys sealed under another master key than the named one. */
 export const outdated = internalQuery({
   args: { keyId: v.string(), limit: v.number() },
-  returns: v.array(v.object({ walletId: v.string(), sealedKey: v.string() })),
+  returns: v.array(vSealed),
   handler: async (ctx, { keyId, limit }) => {
     const before = await ctx.db
       .query("walletKeys")
@@ -91,17 +70,19 @@ export const outdated = internalQuery({
       .query("walletKeys")
       .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
       .take(limit - before.length);
-    return [...before, ...after].map(({ walletId, sealedKey }) => ({ walletId, sealedKey }));
+    return [...before, ...after].map(({ walletId, sealedKey }) => {
+      return { id: walletId, sealedSecret: sealedKey, context: keySeal(walletId) };
+    });
   },
 });
 
 /** Puts re-sealed keys in place of what they were made from; one that changed meanwhile stays. */
 export const replace = internalMutation({
-  args: { resealed: v.array(v.object({ walletId: v.string(), from: v.string(), to: v.string() })) },
+  args: { resealed: v.array(vResealed) },
   returns: v.number(),
   handler: async (ctx, { resealed }) => {
     let replaced = 0;
-    for (const { walletId, from, to } of resealed) {
+    for (const { id: walletId, from, to } of resealed) {
       const row = await keyOf(ctx, walletId);
       if (row === null || row.sealedKey !== from) continue;
       await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });

@@ -139,7 +139,7 @@ export const endTerm = internalMutation({
   returns: v.null(),
   handler: async (ctx, { walletId, driver }) => {
     const wallet = await byWalletId(ctx, walletId);
-    if (wallet.driver === driver) await startDriver(ctx, { ...wallet, driverUntil: 0 }, Date.now());
+    if (wallet.driver === driver) await startDriver(ctx, { ...wallet, leaseUntil: 0 }, Date.now());
     return null;
   },
 });

@@ -135,9 +135,9 @@ export async function takeTerm(
   wallet: Doc<"wallets">,
   now: number,
 ): Promise<number | null> {
-  if (wallet.driverUntil > now) return null;
+  if (wallet.leaseUntil > now) return null;
   const driver = wallet.driver + 1;
-  await ctx.db.patch("wallets", wallet._id, { driver, driverUntil: now + DRIVER_LEASE_MS });
+  await ctx.db.patch("wallets", wallet._id, { driver, leaseUntil: now + DRIVER_LEASE_MS });
   return driver;
 }
 
@@ -156,7 +156,7 @@ export async function takeNonce(
   if (wallet.driver !== signed.driver || signed.nonce < (wallet.nextNonce ?? 0)) return false;
   await ctx.db.patch("wallets", wallet._id, {
     nextNonce: signed.nonce + 1,
-    driverUntil: Date.now() + DRIVER_LEASE_MS,
+    leaseUntil: Date.now() + DRIVER_LEASE_MS,
   });
   return true;
 }

@@ -86,20 +86,21 @@ export const poll = providerAction({
   handler: async (ctx, { watchId, number }) => {
     const taken = await ctx.runMutation(internal.whales.agent.jobs.takePoll, { watchId, number });
     if (taken === null) return null;
-    const { jobId, isTooOld, claim } = taken;
-    const fail = (note: string) => ctx.runMutation(internal.whales.agent.jobs.fail, { watchId, claim, note });
+    const { jobId, isTooOld, attempt } = taken;
+    const fail = (note: string) =>
+      ctx.runMutation(internal.whales.agent.jobs.fail, { watchId, attempt, note });
     try {
       const job = await readJob(jobId, Date.now());
       if (job.state === "completed") {
         const answer = readAnswer(job.response);
-        await ctx.runMutation(internal.whales.agent.jobs.finish, { watchId, claim, ...answer });
+        await ctx.runMutation(internal.whales.agent.jobs.finish, { watchId, attempt, ...answer });
       } else if (job.state !== "working") {
         await fail(FAILURES[job.state]);
       } else if (isTooOld) {
         await cancelJob(jobId, Date.now());
         await fail("The agent's job did not end in time and was cancelled");
       } else {
-        await ctx.runMutation(internal.whales.agent.jobs.askAgain, { watchId, claim });
+        await ctx.runMutation(internal.whales.agent.jobs.askAgain, { watchId, attempt });
       }
     } catch (error) {
       const failure = failureOf(error);
@@ -109,7 +110,7 @@ export const poll = providerAction({
         await fail(`The agent's job did not end in time. ${reason}`);
       } else {
         const waitMs = failure?.retryAfterMs ?? 0;
-        await ctx.runMutation(internal.whales.agent.jobs.askAgain, { watchId, claim, waitMs });
+        await ctx.runMutation(internal.whales.agent.jobs.askAgain, { watchId, attempt, waitMs });
       }
     }
     return null;
@@ -125,35 +126,35 @@ const FAILURES = {
 /** Takes the poll with this number; `null` when another was faster or the watch has ended. */
 export const takePoll = internalMutation({
   args: { watchId: v.id("whaleWatches"), number: v.number() },
-  returns: v.union(v.object({ jobId: v.string(), isTooOld: v.boolean(), claim: v.number() }), v.null()),
+  returns: v.union(v.object({ jobId: v.string(), isTooOld: v.boolean(), attempt: v.number() }), v.null()),
   handler: async (ctx, { watchId, number }) => {
     const row = await claimed(ctx, watchId, number);
     if (row?.jobId === undefined || row.acceptedAt === undefined) return null;
     const now = Date.now();
-    const claim = number + 1;
-    await ctx.db.patch("whaleWatches", watchId, { polls: claim, leaseUntil: now + LEASE_MS });
-    return { jobId: row.jobId, isTooOld: now >= row.acceptedAt + GIVE_UP_MS, claim };
+    const attempt = number + 1;
+    await ctx.db.patch("whaleWatches", watchId, { polls: attempt, leaseUntil: now + LEASE_MS });
+    return { jobId: row.jobId, isTooOld: now >= row.acceptedAt + GIVE_UP_MS, attempt };
   },
 });
 
 export const askAgain = internalMutation({
-  args: { watchId: v.id("whaleWatches"), claim: v.number(), waitMs: v.optional(v.number()) },
+  args: { watchId: v.id("whaleWatches"), attempt: v.number(), waitMs: v.optional(v.number()) },
   returns: v.null(),
-  handler: async (ctx, { watchId, claim, waitMs = 0 }) => {
-    const row = await claimed(ctx, watchId, claim);
+  handler: async (ctx, { watchId, attempt, waitMs = 0 }) => {
+    const row = await claimed(ctx, watchId, attempt);
     if (row?.acceptedAt === undefined) return null;
-    const slower = Math.min(FIRST_POLL_MS * 1.5 ** claim, SLOWEST_POLL_MS);
+    const slower = Math.min(FIRST_POLL_MS * 1.5 ** attempt, SLOWEST_POLL_MS);
     const left = Math.max(0, row.acceptedAt + GIVE_UP_MS - Date.now());
-    await schedulePoll(ctx, watchId, claim, Math.min(Math.max(slower, waitMs), left));
+    await schedulePoll(ctx, watchId, attempt, Math.min(Math.max(slower, waitMs), left));
     return null;
   },
 });
 
 export const fail = internalMutation({
-  args: { watchId: v.id("whaleWatches"), claim: v.number(), note: v.string() },
+  args: { watchId: v.id("whaleWatches"), attempt: v.number(), note: v.string() },
   returns: v.null(),
-  handler: async (ctx, { watchId, claim, note }) => {
-    if ((await claimed(ctx, watchId, claim)) !== null) await end(ctx, watchId, { state: "failed", note });
+  handler: async (ctx, { watchId, attempt, note }) => {
+    if ((await claimed(ctx, watchId, attempt)) !== null) await end(ctx, watchId, { state: "failed", note });
     return null;
   },
 });
@@ -162,14 +163,14 @@ export const fail = internalMutation({
 export const finish = internalMutation({
   args: {
     watchId: v.id("whaleWatches"),
-    claim: v.number(),
+    attempt: v.number(),
     alerts: v.array(v.object(reportedFields)),
     dropped: v.number(),
     note: v.union(v.string(), v.null()),
   },
   returns: v.null(),
-  handler: async (ctx, { watchId, claim, alerts, dropped, note }) => {
-    if ((await claimed(ctx, watchId, claim)) === null) return null;
+  handler: async (ctx, { watchId, attempt, alerts, dropped, note }) => {
+    if ((await claimed(ctx, watchId, attempt)) === null) return null;
     const now = Date.now();
     const { stored, merged } = await storeAlerts(ctx, watchId, alerts, now);
     const counts = { stored: stored.length, merged, dropped };

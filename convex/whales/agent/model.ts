@@ -171,9 +171,9 @@ export async function schedulePoll(
   await ctx.scheduler.runAfter(delayMs, internal.whales.agent.jobs.poll, { watchId, number });
 }
 
-export async function claimed(ctx: MutationCtx, watchId: Id<"whaleWatches">, claim: number) {
+export async function claimed(ctx: MutationCtx, watchId: Id<"whaleWatches">, attempt: number) {
   const row = await ctx.db.get("whaleWatches", watchId);
-  return row?.state === "polling" && row.polls === claim ? row : null;
+  return row?.state === "polling" && row.polls === attempt ? row : null;
 }
 
 type Ending = Pick<Doc<"whaleWatches">, "note" | "counts" | "pausedUntil"> & { state: "done" | "failed" };

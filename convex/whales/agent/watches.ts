@@ -1,8 +1,7 @@
-import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../../_generated/server";
-import { cron } from "../../lib/cronRuns";
+import type { MutationCtx } from "../../_generated/server";
+import { cron, lostWork } from "../../lib/cronRuns";
 import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, iso } from "../../lib/time";
@@ -54,21 +53,15 @@ export const begin = cron("look for whales", async (ctx) => {
 });
 
 /** Takes up what was lost with a server: unsent prompts, polls, checks of transactions. */
-export const resumeLost = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    for (const state of OPEN) {
-      const lost = await ctx.db
-        .query("whaleWatches")
-        .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", now))
-        .take(BATCH);
-      for (const row of lost) await takeUp(ctx, row, now);
-    }
-    await scheduleDueChecks(ctx, now);
-    return null;
-  },
+export const resumeLost = lostWork(async (ctx, now) => {
+  for (const state of OPEN) {
+    const lost = await ctx.db
+      .query("whaleWatches")
+      .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", state).lt("leaseUntil", now))
+      .take(BATCH);
+    for (const row of lost) await takeUp(ctx, row, now);
+  }
+  await scheduleDueChecks(ctx, now);
 });
 
 async function takeUp(

@@ -35,11 +35,11 @@ export const begin = cron("measure whales on Base", async (ctx) => {
   const now = Date.now();
   const row = await cursorOf(ctx);
   if (row !== null && row.leaseUntil > now) return;
-  const claim = (row?.claim ?? 0) + 1;
-  const lease = { claim, leaseUntil: now + LEASE_MS };
+  const attempt = (row?.attempt ?? 0) + 1;
+  const lease = { attempt, leaseUntil: now + LEASE_MS };
   if (row === null) await ctx.db.insert("whaleCursors", { ...lease, trail: [], span: FIRST_SPAN });
   else await ctx.db.patch("whaleCursors", row._id, lease);
-  await ctx.scheduler.runAfter(0, internal.whales.chain.measuring.follow, { claim });
+  await ctx.scheduler.runAfter(0, internal.whales.chain.measuring.follow, { attempt });
 });
 
 /** Where the cursor is, and where it was. */
@@ -71,14 +71,14 @@ export const start = internalMutation({
 /** Moves the cursor over blocks that were read, and stores what was found in them. @returns Whether it was where it was said to be. */
 export const advance = internalMutation({
   args: {
-    claim: v.number(),
+    attempt: v.number(),
     from: vBlockPlace,
     /** In order, the first being the child of `from`. */
     blocks: v.array(vReadBlock),
     movements: v.array(v.object(measuredFields)),
   },
   returns: v.boolean(),
-  handler: async (ctx, { claim, from, blocks, movements }) => {
+  handler: async (ctx, { attempt, from, blocks, movements }) => {
     const row = await cursorAt(ctx, from);
     const at = blocks.at(-1);
     if (row === null || at === undefined) return false;
@@ -88,7 +88,7 @@ export const advance = internalMutation({
       at,
       trail: thinned([...row.trail, ...blocks.map(placeOf)]),
       ...(blocks.length >= row.span ? { span: widened(row, now) } : {}),
-      ...(row.claim === claim ? { leaseUntil: now + LEASE_MS } : {}),
+      ...(row.attempt === attempt ? { leaseUntil: now + LEASE_MS } : {}),
     });
     return true;
   },
@@ -130,11 +130,11 @@ export const rewind = internalMutation({
 
 /** Ends a run. */
 export const release = internalMutation({
-  args: { claim: v.number() },
+  args: { attempt: v.number() },
   returns: v.null(),
-  handler: async (ctx, { claim }) => {
+  handler: async (ctx, { attempt }) => {
     const row = await cursorOf(ctx);
-    if (row?.claim === claim) await ctx.db.patch("whaleCursors", row._id, { leaseUntil: 0 });
+    if (row?.attempt === attempt) await ctx.db.patch("whaleCursors", row._id, { leaseUntil: 0 });
     return null;
   },
 });

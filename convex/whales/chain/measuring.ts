@@ -30,23 +30,23 @@ type Cursor = { at: Place | null; trail: Place[]; span: number };
 
 /** One run. What it has read stays read, whatever happens next. */
 export const follow = providerAction({
-  args: { claim: v.number() },
+  args: { attempt: v.number() },
   returns: v.null(),
-  handler: async (ctx, { claim }) => {
+  handler: async (ctx, { attempt }) => {
     try {
-      await readOn(ctx, claim);
+      await readOn(ctx, attempt);
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
       log.warn("whales.unmeasured", { reason: failure.message });
     } finally {
-      await ctx.runMutation(internal.whales.chain.cursor.release, { claim });
+      await ctx.runMutation(internal.whales.chain.cursor.release, { attempt });
     }
     return null;
   },
 });
 
-async function readOn(ctx: ActionCtx, claim: number): Promise<void> {
+async function readOn(ctx: ActionCtx, attempt: number): Promise<void> {
   const last = (await readHeight()) - SETTLING;
   let blocksLeft = MOST_BLOCKS;
   let board: Promise<Prices> | null = null;
@@ -75,7 +75,7 @@ async function readOn(ctx: ActionCtx, claim: number): Promise<void> {
     const movements = await alertsIn(reading.blocks, reading.logs, prices);
     const blocks = reading.blocks.map(({ number, hash, time }) => ({ number, hash, time }));
     const from = placeOf(at);
-    if (!(await ctx.runMutation(internal.whales.chain.cursor.advance, { claim, from, blocks, movements })))
+    if (!(await ctx.runMutation(internal.whales.chain.cursor.advance, { attempt, from, blocks, movements })))
       return;
     blocksLeft -= blocks.length;
   }
