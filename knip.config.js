@@ -18,6 +18,7 @@ const PUBLIC = new Set(["query", "mutation", "action"]);
 export default {
   // The plugin takes every export of every module for a function.
   convex: false,
+  oxlint: { config: [".oxlintrc.json", ".oxlintrc.platform.json"] },
   entry: [
     ...new Set(commands),
     "convex/**/*.ts",

@@ -3,11 +3,11 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { ELSEWHERE, everywhere, replacing, REPLACING } from "./vitest.config.ts";
+import { ELSEWHERE, everywhere } from "./vitest.config.ts";
 
 /**
- * The tests as `npm test` runs them: what drives the application does so with every module of `convex/` replaced by what
- * `npx convex deploy` would push of it. `npm run check:deploy` writes that bundle.
+ * The tests as `npm test` runs them: with every module of `convex/` replaced by what `npx convex deploy` would push of it.
+ * `npm run check:deploy` writes that bundle.
  */
 
 const sources = fileURLToPath(new URL("convex/", import.meta.url));
@@ -17,9 +17,9 @@ const fromBundle: Plugin = {
   name: "modules-from-the-bundle",
   enforce: "pre",
   load(id) {
-    const file = id.split("?")[0] ?? id;
-    if (!file.startsWith(sources) || !file.endsWith(".ts")) return null;
-    const pushed = path.join(bundle, `${file.slice(sources.length, -".ts".length)}.js`);
+    // What is asked for with a query, such as its own text, is no module.
+    if (!id.startsWith(sources) || !id.endsWith(".ts")) return null;
+    const pushed = path.join(bundle, `${id.slice(sources.length, -".ts".length)}.js`);
     // Generated code and the schema's own imports are not entry points of the bundle.
     if (!existsSync(pushed)) return null;
     const hasDefault = /\bas default\b/.test(readFileSync(pushed, "utf8"));
@@ -27,14 +27,6 @@ const fromBundle: Plugin = {
     return `export * from ${name};${hasDefault ? `\nexport { default } from ${name};` : ""}`;
   },
 };
-
-/** What does not drive the application. */
-const UNITS = [
-  "tests/architecture.test.ts",
-  "tests/lib/**/*.test.ts",
-  "tests/standins/**/*.test.ts",
-  "tests/ops/agreement.test.ts",
-];
 
 /** They take longest, and begin first: whichever began last would end alone. */
 const LONGEST = [
@@ -56,26 +48,17 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  plugins: [fromBundle],
   test: {
+    ...everywhere,
     sequence: { sequencer: LongestFirst },
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
-    projects: [
-      {
-        plugins: [fromBundle],
-        test: {
-          ...everywhere,
-          name: "bundle",
-          include: ["tests/**/*.test.ts"],
-          exclude: [...ELSEWHERE, ...REPLACING, ...UNITS],
-          // What was pushed runs as it is: Node's own imports are faster than what Vitest makes of them, too.
-          server: { deps: { external: [/[/]\.local[/]bundle[/]/] } },
-          globalSetup: ["tests/support/bundle.ts"],
-          setupFiles: ["tests/support/preloaded.ts"],
-        },
-      },
-      { test: { ...everywhere, name: "units", include: UNITS } },
-      replacing,
-    ],
+    include: ["tests/**/*.test.ts"],
+    exclude: ELSEWHERE,
+    // What was pushed runs as it is: Node's own imports are faster than what Vitest makes of them, too.
+    server: { deps: { external: [/[/]\.local[/]bundle[/]/] } },
+    globalSetup: ["tests/support/bundle.ts"],
+    setupFiles: ["tests/support/preloaded.ts"],
   },
 });

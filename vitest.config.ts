@@ -5,9 +5,6 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 /** They start a service's own packages, or last for minutes (`npm run test:long`). */
 export const ELSEWHERE = ["tests/clients/**", "tests/long/**"];
 
-/** They put something in the place of a module. */
-export const REPLACING = ["tests/prices/slowFeeds.test.ts", "tests/whales/unstorable.test.ts"];
-
 /**
  * What a function may ask of its platform is the host's matter and `npm run check:deploy`'s: a runtime that imitates more
  * of it costs a quarter of the time and finds nothing else.
@@ -25,24 +22,12 @@ export const everywhere = {
   chaiConfig: { truncateThreshold: 0 },
 } satisfies TestProjectInlineConfiguration["test"];
 
-export const replacing = {
-  test: { ...everywhere, name: "replacing", isolate: true, include: REPLACING },
-} satisfies TestProjectInlineConfiguration;
-
 export default defineConfig({
   test: {
+    ...everywhere,
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
-    projects: [
-      {
-        test: {
-          ...everywhere,
-          name: "tests",
-          include: ["tests/**/*.test.ts"],
-          exclude: [...ELSEWHERE, ...REPLACING],
-        },
-      },
-      replacing,
-    ],
+    include: ["tests/**/*.test.ts"],
+    exclude: ELSEWHERE,
   },
 });

@@ -1,10 +1,9 @@
-import { readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { AxeResults } from "axe-core";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { misuse } from "./misuse";
 import { bold, dim, green, nextStep, red } from "./terminal";
 
@@ -65,14 +64,14 @@ function optionsOf(argv: string[]): Options | null {
   };
 }
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** What is wrong with a page, a line each. */
 async function problemsOf(page: Page): Promise<string[]> {
   const wider = await page.evaluate(
     () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
   );
-  await page.evaluate(axeSource);
+  await page.evaluate(await readFile(axe, "utf8"));
   const { violations } = await page.evaluate<Pick<AxeResults, "violations">>("axe.run()");
   return [
     ...(wider > 0 ? [`${wider} pixels wider than the screen`] : []),
@@ -124,6 +123,8 @@ async function main(): Promise<void> {
   const options = optionsOf(process.argv.slice(2));
   if (options === null) return console.log(USAGE);
   if (options.out !== undefined) await mkdir(options.out, { recursive: true });
+  // It takes ten times as long to load as all else here: who asks for help does not wait for it.
+  const { chromium } = await import("playwright-core");
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { bold, createStatusLine } from "../terminal";
 
-/** One of package.json's scripts that must end well. */
-export type Step = { name: string; script: string };
+/** One of package.json's scripts that must end well, with environment variables of its own. */
+export type Step = { name: string; script: string; env?: Record<string, string> };
 
 export type Done = { name: string; passed: boolean; ms: number };
 
@@ -45,10 +45,13 @@ export async function runSteps(steps: readonly Step[], atOnce: number, isQuiet =
   return shown;
 }
 
-function run({ name, script }: Step): Promise<Done & { output: string }> {
+function run({ name, script, env = {} }: Step): Promise<Done & { output: string }> {
   const startedAt = performance.now();
   return new Promise((resolve, reject) => {
-    const child = spawn("npm", ["run", "--silent", script], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("npm", ["run", "--silent", script], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {

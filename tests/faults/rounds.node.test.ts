@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 
-/** A few of the rounds of `npm run test:long -- crashes`, in a process of their own: they replace its clock. */
+/** One of the rounds of `npm run test:long -- crashes`, in a process of its own: it replaces its clock. */
 
-const ROUNDS = 2;
+const ROUNDS = 1;
 
 test("the service dies at random calls and commits, and nothing is lost or done twice", async () => {
   const main = ["scripts/run.cjs", "tests/faults/rounds/main.ts", "--rounds", String(ROUNDS), "--seed", "3"];
@@ -13,5 +13,5 @@ test("the service dies at random calls and commits, and nothing is lost or done 
   const [, pictures, deaths] = /(\d+) pictures, through (\d+) deaths$/m.exec(output) ?? [];
   expect(output).toContain(`${ROUNDS} rounds of ${ROUNDS} held`);
   expect(Number(pictures)).toBeGreaterThan(0);
-  expect(Number(deaths)).toBeGreaterThanOrEqual(ROUNDS / 2);
+  expect(Number(deaths)).toBeGreaterThan(0);
 }, 600_000);

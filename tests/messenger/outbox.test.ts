@@ -12,6 +12,8 @@ const ALICE = "alice-6f1c0a9e2b";
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 
 const start = (app: App, extra: object = {}) => app.post("/mcp/research/start", { userId: ALICE, ...extra });
+/** To shortly before a shift's first report, which is then written from one fresh collection. */
+const nearReport = (app: App) => app.pass(2.4 * HOUR, { cronsRun: false });
 const configure = (app: App, fields: object) => app.post("/user/messenger", { userId: ALICE, ...fields });
 
 describe("POST /user/messenger", () => {
@@ -130,7 +132,8 @@ describe("where a card goes", () => {
     const app = createApp({ env });
     if (Object.keys(config).length > 0) await configure(app, config);
     await start(app);
-    await app.pass(2.6 * HOUR);
+    await nearReport(app);
+    await app.pass(15 * MINUTE);
     expect(app.cards()).toEqual([]);
     const messages = await app.rows("messages");
     expect(messages.map(({ state, error }) => [state, error])).toEqual([
@@ -149,7 +152,8 @@ describe("a messenger that fails", () => {
       body: { ok: false, error_code: 403, description: "Forbidden: bot was blocked by the user" },
     });
     await start(app);
-    await app.pass(3 * HOUR);
+    await nearReport(app);
+    await app.pass(15 * MINUTE);
     const messages = await app.rows("messages");
     for (const message of messages) {
       expect(message).toMatchObject({
@@ -249,7 +253,7 @@ describe("a card in several parts", () => {
 
   async function throughFirstReport(app: App) {
     await start(app);
-    await app.pass(2.4 * HOUR);
+    await nearReport(app);
     app.standins.fail("llm", { mode: "reply", content: JSON.stringify(long), schema: "research_result" });
     app.standins.forget();
   }

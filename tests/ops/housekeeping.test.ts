@@ -20,10 +20,9 @@ async function counts(app: App): Promise<Partial<Record<string, number>>> {
 }
 
 /** A whole shift, the market, a token's question, on-demand research and a wallet. */
-async function liveADay(app: App, as?: string): Promise<void> {
+async function liveADay(app: App, as: string): Promise<void> {
   const userId = "a-user-who-lives-a-day";
-  const order = { userId, token: "BTC", messengerChatId: "42" };
-  await app.post("/mcp/research/start", order, as === undefined ? {} : { as });
+  await app.post("/mcp/research/start", { userId, token: "BTC", messengerChatId: "42" }, { as });
   await app.get("/mcp/market");
   await app.post("/mcp/token", { question: "SOL" });
   await app.post("/mcp/research", { token: "ETH" });
@@ -117,9 +116,10 @@ describe("housekeeping", () => {
   test("takes a stranger's shifts with their reports after half a year, unless they have come in or paid since", async ({
     app,
   }) => {
-    await liveADay(app);
-    const shift = { userId: "a-stranger-who-pays-later", token: "BTC" };
-    await app.post("/mcp/research/start", shift);
+    const stranger = { userId: "a-stranger-who-leaves", token: "BTC" };
+    const shift = { ...stranger, userId: "a-stranger-who-pays-later" };
+    await app.post("/mcp/wallet/create", { userId: stranger.userId });
+    for (const order of [stranger, shift]) await app.post("/mcp/research/start", order);
     await app.pass(8.5 * 60 * 60_000);
     await app.t.run((ctx) =>
       creditDeposit(ctx, { userId: shift.userId, amount: 5, key: "later", source: "usdc" }),

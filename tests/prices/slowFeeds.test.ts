@@ -1,17 +1,23 @@
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import type * as sources from "../../convex/prices/sources";
-import { test } from "../support/app";
+import { createApp, test } from "../support/app";
+import { intercept } from "../support/outside";
 
-/** Feeds that keep no deadline: a connection that neither answers nor ends, for an hour. */
-vi.mock("../../convex/prices/sources", async (load) => ({
-  ...(await load<typeof sources>()),
-  askFeeds: () => new Promise<never>((_, reject) => setTimeout(() => reject(new Error("lost")), 3_600_000)),
-}));
+const HOUR = 3_600_000;
+const CHAIN = "http://127.0.0.1:9/";
 
-test("feeds that never answer do not cost the market what the tickers say", async ({ app }) => {
+test("feeds that keep no deadline do not cost the market what the tickers say", async () => {
+  const app = createApp({ env: { CHAIN_RPC_URL: CHAIN } });
+  let asked = 0;
+  // A connection that neither answers nor ends for an hour, whoever gives it up.
+  intercept(({ url }, pass) => {
+    if (!url.startsWith(CHAIN)) return pass();
+    asked++;
+    return new Promise((_, reject) => setTimeout(() => reject(new TypeError("lost")), HOUR));
+  });
   deadlines.grounding = 500;
   const { status, body } = await app.get("/mcp/market");
+  expect(asked).toBeGreaterThan(0);
   expect(status).toBe(200);
   expect(body.sources).toMatchObject([{ name: "coinbase" }, { name: "binance" }, { name: "coingecko" }]);
 });

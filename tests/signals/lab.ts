@@ -1,9 +1,9 @@
-import { vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { shadowLab, type ShadowArm } from "../../convex/signals/lab/shapes";
 import { shadowEvent, type ShadowEvent } from "../../convex/signals/lab/eventShapes";
 import * as z from "zod";
 import type { App } from "../support/app";
+import { replace } from "../support/world";
 
 /** What the tests of the shadow lab share. */
 
@@ -39,7 +39,7 @@ export async function settled(app: App): Promise<void> {
 /** By its model and prompt, an arm answers this; `null`: as it likes. */
 export function armsSay(app: App, says: (arm: { model: string; prompt: string }) => object): void {
   const handle = app.standins.handle.bind(app.standins);
-  vi.spyOn(app.standins, "handle").mockImplementation(async (request) => {
+  replace(app.standins, "handle", async (request) => {
     if (!request.url.includes("/llm/")) return handle(request);
     const body = asked.parse(await request.clone().json());
     const prompt = body.messages.some(({ content }) => content.includes("Typical move"))

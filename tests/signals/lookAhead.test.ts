@@ -1,7 +1,8 @@
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { insertSignals } from "../../scripts/bench/signalRows";
 import { record } from "../../convex/pages/shapes";
 import { createApp, type App } from "../support/app";
+import { replace } from "../support/world";
 import { askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./lab";
 import { recordOf } from "./record";
 import * as given from "./support";
@@ -56,7 +57,7 @@ describe("what was told", () => {
       // From here on the exchange tells another past.
       const coin = app.standins.market.coin.bind(app.standins.market);
       const now = Date.now();
-      vi.spyOn(app.standins.market, "coin").mockImplementation((symbol, at = Date.now()) => {
+      replace(app.standins.market, "coin", (symbol, at = Date.now()) => {
         const usual = coin(symbol, at);
         return at < now ? { ...usual, price: 100 + (100 - usual.price) } : usual;
       });

@@ -1,6 +1,6 @@
-import { vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { test as appTest, type App } from "../support/app";
+import { replace } from "../support/world";
 
 /** What the tests of signals share: a market that stands where a test puts it, and the jobs as the crons run them. */
 
@@ -31,12 +31,12 @@ export function marketAt(app: App, prices: Prices): void {
   timelines.set(app, timeline);
   const { market } = app.standins;
   const simulated = market.coin.bind(market);
-  vi.spyOn(market, "coin").mockImplementation((symbol, at = Date.now()) => {
+  replace(market, "coin", (symbol, at = Date.now()) => {
     const coin = simulated(symbol, at);
     const then = timeline.findLast(({ from }) => from <= at);
     return { ...coin, price: then?.prices[symbol] ?? coin.price };
   });
-  vi.spyOn(market, "price").mockImplementation((symbol, at) => market.coin(symbol, at).price);
+  replace(market, "price", (symbol, at) => market.coin(symbol, at).price);
 }
 
 /** The model proposes this for whatever token it is asked about, `times` times or always. */

@@ -6,6 +6,7 @@ import { deadlines } from "../../convex/lib/deadlines";
 import schema from "../../convex/schema";
 import { createHost, type Host } from "../../scripts/stack/host";
 import { createClient } from "../../scripts/stack/host/client";
+import type { Modules } from "../../scripts/stack/host/functions";
 import { named, partOf } from "../../scripts/stack/host/parts";
 import { loopbackFetch } from "../../scripts/stack/loopback";
 import { loadComponents } from "../../scripts/stack/modules";
@@ -51,9 +52,11 @@ export type WorldOptions = {
   chainUrl?: () => string;
   /** Whether pictures are drawn. */
   pictures?: boolean;
+  /** Modules of functions that stand in the place of the application's. */
+  replaced?: Modules;
 };
 
-export function createWorld({ env = {}, chainUrl, pictures = false }: WorldOptions = {}) {
+export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: WorldOptions = {}) {
   let outside = 0;
   const networkFetch = countingFetch(loopbackFetch, () => {
     outside += 1;
@@ -98,7 +101,11 @@ export function createWorld({ env = {}, chainUrl, pictures = false }: WorldOptio
     replace(console, level, (...words: unknown[]) => void logged.push(words));
   }
 
-  const host = createHost({ parts: pictures ? parts.drawn : parts.plain });
+  const usual = pictures ? parts.drawn : parts.plain;
+  const [, ...others] = usual;
+  const host = createHost({
+    parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
+  });
   hosts.push(host);
   const t = createClient<DataModel>(host);
 

@@ -1,15 +1,22 @@
-import { expect, vi } from "vitest";
-import type * as prompts from "../../convex/whales/agent/prompts";
-import { test } from "../support/app";
+import { v } from "convex/values";
+import { expect } from "vitest";
+import { internalMutation } from "../../convex/_generated/server";
+import { createApp, test } from "../support/app";
 import { agentSays, alert, BEGIN, HOUR, polls } from "./support";
 
-/** An answer that was read as something the platform does not store: what no reading should yield, and no test can order. */
-vi.mock("../../convex/whales/agent/prompts", async (load) => ({
-  ...(await load<typeof prompts>()),
-  readAnswer: () => ({ alerts: [{ ...alert(), amount: "4.2 million" }], dropped: 0, note: null }),
-}));
+/** What stores an answer takes none: no reading should yield what the platform refuses, and no agent can say it. */
+const finish = internalMutation({
+  args: { nothing: v.null() },
+  returns: v.null(),
+  handler: () => null,
+});
 
-test("a watch whose answer cannot be stored ends within minutes, noted", async ({ app }) => {
+test("a watch whose answer cannot be stored ends within minutes, noted", async () => {
+  const app = createApp({
+    replaced: {
+      "whales/agent/jobs": async () => ({ ...(await import("../../convex/whales/agent/jobs")), finish }),
+    },
+  });
   agentSays(app, [alert()]);
   await app.t.mutation(BEGIN, {});
   await app.pass(7 * 60_000);

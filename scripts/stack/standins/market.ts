@@ -65,6 +65,9 @@ const NOISE = { period: 4 * MINUTE, height: 0.0012 };
 const COMMON = 0.7;
 const STABLE_HEIGHT = 0.0006;
 
+/** So many of a coin's prices are kept: exchanges tell candles of the same minutes again and again. */
+const PRICES_KEPT = 5_000;
+
 /** Of a price, that count. */
 const DIGITS = 7;
 
@@ -81,6 +84,8 @@ type Course = {
   attention: Noise;
   turnover: number;
   span: number;
+  /** By moment. */
+  prices: Map<number, number>;
 };
 
 export function createMarket({ seed, now }: { seed: string; now: () => number }): Market {
@@ -110,13 +115,24 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
       attention: smoothNoise(seed, symbol, "attention"),
       turnover: unit(seed, symbol, "turnover"),
       span: unit(seed, symbol, "attention span"),
+      prices: new Map<number, number>(),
     };
     courses.set(symbol, course);
     return course;
   };
   const everyone = wavesOf("*");
 
-  const priceOf = (basis: CoinBasis, at: number) => {
+  const priceOf = (basis: CoinBasis, at: number): number => {
+    const { prices } = courseOf(basis.symbol);
+    const known = prices.get(at);
+    if (known !== undefined) return known;
+    if (prices.size >= PRICES_KEPT) prices.clear();
+    const price = workedOut(basis, at);
+    prices.set(at, price);
+    return price;
+  };
+
+  const workedOut = (basis: CoinBasis, at: number): number => {
     const { waves, noise, peg } = courseOf(basis.symbol);
     if (basis.volatility === 0) return basis.price * (1 + STABLE_HEIGHT * peg(at / (3 * HOUR)));
     const own = waves(at) + NOISE.height * noise(at / NOISE.period);

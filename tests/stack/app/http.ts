@@ -51,9 +51,9 @@ http.route({ path: "/stream", method: "GET", handler: stream });
 
 const clock = httpActionGeneric(async () => {
   const before = Date.now();
-  await new Promise((resolve) => setTimeout(resolve, 500_000));
+  await new Promise((resolve) => setTimeout(resolve, 60_000));
   return Response.json({ before, after: Date.now() });
 });
-http.route({ path: "/hour", method: "GET", handler: clock });
+http.route({ path: "/minute", method: "GET", handler: clock });
 
 export default http;
