@@ -23,7 +23,7 @@ export function statusPage(
       isWell
         ? null
         : html`<ul class="list note warn">
-            ${reasons.map((reason) => html`<li>${reason}</li>`)}
+            ${reasons.map((reason) => html`<li>${reason.charAt(0).toUpperCase()}${reason.slice(1)}</li>`)}
           </ul>`
     }
     <h2 id="budget">The day's budget</h2>
@@ -97,7 +97,7 @@ function budgetSection({ resetsAt, providers }: Checks["budget"]): Html {
     return html`<section class="card" aria-labelledby="budget-${name}">
       <h3 id="budget-${name}">${PROVIDERS[name] ?? name}</h3>
       <p class="figure">
-        ${dollars(spentUsd)} <small>of ${dollars(limitUsd)}, ${dollars(leftUsd)} left</small>
+        ${dollars(spentUsd)} <small class="below">of ${dollars(limitUsd)}, ${dollars(leftUsd)} left</small>
       </p>
       ${bar(part)}
       <dl class="small">${whose}</dl>
