@@ -7,7 +7,7 @@ import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";
 import { green, red } from "./terminal";
-import { misuse } from "./misuse";
+import { failed, Misuse } from "./misuse";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 import { problemsOfShadows, shadowRecord, type ShadowRecord } from "./verifySignalsShadow";
@@ -132,30 +132,25 @@ function options(): {
   save: string | undefined;
   json: boolean;
 } {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        head: { type: "string" },
-        rpc: { type: "string" },
-        shadow: { type: "boolean" },
-        save: { type: "string" },
-        json: { type: "boolean" },
-        help: { type: "boolean" },
-      },
-    });
-    if (values.help === true) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const [source] = positionals;
-    if (source === undefined || positionals.length > 1) throw new Unreadable(USAGE);
-    const { rpc, shadow = false, save, json = false } = values;
-    return { source, head: values.head?.toLowerCase(), rpc, shadow, save, json };
-  } catch (error) {
-    const wrong = misuse(error);
-    throw wrong === null ? error : new Unreadable(`${wrong}\n${USAGE}`);
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      head: { type: "string" },
+      rpc: { type: "string" },
+      shadow: { type: "boolean" },
+      save: { type: "string" },
+      json: { type: "boolean" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help === true) {
+    console.log(USAGE);
+    process.exit(0);
   }
+  const [source] = positionals;
+  if (source === undefined || positionals.length > 1) throw new Misuse("Name one service or file");
+  const { rpc, shadow = false, save, json = false } = values;
+  return { source, head: values.head?.toLowerCase(), rpc, shadow, save, json };
 }
 
 async function fromFile(path: string): Promise<SignalRecord> {
@@ -251,7 +246,6 @@ async function readSignals(base: string, token: string) {
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof Unreadable)) throw error;
-  console.error(`✘ ${error.message}`);
+  failed(error, (one) => one instanceof Unreadable);
   process.exitCode = 2;
 }

@@ -6,7 +6,7 @@ import { setting } from "../convex/lib/env";
 import { failureOf } from "../convex/lib/errors";
 import { readRounds } from "../convex/providers/chain";
 import { readOutcomes, type Outcome } from "../convex/providers/chainReceipts";
-import { misuse } from "./misuse";
+import { failed, Misuse } from "./misuse";
 import { read, Unreadable } from "./publicRecord";
 import { green, red } from "./terminal";
 import {
@@ -75,23 +75,18 @@ function print({ alerts, transactions, pricesChecked, problems }: Found): void {
 }
 
 function options(): { base: string; rpc: string | undefined; json: boolean } {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: { rpc: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
-    });
-    if (values.help === true) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const [base] = positionals;
-    if (base === undefined || positionals.length > 1 || !/^https?:\/\//.test(base))
-      throw new Unreadable(USAGE);
-    return { base, rpc: values.rpc, json: values.json === true };
-  } catch (error) {
-    const wrong = misuse(error);
-    throw wrong === null ? error : new Unreadable(`${wrong}\n${USAGE}`);
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { rpc: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
+  });
+  if (values.help === true) {
+    console.log(USAGE);
+    process.exit(0);
   }
+  const [base] = positionals;
+  if (base === undefined || positionals.length > 1 || !/^https?:\/\//.test(base))
+    throw new Misuse("Name one service by its URL");
+  return { base, rpc: values.rpc, json: values.json === true };
 }
 
 /** Every measured alert, page by page. */
@@ -167,7 +162,6 @@ async function asChecked<Value>(work: Promise<Value>): Promise<Value> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof Unreadable)) throw error;
-  console.error(`✘ ${error.message}`);
+  failed(error, (one) => one instanceof Unreadable);
   process.exitCode = 2;
 }

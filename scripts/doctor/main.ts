@@ -5,7 +5,7 @@
 
 import { parseArgs } from "node:util";
 import { variableNames } from "../../convex/lib/env";
-import { misuse } from "../misuse";
+import { failed } from "../misuse";
 import { applyVariables } from "../stack/env";
 import { checkChain } from "./chain";
 import { checkConfiguration } from "./configuration";
@@ -99,8 +99,5 @@ function say(text: string): number {
 process.stdout.on("error", () => process.exit(1));
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  const wrong = misuse(error);
-  if (wrong === null) throw error;
-  console.error(`${wrong}\n\n${USAGE}`);
-  return 1;
+  return failed(error);
 });
