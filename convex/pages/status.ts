@@ -23,7 +23,7 @@ export function statusPage(
       isWell
         ? null
         : html`<ul class="list note warn">
-            ${reasons.map((reason) => html`<li>${reason.charAt(0).toUpperCase()}${reason.slice(1)}</li>`)}
+            ${reasons.map((reason) => html`<li>${reason}</li>`)}
           </ul>`
     }
     <h2 id="budget">The day's budget</h2>
