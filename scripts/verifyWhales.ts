@@ -8,7 +8,7 @@ import { readRounds } from "../convex/providers/chain";
 import { readOutcomes, type Outcome } from "../convex/providers/chainReceipts";
 import { failed, Misuse } from "./misuse";
 import { read, Unreadable } from "./publicRecord";
-import { green, red } from "./terminal";
+import { green, nextStep, red } from "./terminal";
 import {
   feedOf,
   measuredShape,
@@ -59,12 +59,13 @@ async function main(): Promise<number> {
 
 function print({ alerts, transactions, pricesChecked, problems }: Found): void {
   if (problems.length > 0) {
-    console.log(`${red("✘")} The alerts are not what the chain says (${problems.length} differences):`);
+    console.log(`${red("✗")} The alerts are not what the chain says (${problems.length} differences):`);
     for (const problem of problems) console.log(`  - ${problem}`);
+    console.log(nextStep("try another node with --rpc URL: one that is behind tells too little"));
     return;
   }
   console.log(
-    `${green("✔")} The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`,
+    `${green("✓")} The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`,
   );
   console.log(`  Read from ${new URL(setting("CHAIN_RPC_URL")).host}, block by block and log by log.`);
   if (pricesChecked < alerts) {
@@ -72,6 +73,7 @@ function print({ alerts, transactions, pricesChecked, problems }: Found): void {
       `  Prices: ${pricesChecked} held against the feeds; for the others the node keeps no old state.`,
     );
   }
+  console.log(nextStep("npm run verify-signals -- URL checks the signals"));
 }
 
 function options(): { base: string; rpc: string | undefined; json: boolean } {

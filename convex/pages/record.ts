@@ -220,7 +220,7 @@ function calibrationSection({ calibration }: Stats): Html {
   const rows = told.map(
     ({ from, to, n: count, meanConfidence, winrate }) =>
       html`<tr>
-        <th scope="row">${from} to ${to} %</th>
+        <th scope="row">${from} to ${to} %</th>
         <td class="right">${count}</td>
         <td class="right">${meanConfidence === null ? "" : meanConfidence.toFixed(1)}</td>
         <td class="right">${winrate === null ? "" : winrate.toFixed(1)}</td>

@@ -89,7 +89,7 @@ table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant
 caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
 th { text-align: left; font-weight: 600; font-size: 0.8rem; color: var(--soft); padding: 0 1rem 0.4rem 0; vertical-align: bottom; }
 td, tbody th { padding: 0.5rem 1rem 0.5rem 0; border-top: 1px solid var(--line); vertical-align: top; }
-tbody th { color: var(--ink); font-size: inherit; }
+tbody th { color: var(--ink); font-size: inherit; } tbody th .soft { font-weight: 400; }
 .right { text-align: right; } td:last-child, th:last-child { padding-right: 0; }
 details { margin-top: 0.8rem; } summary { cursor: pointer; color: var(--soft); font-size: 0.9rem; }
 details[open] > summary { margin-bottom: 0.6rem; }

@@ -14,6 +14,7 @@ import { watchFetch } from "./exchanges";
 import { findPatient } from "./patient";
 import type { Finding } from "./finding";
 import { asJson, heading, line, sums, verdict, type Section, type Tell } from "./printing";
+import { nextStep } from "../terminal";
 import { checkProviders } from "./providers";
 import { QUESTIONS } from "./questions";
 
@@ -71,8 +72,14 @@ async function main(argv: string[]): Promise<number> {
   await section("Providers", (tell) => checkProviders(settings, Date.now(), values.record ?? null, tell));
   await section("Chain", (tell) => checkChain(Date.now(), tell));
   await section("Deployment", (tell) => checkDeployment({ site, local, nowMs: Date.now() }, tell));
+  const isFit = sums(sections).faults === 0;
   console.log(values.json === true ? asJson(sections) : verdict(sections));
-  return sums(sections).faults === 0 ? 0 : 1;
+  show(
+    nextStep(
+      isFit ? "npm run verify-signals -- URL checks its record" : "do what the arrows say, then look again",
+    ),
+  );
+  return isFit ? 0 : 1;
 }
 
 function costs(): string {
