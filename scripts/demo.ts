@@ -1,5 +1,4 @@
 import { parseArgs } from "node:util";
-import { messageOf } from "../convex/lib/errors";
 import { failed, Misuse } from "./misuse";
 
 /**

@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { messageOf } from "../../convex/lib/errors";
 import { failed, Misuse } from "../misuse";
 import { bold, dim, nextStep } from "../terminal";
 import * as conflicts from "./conflicts";

@@ -2,7 +2,6 @@ import type { ChildProcess } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { messageOf } from "../../convex/lib/errors";
 import { createProgress } from "../bench/progress";
 import { figure, quantile, rendered, type Table } from "../bench/table";
 import { forkScript } from "../forked";
