@@ -83,9 +83,9 @@ const WORDS: Readonly<Record<Sense, string>> = {
 
 const SENSES_OF = new Map<string, Sense[]>();
 for (const sense of SENSES) {
-  const words = WORDS[sense].split(/[·
-]/).map((word) => word.trim());
-  for (const word of words.filter((one) => one !== "")) SENSES_OF.set(word, [...(SENSES_OF.get(word) ?? []), sense]);
+  const words = WORDS[sense].split(/[·\n]/).map((word) => word.trim());
+  for (const word of words.filter((one) => one !== ""))
+    SENSES_OF.set(word, [...(SENSES_OF.get(word) ?? []), sense]);
 }
 
 const escaped = (words: readonly string[]): string =>
