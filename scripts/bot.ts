@@ -2,7 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { misuse } from "./misuse";
+import { failed, Misuse } from "./misuse";
 import { bold, dim, framedCard } from "./terminal";
 
 /**
@@ -50,8 +50,8 @@ function optionsOf(argv: string[]): Options | null {
   });
   if (values.help === true) return null;
   const { chat = "1001", linger = "6" } = values;
-  if (!/^-?[1-9]\d{0,15}$/.test(chat)) throw new ChatError("--chat must be a chat's numeric id");
-  if (!/^\d{1,4}$/.test(linger)) throw new ChatError("--linger must be a number of seconds");
+  if (!/^-?[1-9]\d{0,15}$/.test(chat)) throw new Misuse("--chat must be a chat's numeric id");
+  if (!/^\d{1,4}$/.test(linger)) throw new Misuse("--linger must be a number of seconds");
   const base = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
   return { base, chat, lingerMs: Number(linger) * 1_000, json: values.json === true };
 }
@@ -182,6 +182,5 @@ async function call(url: string, init?: RequestInit): Promise<unknown> {
 }
 
 await main().catch((error: unknown) => {
-  console.error(misuse(error) ?? (error instanceof ChatError ? error.message : error));
-  process.exitCode = 1;
+  process.exitCode = failed(error, (one) => one instanceof ChatError);
 });

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { commands } from "../convex/bot/commands";
-import { misuse } from "./misuse";
+import { failed, Misuse } from "./misuse";
 import { operatorSettings } from "./stack/env";
 import { bold, nextStep } from "./terminal";
 
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   const ask = botApi(settings);
   const { username } = botShape.parse(await ask("getMe"));
   if (values.show !== true) {
-    if (positionals.length > 1) throw new RegistrationError(USAGE);
+    if (positionals.length > 1) throw new Misuse("Name one site");
     await register(ask, settings, positionals[0] ?? settings.CONVEX_SITE_URL);
   }
   const registered = {
@@ -138,6 +138,5 @@ function needed(settings: Settings, name: string, shape: RegExp): string {
 }
 
 await main().catch((error: unknown) => {
-  console.error(misuse(error) ?? (error instanceof RegistrationError ? error.message : error));
-  process.exitCode = 1;
+  process.exitCode = failed(error, (one) => one instanceof RegistrationError);
 });

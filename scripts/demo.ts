@@ -1,6 +1,5 @@
 import { parseArgs } from "node:util";
-import { messageOf } from "../convex/lib/errors";
-import { misuse } from "./misuse";
+import { failed, Misuse } from "./misuse";
 
 /**
  * `npm run demo`: shows the service at work, with simulated providers and time. `npm run demo -- signals` shows 60 days of
@@ -30,9 +29,8 @@ try {
   }
   const [wanted = "research", ...rest] = positionals;
   const demo = rest.length > 0 ? undefined : demos[wanted];
-  if (demo === undefined) throw new Error(`There is no demo named ${positionals.join(" ")}.`);
+  if (demo === undefined) throw new Misuse(`There is no demo named ${positionals.join(" ")}`);
   process.exit(await (await demo()).play(values.json === true));
 } catch (error) {
-  console.error(`${misuse(error) ?? messageOf(error)}\n\n${USAGE}`);
-  process.exit(1);
+  process.exit(failed(error));
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
-import { misuse } from "./misuse";
+import { failed, Misuse } from "./misuse";
 import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
@@ -54,7 +54,7 @@ function optionsOf(argv: string[]): Options | null {
   });
   const [url, ...paths] = positionals;
   if (values.help === true) return null;
-  if (url === undefined || !URL.canParse(url)) throw new ScreenshotError(`Name a service.\n\n${USAGE}`);
+  if (url === undefined || !URL.canParse(url)) throw new Misuse("Name a service by its URL");
   return {
     url,
     paths: paths.length === 0 ? PATHS : paths,
@@ -147,6 +147,5 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  console.error(misuse(error) ?? (error instanceof ScreenshotError ? error.message : error));
-  process.exitCode = 1;
+  process.exitCode = failed(error, (one) => one instanceof ScreenshotError);
 }

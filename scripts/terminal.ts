@@ -1,6 +1,7 @@
 /** What the scripts show a person in a terminal. */
 
-const isTerminal = process.stdout.isTTY;
+/** Colour is for a terminal, and not for who says otherwise (no-color.org). */
+const isTerminal = process.stdout.isTTY && !process.env.NO_COLOR;
 
 export const bold = (text: string) => (isTerminal ? `\u001b[1m${text}\u001b[0m` : text);
 export const dim = (text: string) => (isTerminal ? `\u001b[2m${text}\u001b[0m` : text);

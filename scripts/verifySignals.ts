@@ -6,8 +6,8 @@ import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../con
 import { signalStats } from "../convex/signals/statisticsShapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";
-import { green, red } from "./terminal";
-import { misuse } from "./misuse";
+import { green, nextStep, red } from "./terminal";
+import { failed, Misuse } from "./misuse";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 import { problemsOfShadows, shadowRecord, type ShadowRecord } from "./verifySignalsShadow";
@@ -55,12 +55,13 @@ async function main(): Promise<number> {
     return problems.length > 0 ? 1 : 0;
   }
   if (problems.length > 0) {
-    console.log(`${red("✘")} The record does not hold (${problems.length} found):`);
+    console.log(`${red("✗")} The record does not hold (${problems.length} found):`);
     for (const problem of problems) console.log(`  - ${problem}`);
+    if (save === undefined) console.log(nextStep("--save FILE keeps what was read, to show it to others"));
     return 1;
   }
   const { events, signals } = record;
-  console.log(`${green("✔")} The record holds: ${events.length} events, ${signals.length} signals.`);
+  console.log(`${green("✓")} The record holds: ${events.length} events, ${signals.length} signals.`);
   console.log("  Every hash fits, every signal and outcome is as it was recorded, and nothing is missing.");
   if (record.stats !== undefined) console.log("  The statistics follow from the events.");
   if (record.head !== null) console.log(`  Head: event ${record.head.sequence}, ${record.head.hash}`);
@@ -71,8 +72,9 @@ async function main(): Promise<number> {
     );
   }
   for (const line of anchorLines(record, anchored)) console.log(`  ${line}`);
-  if (head === undefined)
-    console.log("  Compare the head with one from a card (--head) to rule out a rewritten chain.");
+  const compared = "npm run verify-whales -- URL checks the whale alerts";
+  const alone = "compare the head with one from a card (--head), to rule out a rewritten chain";
+  console.log(nextStep(head === undefined ? alone : compared));
   return 0;
 }
 
@@ -132,30 +134,25 @@ function options(): {
   save: string | undefined;
   json: boolean;
 } {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        head: { type: "string" },
-        rpc: { type: "string" },
-        shadow: { type: "boolean" },
-        save: { type: "string" },
-        json: { type: "boolean" },
-        help: { type: "boolean" },
-      },
-    });
-    if (values.help === true) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const [source] = positionals;
-    if (source === undefined || positionals.length > 1) throw new Unreadable(USAGE);
-    const { rpc, shadow = false, save, json = false } = values;
-    return { source, head: values.head?.toLowerCase(), rpc, shadow, save, json };
-  } catch (error) {
-    const wrong = misuse(error);
-    throw wrong === null ? error : new Unreadable(`${wrong}\n${USAGE}`);
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      head: { type: "string" },
+      rpc: { type: "string" },
+      shadow: { type: "boolean" },
+      save: { type: "string" },
+      json: { type: "boolean" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help === true) {
+    console.log(USAGE);
+    process.exit(0);
   }
+  const [source] = positionals;
+  if (source === undefined || positionals.length > 1) throw new Misuse("Name one service or file");
+  const { rpc, shadow = false, save, json = false } = values;
+  return { source, head: values.head?.toLowerCase(), rpc, shadow, save, json };
 }
 
 async function fromFile(path: string): Promise<SignalRecord> {
@@ -251,7 +248,6 @@ async function readSignals(base: string, token: string) {
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof Unreadable)) throw error;
-  console.error(`✘ ${error.message}`);
+  failed(error, (one) => one instanceof Unreadable);
   process.exitCode = 2;
 }

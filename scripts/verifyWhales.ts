@@ -6,9 +6,9 @@ import { setting } from "../convex/lib/env";
 import { failureOf } from "../convex/lib/errors";
 import { readRounds } from "../convex/providers/chain";
 import { readOutcomes, type Outcome } from "../convex/providers/chainReceipts";
-import { misuse } from "./misuse";
+import { failed, Misuse } from "./misuse";
 import { read, Unreadable } from "./publicRecord";
-import { green, red } from "./terminal";
+import { green, nextStep, red } from "./terminal";
 import {
   feedOf,
   measuredShape,
@@ -59,12 +59,13 @@ async function main(): Promise<number> {
 
 function print({ alerts, transactions, pricesChecked, problems }: Found): void {
   if (problems.length > 0) {
-    console.log(`${red("✘")} The alerts are not what the chain says (${problems.length} differences):`);
+    console.log(`${red("✗")} The alerts are not what the chain says (${problems.length} differences):`);
     for (const problem of problems) console.log(`  - ${problem}`);
+    console.log(nextStep("try another node with --rpc URL: one that is behind tells too little"));
     return;
   }
   console.log(
-    `${green("✔")} The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`,
+    `${green("✓")} The alerts are what the chain says: ${alerts} alerts, ${transactions} transactions.`,
   );
   console.log(`  Read from ${new URL(setting("CHAIN_RPC_URL")).host}, block by block and log by log.`);
   if (pricesChecked < alerts) {
@@ -72,26 +73,22 @@ function print({ alerts, transactions, pricesChecked, problems }: Found): void {
       `  Prices: ${pricesChecked} held against the feeds; for the others the node keeps no old state.`,
     );
   }
+  console.log(nextStep("npm run verify-signals -- URL checks the signals"));
 }
 
 function options(): { base: string; rpc: string | undefined; json: boolean } {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: { rpc: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
-    });
-    if (values.help === true) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const [base] = positionals;
-    if (base === undefined || positionals.length > 1 || !/^https?:\/\//.test(base))
-      throw new Unreadable(USAGE);
-    return { base, rpc: values.rpc, json: values.json === true };
-  } catch (error) {
-    const wrong = misuse(error);
-    throw wrong === null ? error : new Unreadable(`${wrong}\n${USAGE}`);
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { rpc: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
+  });
+  if (values.help === true) {
+    console.log(USAGE);
+    process.exit(0);
   }
+  const [base] = positionals;
+  if (base === undefined || positionals.length > 1 || !/^https?:\/\//.test(base))
+    throw new Misuse("Name one service by its URL");
+  return { base, rpc: values.rpc, json: values.json === true };
 }
 
 /** Every measured alert, page by page. */
@@ -167,7 +164,6 @@ async function asChecked<Value>(work: Promise<Value>): Promise<Value> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof Unreadable)) throw error;
-  console.error(`✘ ${error.message}`);
+  failed(error, (one) => one instanceof Unreadable);
   process.exitCode = 2;
 }

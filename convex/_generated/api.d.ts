@@ -43,6 +43,7 @@ import type * as alerts_targets from "../alerts/targets.js";
 import type * as alerts_telling from "../alerts/telling.js";
 import type * as alerts_times from "../alerts/times.js";
 import type * as alerts_views from "../alerts/views.js";
+import type * as alerts_vocabulary from "../alerts/vocabulary.js";
 import type * as alerts_watching from "../alerts/watching.js";
 import type * as alerts_words from "../alerts/words.js";
 import type * as bot_cards from "../bot/cards.js";
@@ -501,6 +502,7 @@ declare const fullApi: ApiFromModules<{
   "alerts/telling": typeof alerts_telling;
   "alerts/times": typeof alerts_times;
   "alerts/views": typeof alerts_views;
+  "alerts/vocabulary": typeof alerts_vocabulary;
   "alerts/watching": typeof alerts_watching;
   "alerts/words": typeof alerts_words;
   "bot/cards": typeof bot_cards;

@@ -5,11 +5,13 @@ const GROUPED = String.raw`[1-9]\d{0,2}(?:,\d{3})+(?:\.\d{1,8})?`;
 const MULTIPLES: Readonly<Record<string, number>> = {
   k: 1e3,
   thousand: 1e3,
+  tausend: 1e3,
   m: 1e6,
   mn: 1e6,
   mio: 1e6,
   million: 1e6,
   millions: 1e6,
+  millionen: 1e6,
   b: 1e9,
   bn: 1e9,
   billion: 1e9,
@@ -41,27 +43,31 @@ function isGrouped(number: string): boolean {
   return WHOLE_GROUPED.test(number) && !number.startsWith("0");
 }
 
-/** Words for thousands and more that this does not multiply by: the number before one is another than it shows. */
-const OTHER_MULTIPLE = String.raw`\s?(?:tausend|tsd|mil|тыс|мил|млн|млрд|[万萬만千億亿억])`;
-const WHOLE_NUMBER = String.raw`(?<![\w.,])${NUMBER}(?!${OTHER_MULTIPLE})`;
-const EVERY_NUMBER = new RegExp(WHOLE_NUMBER, "gu");
-const EVERY_PERCENTAGE = new RegExp(
-  String.raw`${WHOLE_NUMBER}\s?(?:%|percent|per cent|pct|prozent|pour ?cent|por ?cien?to|per ?cento|процент|パーセント|퍼센트)`,
-  "gu",
+/** What stands behind the number of a percentage. */
+export const PERCENT_SIGN = "%|percent|per cent|pct|prozent|pour ?cent|por ?cien?to|per ?cento";
+
+const WORDS = [
+  "one",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
+const SPELLED = new RegExp(
+  String.raw`(?<![\w.,-])(${WORDS.join("|")})(?= (?:%|percent|per cent|pct|hours?|days?|weeks?|thousand|million|billion)(?!\w))`,
+  "g",
 );
 
-/** Every number of a text, without signs. */
-export function numbersIn(text: string): number[] {
-  return valuesOf(text, EVERY_NUMBER);
-}
-
-/** Those that are percentages. */
-export function percentagesIn(text: string): number[] {
-  return valuesOf(text, EVERY_PERCENTAGE);
-}
-
-function valuesOf(text: string, pattern: RegExp): number[] {
-  return Array.from(text.toLowerCase().matchAll(pattern), ([, digits = "", multiple]) =>
-    numberOf(digits, multiple),
-  );
+/** `five percent` as `5 percent`, `half a percent` as `0.5 percent`. Longer numbers stay in words, which nothing here reads. */
+export function spelledOut(text: string): string {
+  return text
+    .replaceAll(/(?<![\w.,-])half (?:a |an )?(?=(?:%|percent|per cent|pct)(?!\w))/g, "0.5 ")
+    .replaceAll(SPELLED, (word) => String(WORDS.indexOf(word) + 1));
 }

@@ -1,6 +1,6 @@
 import { withoutTrailing } from "../lib/text";
 import { conditionShape, WINDOWS, type Condition } from "./grammar";
-import { hasAmbiguousNumber, NUMBER, numberOf } from "./numbers";
+import { hasAmbiguousNumber, NUMBER, numberOf, spelledOut } from "./numbers";
 import { ambiguityOf, nearest } from "./refusals";
 import { timeOf, zoneOf } from "./times";
 
@@ -39,8 +39,8 @@ const TOKENS: Readonly<Record<string, string>> = {
 const TOKEN = String.raw`\$?(${Object.keys(TOKENS).join("|")})(?:'s)?`;
 
 /** Words that say nothing of a direction. */
-const NEUTRAL = "is|goes|gets|moves|trades|comes|becomes|stays|turns";
-const RISES = "rises|climbs|breaks|goes up|jumps|moves up|increases|pumps|spikes|surges";
+const NEUTRAL = "is|goes|gets|moves|trades|comes|becomes|turns|breaks";
+const RISES = "rises|climbs|goes up|jumps|moves up|increases|pumps|spikes|surges";
 const FALLS = "falls|drops|dips|goes down|sinks|moves down|decreases|dumps|crashes|slides";
 const OVER = String.raw`above|over|higher than|more than|greater than|at least|at or above|past|beyond|>=?|≥`;
 const UNDER = String.raw`below|under|lower than|less than|beneath|at most|at or below|at or under|<=?|≤`;
@@ -95,7 +95,7 @@ export function readPhrase(asked: string): Reading {
   if (/\p{No}/u.test(asked)) return refused("Write the number in plain digits: BTC above 100,000.");
   const spaced = asked.normalize("NFKC").replaceAll("’", "'").replace(/\s+/gu, " ").trim();
   // A zone's name is written in one way.
-  const text = withoutTrailing(spaced.toLowerCase(), ".!?");
+  const text = withoutTrailing(spelledOut(spaced.toLowerCase()), ".!?");
   if (hasAmbiguousNumber(text))
     return refused("Write the number with a comma for thousands and a point for decimals: 100,000 or 2.5.");
   const words = text.replace(OPENINGS, "");
@@ -232,6 +232,8 @@ function readDigest(text: string, spaced: string): Reading | null {
     const read = timeOf(said);
     if (read === null)
       return refused("Say hours and minutes: digest at 07:30, or digest at 07:30 Europe/Berlin.");
+    if (isOtherHalf(text, read.time))
+      return refused("That says morning and evening at once: say digest at 19:30.");
     const zone = zoneOf(read.rest, spaced);
     if (zone === null)
       return refused(
@@ -240,4 +242,9 @@ function readDigest(text: string, spaced: string): Reading | null {
     return judged({ kind: "digest", time: read.time, timeZone: zone }, "Say it like this: digest at 07:30.");
   }
   return null;
+}
+
+/** Whether a time is in the morning where the words say evening, or the other way round. */
+function isOtherHalf(text: string, time: string): boolean {
+  return (time < "12:00" && /\bevening\b/.test(text)) || (time >= "12:00" && /\bmorning\b/.test(text));
 }

@@ -3,7 +3,8 @@ import type { MutationCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
 import { optionalToken } from "../lib/input";
 import { symbolText, type Button, type Paragraph } from "../messenger/format";
-import { fullTextCard, sourcesCard } from "../research/cards";
+import { configOf } from "../messenger/model";
+import { fullTextCard, sourcesCard, STOP } from "../research/cards";
 import type { Result } from "../research/shapes";
 import { notice } from "./cards";
 import type { Command, Outcome } from "./command";
@@ -55,21 +56,27 @@ export const researchCommands: readonly Command[] = [
     argument: "[TOKEN]",
     summary: "Start a research shift of eight hours",
     access: "linked",
-    run: (ctx, { userId, argument }) =>
+    run: (ctx, { sender, userId, argument }) =>
       onToken(argument, "follow", async (focus) => {
         const about = focus === "" ? {} : { token: focus };
+        const stoppable = await isOwnChat(ctx, userId, sender.chatId);
         try {
-          await ctx.runMutation(internal.research.shifts.start, { userId, signedIn: true, ...about });
+          await ctx.runMutation(internal.research.shifts.start, {
+            ...{ userId, signedIn: true, stoppable },
+            ...about,
+          });
         } catch (error) {
           const failure = failureOf(error);
           if (failure === null) throw error;
           return { answer: notice(`${failure.message}.`) };
         }
+        // The card that every shift begins with says it all, where it comes to this chat.
+        if (stoppable) return { answer: [] };
         return {
           answer: notice(
-            `I am following ${nameOf(focus)} for eight hours: reports come at 2.5, 5 and 8 hours.`,
+            `I am following ${nameOf(focus)} for eight hours: reports come to the chat that you have set.`,
           ),
-          buttons: [[{ text: "Stop", command: "stop" }]],
+          buttons: [[STOP]],
         };
       }),
   },
@@ -94,6 +101,12 @@ function onToken(
   const token = optionalToken.safeParse(argument.replace(/^\$/, ""));
   if (!token.success) return { answer: notice(`Name one token by its symbol, such as /${command} BTC.`) };
   return run(token.data ?? "");
+}
+
+/** Whether a linked user's cards come from this bot to this chat of theirs, rather than where they have set them to go. */
+async function isOwnChat(ctx: MutationCtx, userId: string, chatId: string): Promise<boolean> {
+  const config = await configOf(ctx, userId);
+  return config?.sealedBotToken === undefined && (config?.chatId ?? chatId) === chatId;
 }
 
 function nameOf(focus: string): string {

@@ -127,7 +127,7 @@ function marketTable(
   const head = html`<th scope="col">Coin</th>
     <th scope="col" class="right">USD</th>
     <th scope="col" class="right">24 h</th>
-    <th scope="col" class="right">Capitalisation</th>`;
+    <th scope="col" class="right">Market cap</th>`;
   const trending = figures.trending
     .slice(0, 6)
     .map(({ symbol }) => symbol)

@@ -77,9 +77,9 @@ export function signalRow(signal: PublicSignal): Html {
   return html`<tr>
     <th scope="row"><a href="/signals/${id}">${token} ${id.slice(token.length + 1)}</a></th>
     <td>${sideTag(signal)}</td>
+    <td>${ending(signal)}</td>
     <td class="right">${usd(entry)}</td>
     <td class="right">${confidence}</td>
-    <td>${ending(signal)}</td>
     <td class="soft">${moment(generatedAt)}</td>
   </tr>`;
 }

@@ -51,9 +51,9 @@ export function recordPage(data: RecordData, now: number): Reply<string> {
 
 const SIGNAL_HEAD = html`<th scope="col">Signal</th>
   <th scope="col">Side</th>
+  <th scope="col">End</th>
   <th scope="col" class="right">Entry</th>
   <th scope="col" class="right">Confidence</th>
-  <th scope="col">End</th>
   <th scope="col">Issued</th>`;
 
 type Stats = RecordData["stats"];
@@ -139,7 +139,7 @@ function excessSection({ controls }: Stats): Html {
   const head = html`<th scope="col">Arm</th>
     <th scope="col" class="right">Trades</th>
     <th scope="col" class="right">Before costs</th>
-    <th scope="col" class="right">After</th>`;
+    <th scope="col" class="right">After costs</th>`;
   return html`<h2 id="excess-heading">Against chance and plain rules</h2>
     <div class="grid aside">
       <div class="card">
@@ -192,7 +192,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
       <figure>
         <p class="figure">
           ${signed(afterCosts.totalPnlPercent)}
-          <small
+          <small class="below"
             >in all after costs, ${signed(beforeCosts.totalPnlPercent)} before: the same stake on every trade,
             gains not reinvested</small
           >
@@ -220,7 +220,7 @@ function calibrationSection({ calibration }: Stats): Html {
   const rows = told.map(
     ({ from, to, n: count, meanConfidence, winrate }) =>
       html`<tr>
-        <th scope="row">${from} to ${to} %</th>
+        <th scope="row">${from} to ${to} %</th>
         <td class="right">${count}</td>
         <td class="right">${meanConfidence === null ? "" : meanConfidence.toFixed(1)}</td>
         <td class="right">${winrate === null ? "" : winrate.toFixed(1)}</td>

@@ -67,7 +67,8 @@ function measuredSection(token: string, measured: ResearchData["measured"]): Htm
     <h2 id="measured">Measured</h2>
     <div class="card">
       <p class="figure">
-        ${usd(last.priceUsd)} <small>USD at the last full hour, by ${sourceNames([last])}</small>
+        ${usd(last.priceUsd)}
+        <small class="below">USD at the last full hour, by ${sourceNames([last])}</small>
       </p>
       ${course}
       <p class="small">${token}, hour by hour over two days, by ${sourceNames(measured)}.</p>

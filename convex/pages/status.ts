@@ -97,7 +97,7 @@ function budgetSection({ resetsAt, providers }: Checks["budget"]): Html {
     return html`<section class="card" aria-labelledby="budget-${name}">
       <h3 id="budget-${name}">${PROVIDERS[name] ?? name}</h3>
       <p class="figure">
-        ${dollars(spentUsd)} <small>of ${dollars(limitUsd)}, ${dollars(leftUsd)} left</small>
+        ${dollars(spentUsd)} <small class="below">of ${dollars(limitUsd)}, ${dollars(leftUsd)} left</small>
       </p>
       ${bar(part)}
       <dl class="small">${whose}</dl>

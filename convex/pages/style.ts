@@ -66,7 +66,7 @@ code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 .card > :first-child { margin-top: 0; } .card > :last-child { margin-bottom: 0; }
 .head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0.25rem 1rem; }
 .figure { font-size: 1.9rem; font-weight: 650; letter-spacing: -0.02em; line-height: 1.25; font-variant-numeric: tabular-nums; margin: 0.25rem 0 0; }
-.figure small { font-size: 1rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
+.figure small { font-size: 1rem; font-weight: 400; color: var(--soft); letter-spacing: 0; } .figure .below { display: block; line-height: 1.45; }
 .change { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .up, .bullish, .win { color: var(--up); } .down, .bearish, .loss { color: var(--down); }
 .flat, .neutral, .expired, .pending { color: var(--even); }
@@ -83,13 +83,13 @@ dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; overflow-
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
-.card > h3 + .list { margin-top: 0.7rem; }
-.scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll th { white-space: nowrap; }
+.card > h3 + .list { margin-top: 0.7rem; } .list.note { padding-left: 0.9rem; }
+.scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll a { white-space: nowrap; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
-th { text-align: left; font-weight: 600; font-size: 0.8rem; color: var(--soft); padding: 0 1rem 0.4rem 0; white-space: nowrap; }
+th { text-align: left; font-weight: 600; font-size: 0.8rem; color: var(--soft); padding: 0 1rem 0.4rem 0; vertical-align: bottom; }
 td, tbody th { padding: 0.5rem 1rem 0.5rem 0; border-top: 1px solid var(--line); vertical-align: top; }
-tbody th { color: var(--ink); font-size: inherit; }
+tbody th { color: var(--ink); font-size: inherit; } tbody th .soft { font-weight: 400; }
 .right { text-align: right; } td:last-child, th:last-child { padding-right: 0; }
 details { margin-top: 0.8rem; } summary { cursor: pointer; color: var(--soft); font-size: 0.9rem; }
 details[open] > summary { margin-bottom: 0.6rem; }
@@ -108,7 +108,7 @@ ${CHART_STYLE}.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); 
 .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
 footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
-@media (max-width: 26rem) { th, td, tbody th { padding-right: 0.6rem; } }
+@media (max-width: 26rem) { table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }
 @media (min-width: 48rem) {
   .two { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }

@@ -33,9 +33,9 @@ export function portfolioPicture({ at, totalUsd, holdings }: DrawnPortfolio, sit
         ]),
   ];
   const height = Math.min(70, (BODY.bottom - BODY.top - 70) / bars.length);
-  const most = Math.max(...bars.map(({ valueUsd }) => valueUsd));
+  // A full rail is the whole portfolio, as the share beside it says.
   const x = scaleLinear()
-    .domain([0, most])
+    .domain([0, Math.max(totalUsd, Number.MIN_VALUE)])
     .range([0, END - BEGIN]);
   const drawn = bars.map(({ token, valueUsd }, index) => {
     const y = BODY.top + 70 + index * height;

@@ -154,7 +154,7 @@ export async function pathBetween(
     last.set(Math.floor(takenAt / PATH_STEP_MS), { at: takenAt, priceUsd, source });
   }
   const earlier = closes
-    .filter(({ hourEndsAt }) => hourEndsAt <= sampledFrom)
+    .filter(({ hourEndsAt }) => hourEndsAt < sampledFrom)
     .map(({ hourEndsAt, priceUsd, source }) => ({ at: hourEndsAt, priceUsd, source }));
   return [...earlier, ...last.values()];
 }

@@ -7,6 +7,9 @@ import type { ReportKind, Result } from "./shapes";
 
 /** The messenger's cards of a shift. */
 
+/** Below what tells a chat that a shift has begun. */
+export const STOP = { text: "Stop", command: "stop" };
+
 export function startCard({ token, startedAt }: { token: string | null; startedAt: number }): Paragraph[] {
   return [
     [{ bold: "🔬 Research shift started" }, `\n${dateTime(startedAt)}`],
@@ -50,7 +53,7 @@ export function snapshotCard(
   const name = symbolText(token ?? "Market");
   const page = `${site}/research${token === null ? "" : `?token=${encodeURIComponent(token)}`}`;
   const signals = result.impacts
-    .toSorted((a, b) => b.confidence - a.confidence)
+    .toSorted((a, b) => Number(isOf(b, token)) - Number(isOf(a, token)) || b.confidence - a.confidence)
     .slice(0, KEY_SIGNALS)
     .flatMap(impactLine);
   return [
@@ -111,6 +114,17 @@ function inRuns(ids: readonly number[]): string {
     else runs.push({ from: id, to: id });
   }
   return runs.map(({ from, to }) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
+}
+
+/** Whether a signal is of the token that was asked about, which comes first. */
+function isOf({ title }: Result["impacts"][number], token: string | null): boolean {
+  return (
+    token !== null &&
+    title
+      .toUpperCase()
+      .split(/[^A-Z0-9.$-]+/)
+      .includes(token)
+  );
 }
 
 function impactLine(impact: Result["impacts"][number]): Paragraph {

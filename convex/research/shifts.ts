@@ -8,7 +8,7 @@ import { AppError } from "../lib/errors";
 import { quotaHeaders } from "../lib/quotas";
 import { MINUTE, NEVER } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
-import { startCard } from "./cards";
+import { startCard, STOP } from "./cards";
 import { FIRST_CHECKPOINT, SHIFT_MS } from "./checkpoints";
 import { addDataPoint } from "./dataPoints";
 import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftCosts, shiftTopic } from "./model";
@@ -30,9 +30,11 @@ export const start = internalMutation({
     messengerChatId: v.optional(v.string()),
     idempotencyKey: v.optional(v.string()),
     signedIn: v.boolean(),
+    /** Its first card goes to the chat that asked, which may stop it with a tap. */
+    stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
-  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey, signedIn }) => {
+  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey, signedIn, stoppable }) => {
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) {
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
@@ -78,6 +80,7 @@ export const start = internalMutation({
       kind: "shift started",
       topic: shiftTopic(jobId),
       paragraphs: startCard({ token: token ?? null, startedAt: now }),
+      ...(stoppable === true ? { buttons: [[STOP]] } : {}),
     });
     return { jobId, startedAt: now, stopsAt: now + SHIFT_MS };
   },

@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { messageOf } from "../../convex/lib/errors";
-import { misuse } from "../misuse";
+import { failed, Misuse } from "../misuse";
 import { bold, dim, nextStep } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
@@ -87,13 +86,12 @@ function orderOf(): { names: string[]; json: boolean } {
     }
     const all = Object.keys(QUESTIONS);
     const unknown = positionals.filter((name) => !all.includes(name));
-    if (unknown.length > 0) throw new Error(`There is no question ${unknown.join(", ")}.`);
+    if (unknown.length > 0) throw new Misuse(`There is no question ${unknown.join(", ")}`);
     return {
       names: all.filter((name) => positionals.length === 0 || positionals.includes(name)),
       json: values.json === true,
     };
   } catch (error) {
-    console.error(`${misuse(error) ?? messageOf(error)}\n\n${USAGE}`);
-    process.exit(1);
+    process.exit(failed(error));
   }
 }

@@ -106,9 +106,8 @@ async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
   }
   const apart = Math.round((Date.parse(told.data.time) - nowMs) / 1000);
   if (Math.abs(apart) > 60) {
-    return [
-      warning("clock", `this machine is ${-apart} s ahead of the deployment`, "Set this machine's clock."),
-    ];
+    const gap = `this machine is ${Math.abs(apart)} s ${apart > 0 ? "behind" : "ahead of"} the deployment`;
+    return [warning("clock", gap, "Set this machine's clock.")];
   }
   const { version, status, reasons = [] } = told.data;
   const says = `version ${version} answers: ${status}`;

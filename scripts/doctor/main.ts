@@ -5,7 +5,7 @@
 
 import { parseArgs } from "node:util";
 import { variableNames } from "../../convex/lib/env";
-import { misuse } from "../misuse";
+import { failed } from "../misuse";
 import { applyVariables } from "../stack/env";
 import { checkChain } from "./chain";
 import { checkConfiguration } from "./configuration";
@@ -14,6 +14,7 @@ import { watchFetch } from "./exchanges";
 import { findPatient } from "./patient";
 import type { Finding } from "./finding";
 import { asJson, heading, line, sums, verdict, type Section, type Tell } from "./printing";
+import { nextStep } from "../terminal";
 import { checkProviders } from "./providers";
 import { QUESTIONS } from "./questions";
 
@@ -71,8 +72,14 @@ async function main(argv: string[]): Promise<number> {
   await section("Providers", (tell) => checkProviders(settings, Date.now(), values.record ?? null, tell));
   await section("Chain", (tell) => checkChain(Date.now(), tell));
   await section("Deployment", (tell) => checkDeployment({ site, local, nowMs: Date.now() }, tell));
+  const isFit = sums(sections).faults === 0;
   console.log(values.json === true ? asJson(sections) : verdict(sections));
-  return sums(sections).faults === 0 ? 0 : 1;
+  show(
+    nextStep(
+      isFit ? "npm run verify-signals -- URL checks its record" : "do what the arrows say, then look again",
+    ),
+  );
+  return isFit ? 0 : 1;
 }
 
 function costs(): string {
@@ -99,8 +106,5 @@ function say(text: string): number {
 process.stdout.on("error", () => process.exit(1));
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  const wrong = misuse(error);
-  if (wrong === null) throw error;
-  console.error(`${wrong}\n\n${USAGE}`);
-  return 1;
+  return failed(error);
 });

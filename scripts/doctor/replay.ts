@@ -3,6 +3,7 @@
  * says what they make of each. It asks nobody and needs no key: an operator's bug report is a test.
  */
 
+import { failed, Misuse } from "../misuse";
 import type { Finding } from "./finding";
 import { asJson, heading, line, verdict, type Section } from "./printing";
 import { RecordingError, recordingsIn, replayed } from "./recordings";
@@ -21,8 +22,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (directory === "" || directory.startsWith("-") || rest.length > 0) {
-    console.error(USAGE);
-    return 1;
+    throw new Misuse("Name one directory");
   }
   const findings: Finding[] = [];
   for (const recording of await recordingsIn(directory)) findings.push(await replayed(recording));
@@ -39,6 +39,5 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  console.error(error instanceof RecordingError ? error.message : error);
-  return 1;
+  return failed(error, (one) => one instanceof RecordingError);
 });

@@ -2,11 +2,10 @@ import type { ChildProcess } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { messageOf } from "../../convex/lib/errors";
 import { createProgress } from "../bench/progress";
 import { figure, quantile, rendered, type Table } from "../bench/table";
 import { forkScript } from "../forked";
-import { misuse } from "../misuse";
+import { failed, Misuse } from "../misuse";
 import { nextStep } from "../terminal";
 import { atOnce, atRate, type Hit, type Shot } from "./client";
 
@@ -148,15 +147,14 @@ function orderOf(): { rate: number; connections: number; seconds: number; json: 
       json: values.json,
     };
   } catch (error) {
-    console.error(`${misuse(error) ?? messageOf(error)}\n\n${USAGE}`);
-    process.exit(1);
+    process.exit(failed(error));
   }
 }
 
 function bounded(name: string, text: string, most: number): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
-  throw new Error(`--${name} is a whole number from 1 to ${most}`);
+  throw new Misuse(`--${name} is a whole number from 1 to ${most}`);
 }
 
 function isFailure({ status }: Hit): boolean {

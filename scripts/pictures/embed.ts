@@ -7,6 +7,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { deflateSync } from "fflate";
+import { failed, Misuse } from "../misuse";
 
 const root = new URL("../..", import.meta.url);
 
@@ -43,8 +44,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (wish === undefined) await embed();
   else if (wish === "--help") console.log(USAGE);
   else {
-    console.error(USAGE);
-    process.exitCode = 1;
+    process.exitCode = failed(new Misuse(`Unknown option '${wish}'`));
   }
 }
 

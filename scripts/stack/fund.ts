@@ -1,7 +1,7 @@
 import { BaseError, createPublicClient, createWalletClient, erc20Abi, http, type Hex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { base } from "viem/chains";
-import { misuse } from "../misuse";
+import { failed } from "../misuse";
 import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "./chain/addresses";
 import { FundError, orderOf, readable, USAGE, type Symbol } from "./fundOrder";
 
@@ -70,6 +70,5 @@ function reasonOf(error: unknown): string {
 }
 
 await main().catch((error: unknown) => {
-  console.error(misuse(error) ?? (error instanceof FundError ? error.message : error));
-  process.exitCode = 1;
+  process.exitCode = failed(error, (one) => one instanceof FundError);
 });

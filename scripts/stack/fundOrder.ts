@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { formatUnits, isAddress, parseUnits, zeroAddress, type Address } from "viem";
+import { Misuse } from "../misuse";
 import { DECIMALS } from "./chain/addresses";
 
 /** What `npm run fund` is asked for. */
@@ -39,10 +40,10 @@ export function orderOf(argv: string[]): Order | null {
   });
   if (values.help === true) return null;
   const [to = "", ...rest] = positionals;
-  if (to === "" || rest.length > 0) throw new FundError(USAGE);
-  if (!/^0x[0-9a-fA-F]{40}$/.test(to)) throw new FundError(`${to} is no address: 0x and 40 hex digits`);
-  if (!isAddress(to)) throw new FundError(`${to} is mistyped: its capitals do not fit its digits`);
-  if (to === zeroAddress) throw new FundError("Nobody has the zero address");
+  if (to === "" || rest.length > 0) throw new Misuse("Name one address");
+  if (!/^0x[0-9a-fA-F]{40}$/.test(to)) throw new Misuse(`${to} is no address: 0x and 40 hex digits`);
+  if (!isAddress(to)) throw new Misuse(`${to} is mistyped: its capitals do not fit its digits`);
+  if (to === zeroAddress) throw new Misuse("Nobody has the zero address");
 
   const given = { ETH: values.eth, USDC: values.usdc, DAI: values.dai, USDT: values.usdt, WETH: values.weth };
   const chosen = SYMBOLS.some((symbol) => given[symbol] !== undefined) ? given : STANDARD;
@@ -59,7 +60,7 @@ function unitsOf(text: string, symbol: Symbol): bigint {
   const fits = match !== null && (match[1] ?? "").length <= decimals;
   const units = fits ? parseUnits(text, decimals) : 0n;
   if (units === 0n) {
-    throw new FundError(
+    throw new Misuse(
       `--${symbol.toLowerCase()} ${text} is no amount: more than 0, with up to ${decimals} decimals`,
     );
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { misuse } from "../misuse";
+import { failed, Misuse } from "../misuse";
 import { ChainStartError, ChainStateError } from "./chain/index";
 import { shownProviders, stateDirectory } from "./env";
 import { PortInUseError } from "./listener";
@@ -51,8 +51,7 @@ function whenParentEnds(end: () => void): void {
 
 function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
   // The parser takes `-1` for an option of its own, and says so at length.
-  if (/ --speed -/.test(` ${argv.join(" ")}`))
-    throw new OptionsError(`The speed must be from 1 to ${MAX_SPEED}`);
+  if (/ --speed -/.test(` ${argv.join(" ")}`)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
   const { values } = parseArgs({
     args: argv,
     options: {
@@ -67,6 +66,7 @@ function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
   if (!ports.success)
     throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
   const speed = values.speed === undefined ? 1 : Number(values.speed);
+  if (!(speed >= 1 && speed <= MAX_SPEED)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
   const json = values.json === true;
   return {
     port: ports.data.PORT,
@@ -142,7 +142,7 @@ function commandAt(variable: string, standard: string, url: string, command: str
   return port === standard ? command : `${variable}=${port} ${command}`;
 }
 
-function isForOperator(error: unknown): error is Error {
+function isForOperator(error: unknown): boolean {
   const ours = [
     PortInUseError,
     OptionsError,
@@ -156,6 +156,5 @@ function isForOperator(error: unknown): error is Error {
 }
 
 await main().catch((error: unknown) => {
-  console.error(misuse(error) ?? (isForOperator(error) ? error.message : error));
-  process.exit(1);
+  process.exit(failed(error, isForOperator));
 });

@@ -1,3 +1,4 @@
+import { failed, Misuse } from "../misuse";
 import { stateDirectory } from "./env";
 import { createIssuer } from "./issuer";
 import { KeysError, storedKeys } from "./keys";
@@ -18,7 +19,7 @@ async function main(): Promise<void> {
   const args = process.argv.slice(2);
   if (args.includes("--help")) return console.log(USAGE);
   const [subject = "", ...rest] = args.filter((one) => one !== "--json");
-  if (subject === "" || subject.startsWith("--") || rest.length > 0) return fail(USAGE);
+  if (subject === "" || subject.startsWith("--") || rest.length > 0) throw new Misuse("Name one user");
   const url = deskUrl(process.env);
   const token = (await tokenOf(url, subject)) ?? (await tokenOfKept(subject));
   if (token === null) {
@@ -42,6 +43,5 @@ function fail(text: string): void {
 }
 
 await main().catch((error: unknown) => {
-  if (!(error instanceof KeysError)) throw error;
-  fail(error.message);
+  process.exitCode = failed(error, (one) => one instanceof KeysError);
 });

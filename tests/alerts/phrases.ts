@@ -3,12 +3,12 @@ import { phrases } from "../support/phrases";
 
 /** How people ask for alerts: what is read from it, and what is not. */
 
-type Read = readonly [Condition, readonly string[]];
+export type Read = readonly [Condition, readonly string[]];
 
-const price = (token: "BTC" | "ETH", direction: "above" | "below", levelUsd: number): Condition => {
+export const price = (token: "BTC" | "ETH", direction: "above" | "below", levelUsd: number): Condition => {
   return { kind: "price", token, direction, levelUsd };
 };
-const change = (
+export const change = (
   token: "BTC" | "ETH",
   direction: "up" | "down",
   percent: number,
@@ -16,21 +16,21 @@ const change = (
 ): Condition => {
   return { kind: "change", token, direction, percent, windowHours };
 };
-const funding = (
+export const funding = (
   token: "BTC" | "ETH" | "SOL",
   direction: "above" | "below",
   percentPerHour: number,
 ): Condition => {
   return { kind: "funding", token, direction, percentPerHour };
 };
-const flow = (
+export const flow = (
   token: Extract<Condition, { kind: "flow" }>["token"],
   direction: "in" | "out",
   overUsd: number,
 ): Condition => {
   return { kind: "flow", token, direction, overUsd };
 };
-const digest = (time: string, timeZone = "UTC"): Condition => ({ kind: "digest", time, timeZone });
+export const digest = (time: string, timeZone = "UTC"): Condition => ({ kind: "digest", time, timeZone });
 
 export const READ: readonly Read[] = [
   [
@@ -41,6 +41,7 @@ export const READ: readonly Read[] = [
     $BTC above $100,000 · Bitcoin above 100,000 USD · bitcoin over 100000 dollars · BTC > 100000 · btc>100k
     BTC >= 100,000 · BTC ≥ 100k · BTC is above 100000 · BTC goes above 100k · Bitcoin rises above $100,000
     bitcoin climbs to 100k · BTC goes up to 100k · BTC breaks above 100,000 · BTC higher than 100000
+    BTC breaks over 100k
     BTC more than 100k USD · BTC at or above 100000 · BTC price above 100,000 · price of BTC above 100k
     The price of bitcoin is over $100k · Bitcoin's price is above 100000 · alert me when BTC is above 100000
     Alert me if bitcoin goes over 100k! · tell me when btc goes above 100,000.
@@ -59,7 +60,7 @@ export const READ: readonly Read[] = [
     phrases(`
     BTC below 90000 · BTC under 90k · btc < 90000 · BTC <= 90k · BTC lower than 90,000 · BTC less than $90k
     Bitcoin falls below 90000 · bitcoin drops under 90k · BTC dips below 90k · btc falls to 90k
-    BTC drops to $90,000 · BTC goes down to 90k · tell me if BTC crashes below 90000
+    BTC drops to $90,000 · BTC goes down to 90k · tell me if BTC crashes below 90000 · BTC breaks below 90k
     warn me when bitcoin sinks below 90k · BTC slides under 90,000 · BTC at or below 90000
     price of bitcoin under 90k dollars`),
   ],
@@ -84,6 +85,7 @@ export const READ: readonly Read[] = [
     BTC is down at least 5% in the last 24 hours · alert me when BTC drops over 5 % in a day
     tell me if bitcoin falls 5% in 24h · BTC down by 5 pct in 24hrs · BTC crashes 5% in one day
     BTC declines 5 % during the last 24 h · BTC price drops 5% in 24h · BTC down 5 per cent in 24 h
+    BTC down five percent in 24 hours · bitcoin drops five percent within a day · BTC falls five per cent in one day
     the price of BTC falls 5% in the past 24 hours · BTC down 5% or more in 24h · BTC slides 5% in a day`),
   ],
   [
@@ -92,7 +94,7 @@ export const READ: readonly Read[] = [
     ETH up 10 % in 7 days · ETH up 10% in a week · ethereum rises 10% within one week · ETH +10% in 7d
     eth gains 10 percent in 168h · ETH climbs by 10% in the last week · ETH pumps 10% in 1w
     ETH is up 10% over the past 7 days · notify me when ETH jumps 10% in a week
-    ETH increases by at least 10% in 7 days`),
+    ETH increases by at least 10% in 7 days · ETH up ten percent in seven days · ETH up 10% in one week`),
   ],
   [
     change("BTC", "up", 2.5, 1),
@@ -102,7 +104,13 @@ export const READ: readonly Read[] = [
   ],
   [
     change("ETH", "down", 3, 4),
-    phrases("ETH down 3% in 4h · ETH dumps 3% in 4 hours · ether dips 3% within 4 hrs"),
+    phrases(
+      "ETH down 3% in 4h · ETH dumps 3% in 4 hours · ether dips 3% within 4 hrs · ETH down three percent in four hours",
+    ),
+  ],
+  [
+    change("ETH", "up", 0.5, 1),
+    phrases("ETH up 0.5% in 1h · ETH up half a percent in an hour · ether gains half a percent in one hour"),
   ],
   [change("ETH", "down", 8, 48), phrases("ETH down 8% in 48h · ETH down 8% in 2 days · ETH down 8% in 2d")],
   [change("BTC", "up", 6, 72), phrases("BTC up 6% in 3 days · BTC rallies 6% in 72 hours")],
@@ -151,7 +159,10 @@ export const READ: readonly Read[] = [
     phrases("USDT outflow over 2M · tether outflow over 2 million · whale outflow of USDT above $2M"),
   ],
   [flow("CBBTC", "in", 3_000_000), phrases("cbBTC inflow over $3M · whale inflow of cbBTC over 3M USD")],
-  [flow("DAI", "in", 1_000_000), phrases("DAI inflow over 1M · whale inflow of DAI above 1,000,000")],
+  [
+    flow("DAI", "in", 1_000_000),
+    phrases("DAI inflow over 1M · whale inflow of DAI above 1,000,000 · DAI inflow over one million"),
+  ],
   [flow("WETH", "in", 1_500_000), phrases("WETH inflow over $1.5M · whale inflow of WETH over $1.5 million")],
   [
     digest("07:30"),
@@ -160,6 +171,7 @@ export const READ: readonly Read[] = [
     send me a digest at 07:30 · give me the daily digest at 7:30 am · digest at 07:30 UTC
     morning digest at 7:30 AM · market summary at 07:30 · every day at 07:30 send me a digest
     digest at 07:30 GMT · daily at 07:30 digest · digest at 07h30 · digest @ 07:30
+    digest at 7.30am · digest at 7:30 a.m.
     summary every day at 07:30 · my daily market digest at 7:30`),
   ],
   [
@@ -194,6 +206,7 @@ export const UNREAD: readonly string[] = [
   ETH/BTC above 0.05
   BTC above 100k tomorrow · BTC above 100k within a week · BTC above 100k please buy
   BTC above 100k for 3 hours
+  BTC stays above 100k · BTC breaks to 100k · BTC down twenty five percent in 24h · BTC down one and a half percent in 24h
   is BTC above 100000 · when will BTC be above 100k · has BTC been above 100k · BTC above yesterday's high
   BTC above ATH
   BTC down 5% · ETH up 10 percent · BTC down 5 in 24h · BTC down $5000 in 24h · BTC moves 5% in 24h
@@ -218,6 +231,8 @@ export const UNREAD: readonly string[] = [
   digest at 07:30 CET · digest at 07:30 Berlin time · digest at 07:30 Mars/Base
   digest on Monday at 07:30 · digest at 07:30 and 19:30 · digest at 07:30 Etc/GMT+2 · digest at 19:30 pm
   hourly digest · digest in the morning
+  evening digest at 07:30 · digest every evening at 8:00 · morning digest at 19:30 · digest every morning at 8 pm
+  digest at half past seven · digest at 0730 · digest weekly at 07:30 · digest at 07:30 on weekdays · digest at 07:30 UTC+2
   Bitcoin über 100000 · Bitcoin unter 90.000 Dollar · Sag mir wenn BTC über 100000 steigt
   BTC por encima de 100000 · BTC au-dessus de 100 000 · 比特币 100000 以上 · биткоин выше 100000
   avísame si ETH baja de 2500

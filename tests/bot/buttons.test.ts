@@ -110,10 +110,29 @@ describe("a tapped button", () => {
     expect((await tap(app, "Follow for 8 h"))[0]?.text).toContain("create a link code");
     expect(await app.rows("shifts")).toEqual([]);
     const { userId } = await linkedUser(app, "alice");
-    await tap(app, "Follow for 8 h");
+    const begun = await tap(app, "Follow for 8 h");
     expect(await app.rows("shifts")).toMatchObject([{ userId, token: "SOL", status: "active" }]);
+    // The contract's card of a shift that has begun is the answer: it is not told twice.
+    expect(begun.map(({ text }) => text)).toEqual([expect.stringContaining("Research shift started")]);
     await tap(app, "Stop");
     expect(await app.rows("shifts")).toMatchObject([{ status: "stopped" }]);
+  });
+
+  test("that begins a shift says so here as well where the shift's cards go elsewhere", async ({ app }) => {
+    const { userId } = await linkedUser(app, "alice");
+    await app.t.run(({ db }) => db.insert("messengerConfigs", { userId, chatId: "4242", updatedAt: 0 }));
+    const told = await say(app, "/follow BTC", LONG);
+    expect(told.filter((text) => text.includes("Research shift started"))).toHaveLength(1);
+    expect(told.filter((text) => text.includes("I am following BTC"))).toHaveLength(1);
+    expect(
+      app
+        .cards()
+        .map(({ chatId, keyboard }) => [chatId, keyboard?.length ?? 0])
+        .toSorted(),
+    ).toEqual([
+      ["42", 1],
+      ["4242", 0],
+    ]);
   });
 
   test("does what its chat may do, whoever made up its data, and takes an update once", async ({ app }) => {

@@ -254,8 +254,7 @@ test("--help and a flag that is none say how it is used", async () => {
     output: expect.stringMatching(/^Usage: npm run doctor/),
   });
   const wrong = await doctor(["--sight", "x"]);
-  expect(wrong.code).toBe(1);
-  expect(wrong.output).toMatch(/--sight[^]*Usage: npm run doctor/);
+  expect(wrong).toMatchObject({ code: 2, output: "Unknown option '--sight'. --help says how it is used.\n" });
 });
 
 const jsonShape = z.object({

@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import path from "node:path";
+import { chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { createWorld, type World } from "../../scripts/bench/world";
@@ -47,13 +48,18 @@ afterAll(() => {
   world.stop();
 });
 
-test("every page fits a phone and a desk, dark and light, and axe finds nothing", async ({ task }) => {
+/** Where the service answers, and the addresses of its pages. */
+async function pagesOf(): Promise<{ site: string; paths: string[] }> {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("It listens on a port");
   const { signals } = latestShape.parse(await world.call("GET", "/mcp/signals/latest"));
   const pages = ["/", "/record", "/research", "/research?token=BTC", "/whales", "/status", "/docs"];
-  const all = [...pages, `/signals/${signals.BTC?.id ?? ""}`];
-  const site = `http://127.0.0.1:${address.port}`;
+  const paths = [...pages, `/signals/${signals.BTC?.id ?? ""}`];
+  return { site: `http://127.0.0.1:${address.port}`, paths };
+}
+
+test("every page fits a phone and a desk, dark and light, and axe finds nothing", async ({ task }) => {
+  const { site, paths: all } = await pagesOf();
   const file = path.join(scripts, "..", "screenshots.ts");
   const { code, stdout, stderr } = await startScript(file, [site, ...all, "--json"]).ended;
   expect([code, stderr]).toEqual([0, ""]);
@@ -61,4 +67,72 @@ test("every page fits a phone and a desk, dark and light, and axe finds nothing"
   expect(views.filter(({ problems }) => problems.length > 0)).toEqual([]);
   expect(views).toHaveLength(4 * all.length);
   Object.assign(task.meta, { figures: `${views.length} views of ${all.length} pages` });
+}, 3_600_000);
+
+/** What a keyboard stops at, in the order of the document, and whether one sees where it is. */
+type Stop = { place: number; name: string; outlined: boolean };
+
+/** Presses Tab until the focus leaves the page. */
+async function stopsOf(page: Page): Promise<Stop[]> {
+  const stops: Stop[] = [];
+  for (let presses = 0; presses < 400; presses++) {
+    await page.keyboard.press("Tab");
+    const stop = await page.evaluate((): Stop | null => {
+      const focused = document.activeElement;
+      if (focused === null || focused === document.body) return null;
+      const { outlineStyle, outlineWidth } = getComputedStyle(focused);
+      return {
+        place: [...document.querySelectorAll("*")].indexOf(focused),
+        name: (focused.getAttribute("aria-label") ?? focused.textContent ?? "").trim().slice(0, 40),
+        outlined: outlineStyle !== "none" && outlineWidth !== "0px" && focused.matches(":focus-visible"),
+      };
+    });
+    if (stop === null) return stops;
+    stops.push(stop);
+  }
+  throw new Error(`The focus never leaves ${page.url()}`);
+}
+
+/** What can be used with a keyboard and is shown. */
+async function usable(page: Page): Promise<number[]> {
+  return page.evaluate(() => {
+    const all = [...document.querySelectorAll("*")];
+    return [...document.querySelectorAll("a[href], button, input, summary, [tabindex='0']")]
+      .filter((one) => one.checkVisibility())
+      .map((one) => all.indexOf(one));
+  });
+}
+
+test("a keyboard reaches all of every page in the order of its text, and shows where it is", async ({
+  task,
+}) => {
+  const { site, paths } = await pagesOf();
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
+  });
+  let count = 0;
+  try {
+    for (const width of [390, 1400]) {
+      for (const path of paths) {
+        const page = await browser.newPage({ viewport: { width, height: 900 } });
+        await page.goto(`${site}${path}`, { waitUntil: "load" });
+        const [stops, shown] = [await stopsOf(page), await usable(page)];
+        expect([path, stops.map(({ place }) => place)]).toEqual([path, shown]);
+        expect([path, stops[0]?.name]).toEqual([path, expect.stringMatching(/^Skip to /)]);
+        expect([path, stops.filter(({ outlined }) => !outlined)]).toEqual([path, []]);
+        count += stops.length;
+        await page.close();
+      }
+    }
+    const page = await browser.newPage();
+    await page.goto(`${site}/research`, { waitUntil: "load" });
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.closest("main")?.id)).toBe("content");
+  } finally {
+    await browser.close();
+  }
+  Object.assign(task.meta, { figures: `${count} stops of ${2 * paths.length} views` });
 }, 3_600_000);

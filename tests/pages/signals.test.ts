@@ -141,6 +141,20 @@ describe("a signal's page", () => {
     for (const { priceUsd } of path) says(words, usd(priceUsd));
   });
 
+  test("shows one price for each moment, where the samples begin on the hour", async ({ app }) => {
+    await issued(app, buy);
+    await app.t.run(async ({ db }) => {
+      const of = { token: "BTC", source: "coinbase" } as const;
+      const at = EIGHT - HOUR;
+      await db.insert("hourlyCloses", { ...of, priceUsd: 97, hourEndsAt: at, takenAt: at - MINUTE });
+      await db.insert("priceSamples", { ...of, priceUsd: 98, observedAt: at, takenAt: at });
+    });
+    const { path } = oneSignal.parse((await app.get("/signals/btc-2026-01-05")).body);
+    const times = path.map(({ at }) => at);
+    expect(times).toEqual([...new Set(times)]);
+    expect(path[0]).toMatchObject({ at: new Date(EIGHT - HOUR).toISOString(), priceUsd: 98 });
+  });
+
   test("keeps the hours of the price when the samples have gone", async ({ app }) => {
     await issued(app, buy);
     await samplePrices(app, [100, 100.3, 101.2, 101.4]);

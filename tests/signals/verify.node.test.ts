@@ -121,7 +121,7 @@ describe("npm run verify-signals", () => {
     ]);
     expect(answers.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
     expect(answers.map(({ output }) => output)).toEqual([
-      expect.stringContaining("Usage:"),
+      expect.stringContaining("--help says how it is used"),
       expect.stringContaining("cannot be read"),
       expect.stringContaining("is no signal record"),
       expect.stringContaining("cannot be reached"),

@@ -89,18 +89,18 @@ test.each(PORTS)("a busy %s is one line that names it", async (variable) => {
 });
 
 test.each([
-  [["--speed", "3001"], {}, /from 1 to 3000/],
-  [["--speed", "fast"], {}, /from 1 to 3000/],
-  [["--speed", "-1"], {}, /from 1 to 3000/],
-  [["--sped", "2"], {}, /--sped/],
-  [["--speed", "2"], { LLM_GATEWAY_API_KEY: "bk_real_one" }, /refused.*LLM gateway/],
-  [["--speed", "2"], { CHAIN_RPC_URL: "https://rpc.test" }, /refused.*chain/],
-  [[], { SWAP_API_KEY: "a-real-swap-key" }, /SWAP_API_KEY.*CHAIN_RPC_URL/],
-  [[], { PORT: "http" }, /PORT must be a port number/],
-  [[], { CHAIN_PORT: "99999" }, /CHAIN_PORT must be a port number/],
-])("%j with %j is refused in one line", async (args, env, expected) => {
+  [["--speed", "3001"], {}, /from 1 to 3000/, 2],
+  [["--speed", "fast"], {}, /from 1 to 3000/, 2],
+  [["--speed", "-1"], {}, /from 1 to 3000/, 2],
+  [["--sped", "2"], {}, /--sped/, 2],
+  [["--speed", "2"], { LLM_GATEWAY_API_KEY: "bk_real_one" }, /refused.*LLM gateway/, 1],
+  [["--speed", "2"], { CHAIN_RPC_URL: "https://rpc.test" }, /refused.*chain/, 1],
+  [[], { SWAP_API_KEY: "a-real-swap-key" }, /SWAP_API_KEY.*CHAIN_RPC_URL/, 1],
+  [[], { PORT: "http" }, /PORT must be a port number/, 1],
+  [[], { CHAIN_PORT: "99999" }, /CHAIN_PORT must be a port number/, 1],
+])("%j with %j is refused in one line", async (args, env, expected, status) => {
   const { code, stderr } = await startScript(main, args, { ...freePorts, ...env }).ended;
-  expect(code).toBe(1);
+  expect(code).toBe(status);
   expect(stderr).toMatch(expected);
   expect(stderr.trimEnd()).not.toContain("\n");
 });

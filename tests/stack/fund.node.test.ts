@@ -58,11 +58,11 @@ test("sends the amounts that are given, and those only", async () => {
 });
 
 test.each([
-  [[], /^Usage/],
+  [[], /^Name one address$/],
   [["0x12"], /0x12 is no address/],
   [["0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96046"], /mistyped/],
   [[`0x${"0".repeat(40)}`], /zero address/],
-  [[FIRST, SECOND], /^Usage/],
+  [[FIRST, SECOND], /^Name one address$/],
   [[FIRST, "--usdc", "0.0000001"], /--usdc 0.0000001 is no amount: .* up to 6 decimals/],
   [[FIRST, "--eth", "0"], /--eth 0 is no amount/],
   [[FIRST, "--dai", "1e3"], /--dai 1e3 is no amount/],

@@ -159,7 +159,7 @@ describe("npm run verify-whales", () => {
     ]);
     expect(answers.map(({ code }) => code)).toEqual([2, 0, 2, 2]);
     expect(answers.map(({ output }) => output)).toEqual([
-      expect.stringContaining("Usage:"),
+      expect.stringContaining("--help says how it is used"),
       expect.stringContaining("Usage:"),
       expect.stringContaining("cannot be reached"),
       expect.stringContaining("The chain RPC could not be reached"),

@@ -8,7 +8,8 @@ import { apart, chart, dot, scaleLines, share, spread, timeMarks } from "./frame
 const BOTTOM = 900;
 /** Behind the values at the left, and before the names at the right. */
 const BEGIN = 60;
-const END = 800;
+/** The names behind it take a quarter of a phone's width. */
+const END = 720;
 const APART = 65;
 
 /** How results add up beside those of the control arms. At least one trade. */
@@ -38,7 +39,7 @@ export function equityChart(points: readonly EquityPoint[]): Html {
   );
   const names = ends.map(
     ({ name, kind }, index) =>
-      html`<text class="named ${kind}" x="100%" y="${share(heights[index] ?? 0)}" dy="4" text-anchor="end">
+      html`<text class="named ${kind}" x="${share(END + 18)}" y="${share(heights[index] ?? 0)}" dy="4">
         ${name}
       </text>`,
   );
