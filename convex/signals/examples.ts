@@ -49,7 +49,7 @@ export const signalExample: PublicSignal = {
   },
 };
 
-const interval = { lowPoints: -55.5555555556, highPoints: 100 };
+const interval = { lowPoints: -55.5556555556, highPoints: 100 };
 
 /** One trade of an arm. */
 const averaged = ({ pnlPercent, afterCostsPercent }: typeof bought) => {
