@@ -43,11 +43,16 @@ const MAX_POSTPONEMENTS = 10;
 export function beginTry(row: Row, now: number): Change | null {
   if (row.dueAt > now) return null;
   if (row.state === "queued")
-    return { state: "sending", attempt: row.attempt + 1, dueAt: now + TRY_LEASE_MS };
+    return { state: "sending", attempt: (row.attempt ?? 0) + 1, dueAt: now + TRY_LEASE_MS };
   if (row.state !== "sending") return null;
   // The last try never reported back: what it was sending may have arrived.
   if (row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
-  return { state: "sending", attempt: row.attempt + 1, doubts: row.doubts + 1, dueAt: now + TRY_LEASE_MS };
+  return {
+    state: "sending",
+    attempt: (row.attempt ?? 0) + 1,
+    doubts: row.doubts + 1,
+    dueAt: now + TRY_LEASE_MS,
+  };
 }
 
 /** Moves a card on by what became of its next part. */

@@ -243,7 +243,7 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
   const words = row.kind === NOTIFICATION ? "words" : "card";
   const mark = isNamed ? words : isLodger ? "lodger" : null;
   return {
-    attempt: row.attempt,
+    attempt: row.attempt ?? 0,
     userId: row.userId,
     part: mark !== null && row.partsSent === 0 ? marked(part, mark) : part,
     plain: row.plain ?? false,

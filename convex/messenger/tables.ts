@@ -104,8 +104,10 @@ export const messengerTables = {
     ),
     /** Queued: when to try. Sending: when the try counts as cut off. */
     dueAt: v.number(),
-    /** Names the current try; a word from an earlier one is ignored. */
-    attempt: v.number(),
+    /** Names the current try; a word from an earlier one is ignored. Absent on rows of 0.1.0. */
+    attempt: v.optional(v.number()),
+    /** On rows of 0.1.0. */
+    claim: v.optional(v.number()),
     /** How often the next part was sent with an unknown outcome. Once it is sent again, twice is a failure. */
     doubts: v.number(),
     /** How often a try was put off. */

@@ -161,7 +161,10 @@ export const settle = internalMutation({
 export const resumeLost = lostWork(async (ctx, now) => {
   const lost = await ctx.db
     .query("mentions")
-    .withIndex("by_status_and_leaseUntil", (q) => q.eq("status", "pending").lte("leaseUntil", now))
+    // Not one of 0.1.0, which has none: its trade may be open.
+    .withIndex("by_status_and_leaseUntil", (q) =>
+      q.eq("status", "pending").gte("leaseUntil", 0).lte("leaseUntil", now),
+    )
     .take(BATCH);
   for (const { _id, attempt } of lost) {
     await ctx.db.patch("mentions", _id, { leaseUntil: now + TRY_MS });

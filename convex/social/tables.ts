@@ -45,8 +45,10 @@ export const socialTables = {
     userId: v.optional(v.string()),
     /** Names the try under way; a word from an earlier one is ignored. */
     attempt: v.number(),
-    /** Pending: until when the try owns it, epoch ms; `NEVER` once its transaction is open or it has ended. */
-    leaseUntil: v.number(),
+    /** Pending: until when the try owns it, epoch ms; `NEVER` once its transaction is open or it has ended. Absent on rows of 0.1.0. */
+    leaseUntil: v.optional(v.number()),
+    /** On rows of 0.1.0. */
+    resumeAt: v.optional(v.number()),
     intent: v.optional(vIntent),
     tradeId: v.optional(v.id("trades")),
     /** Counted against the user's daily limit of this UTC day, in micro-USD. */

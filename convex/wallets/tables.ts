@@ -48,8 +48,10 @@ export const walletTables = {
     nextNonce: v.optional(v.number()),
     /** Who works through this wallet's transactions: a number that counts terms. */
     driver: v.number(),
-    /** Until when the driver may be silent, epoch ms; 0 when none is at work. */
-    leaseUntil: v.number(),
+    /** Until when the driver may be silent, epoch ms; 0 when none is at work. Absent until a wallet of 0.1.0 is driven again. */
+    leaseUntil: v.optional(v.number()),
+    /** On rows of 0.1.0. */
+    driverUntil: v.optional(v.number()),
   })
     .index("by_userId_and_kind", ["userId", "kind"])
     .index("by_walletId", ["walletId"])
@@ -107,7 +109,7 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
       inUse: "any",
       onDeletion: "stay",
     },
-    withheld: ["driver", "leaseUntil"],
+    withheld: ["driver", "leaseUntil", "driverUntil"],
   },
   transferDays: {
     keep: {

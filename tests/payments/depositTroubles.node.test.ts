@@ -167,11 +167,12 @@ describe("a reorganisation", () => {
     await notify(app, { txHash });
     const [deposit] = await app.rows("deposits");
     const [hint] = await app.rows("depositHints");
-    if (deposit === undefined || hint === undefined) throw new Error("Nothing was credited");
+    if (deposit === undefined || hint?.attempt === undefined) throw new Error("Nothing was credited");
+    const { _id: hintId, attempt } = hint;
     const reconcile = (transfers: { position: number; amount: string }[]) =>
       app.t.mutation(internal.payments.deposits.checks.reconcile, {
-        hintId: hint._id,
-        attempt: hint.attempt,
+        hintId,
+        attempt,
         finding: {
           kind: "mined",
           succeeded: true,

@@ -227,7 +227,7 @@ describe("dying at any call to the outside", () => {
   async function timePasses(app: WalletApp): Promise<void> {
     await app.t.run(async (ctx) => {
       for (const row of await ctx.db.query("mentions").collect()) {
-        const lost = row.status === "pending" && row.leaseUntil < Number.MAX_SAFE_INTEGER;
+        const lost = row.status === "pending" && (row.leaseUntil ?? 0) < Number.MAX_SAFE_INTEGER;
         if (lost) await ctx.db.patch("mentions", row._id, { leaseUntil: 0 });
       }
       for (const wallet of await ctx.db.query("wallets").collect()) {

@@ -30,7 +30,7 @@ export async function loseScheduled(app: World): Promise<void> {
 export function leasesOf(app: World): Promise<Leases> {
   return app.t.run(async ({ db }) => {
     const leased = await Promise.all(LEASED.map((table) => db.query(table).collect()));
-    const until = leased.flat().map(({ _id, leaseUntil }): [string, number] => [_id, leaseUntil]);
+    const until = leased.flat().map(({ _id, leaseUntil = 0 }): [string, number] => [_id, leaseUntil]);
     return new Map(until.filter(([, ends]) => isHeld(ends)));
   });
 }
@@ -43,7 +43,7 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
   const ends = (id: string, until: number) => isHeld(until) && (dead === undefined || dead.get(id) === until);
   await app.t.run(async ({ db }) => {
     for (const table of LEASED) {
-      for (const { _id, leaseUntil } of await db.query(table).collect()) {
+      for (const { _id, leaseUntil = 0 } of await db.query(table).collect()) {
         if (ends(_id, leaseUntil)) await db.patch(table, _id, { leaseUntil: 1 });
       }
     }

@@ -26,6 +26,15 @@ async function followUp(app: WalletApp) {
   return app.row("transactions", row._id);
 }
 
+test("a wallet of 0.1.0 is driven as any other", async ({ app }) => {
+  await app.fundedWallet("alice", { ETH: ETHER });
+  await app.t.run(async ({ db }) => {
+    for (const { _id } of await db.query("wallets").collect())
+      await db.patch("wallets", _id, { leaseUntil: undefined, driverUntil: 0 });
+  });
+  expect((await send(app, {})).body.status).toBe("confirmed");
+});
+
 describe("a chain that fails", () => {
   test("by being down is 502, and moves nothing", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });

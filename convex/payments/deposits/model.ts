@@ -113,7 +113,7 @@ export async function wantsCheck(
 /** Overtakes whatever check of a hint is under way, for `startChecks`. */
 export async function beginCheck(
   ctx: MutationCtx,
-  { _id, attempt }: Doc<"depositHints">,
+  { _id, attempt = 0 }: Doc<"depositHints">,
   changes: Partial<Omit<Doc<"depositHints">, "reason">> & { reason?: string | undefined },
 ): Promise<Check> {
   await ctx.db.patch("depositHints", _id, { ...changes, attempt: attempt + 1 });

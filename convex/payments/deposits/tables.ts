@@ -49,8 +49,10 @@ export const depositTables = {
     state: vHintState,
     /** Why a settled transaction has no deposit. */
     reason: v.optional(v.string()),
-    /** Counts the checks that were started: the word of an earlier one is dropped. */
-    attempt: v.number(),
+    /** Counts the checks that were started: the word of an earlier one is dropped. Absent on rows of 0.1.0. */
+    attempt: v.optional(v.number()),
+    /** On rows of 0.1.0. */
+    turn: v.optional(v.number()),
     /** Checks ended since it began to wait, or since it was settled. */
     checks: v.number(),
     /** When it began to wait. */

@@ -135,7 +135,7 @@ export async function takeTerm(
   wallet: Doc<"wallets">,
   now: number,
 ): Promise<number | null> {
-  if (wallet.leaseUntil > now) return null;
+  if ((wallet.leaseUntil ?? 0) > now) return null;
   const driver = wallet.driver + 1;
   await ctx.db.patch("wallets", wallet._id, { driver, leaseUntil: now + DRIVER_LEASE_MS });
   return driver;

@@ -1,0 +1,43 @@
+import { describe, expect } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { test } from "../support/app";
+
+/** Rows in the fields of 0.1.0, which nobody may clear for an upgrade: `docs/operating.md` says which those are. */
+
+const MINUTE = 60_000;
+
+describe("a row of 0.1.0", () => {
+  test("that is a waiting card is delivered", async ({ app }) => {
+    const dueAt = Date.now();
+    await app.t.run(async ({ db }) => {
+      const card = {
+        userId: "",
+        bot: "default",
+        chatId: "4242",
+        kind: "answer",
+        parts: ["From before"],
+      } as const;
+      const tries = { partsSent: 0, claim: 3, doubts: 0, postponements: 0 };
+      await db.insert("messages", { ...card, ...tries, parts: ["From before"], state: "queued", dueAt });
+    });
+    await app.pass(3 * MINUTE);
+    expect(await app.rows("messages")).toMatchObject([{ state: "sent", claim: 3, attempt: 1 }]);
+    expect(app.standins.sent("messenger")).toHaveLength(1);
+  });
+
+  test("that is a mention is not carried out again: its trade may be open", async ({ app }) => {
+    await app.t.run(async ({ db }) => {
+      const post = { tweetId: "1", authorId: "7", text: "buy 5 USDC of ETH", postedAt: 1, receivedAt: 1 };
+      await db.insert("mentions", {
+        ...post,
+        status: "pending",
+        attempt: 1,
+        resumeAt: Number.MAX_SAFE_INTEGER,
+      });
+    });
+    await app.t.mutation(internal.lostWork.takeUp, {});
+    await app.settle();
+    expect(await app.rows("mentions")).toMatchObject([{ status: "pending", attempt: 1 }]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+});
