@@ -141,13 +141,15 @@ const HOW_TO_ASK =
   "Say what, such as /alert BTC above 100000, /alert ETH down 5 % in 24 h, /alert ETH funding above 0.05 %, " +
   "/alert whale inflow of USDC over 10M, or /alert digest at 07:30 Europe/Berlin.";
 
+function shortened(words: string): string {
+  return words.length <= BUTTON_LENGTH ? words : `${cut(words, BUTTON_LENGTH - 1).trimEnd()}…`;
+}
+
 async function list(ctx: MutationCtx, userId: string): Promise<Outcome> {
   const alerts = await alertsOf(ctx, userId);
   const buttons = alerts
     .filter(({ state }) => state === "active")
-    .map(({ alertId, words }) => [
-      { text: cut(`Off: ${words}`, BUTTON_LENGTH), command: `alerts off ${alertId}` },
-    ]);
+    .map(({ alertId, words }) => [{ text: shortened(`Off: ${words}`), command: `alerts off ${alertId}` }]);
   return { answer: listCard(alerts), buttons };
 }
 
