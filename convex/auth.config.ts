@@ -7,9 +7,9 @@ import type { AuthConfig } from "convex/server";
 export default {
   providers: [
     {
-      // eslint-disable-next-line @convex-dev/no-process-env -- the typed env is not there at push
+      // oxlint-disable-next-line @convex-dev/no-process-env -- the typed env is not there at push
       domain: process.env.AUTH_ISSUER ?? "https://auth.invalid",
-      // eslint-disable-next-line @convex-dev/no-process-env -- the typed env is not there at push
+      // oxlint-disable-next-line @convex-dev/no-process-env -- the typed env is not there at push
       applicationID: process.env.AUTH_APPLICATION_ID ?? "unset",
     },
   ],

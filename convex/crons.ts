@@ -22,7 +22,7 @@ crons.interval(
   {},
 );
 // The contract names the minute.
-// eslint-disable-next-line @convex-dev/no-top-of-hour-crons
+// oxlint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
 crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.anchors.anchorDue, {});
 crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});

@@ -1,8 +1,8 @@
-import { withoutTrailing } from "../lib/text";
 import { conditionShape, WINDOWS, type Condition } from "./grammar";
-import { hasAmbiguousNumber, NUMBER, numberOf, spelledOut } from "./numbers";
+import { hasAmbiguousNumber, NUMBER, numberOf } from "./numbers";
 import { ambiguityOf, nearest } from "./refusals";
 import { timeOf, zoneOf } from "./times";
+import { COIN_NAMES, plainly } from "./vocabulary";
 
 /**
  * Reads an alert from plain English. The whole text has to fit a phrase: a word that is not understood may turn its meaning
@@ -21,22 +21,7 @@ const refused = (say: string): Reading => ({ kind: "refused", say });
 const OPENINGS =
   /^(?:please |hey |hi |ok )?(?:can you |could you |i want to know |i(?:'d| would) like to know |set (?:up )?(?:an |a )?(?:alert|alarm) |create (?:an |a )?(?:alert|alarm) )?(?:please )?(?:(?:alert|tell|notify|ping|warn|message|inform|remind) me |let me know |send me |give me |i want |alert |alarm )?(?:please )?(?:whenever|when|if|once|as soon as|for|on)? ?(?:the |a |an )?/;
 
-const TOKENS: Readonly<Record<string, string>> = {
-  btc: "BTC",
-  bitcoin: "BTC",
-  eth: "ETH",
-  ether: "ETH",
-  ethereum: "ETH",
-  sol: "SOL",
-  solana: "SOL",
-  usdc: "USDC",
-  usdt: "USDT",
-  tether: "USDT",
-  dai: "DAI",
-  weth: "WETH",
-  cbbtc: "CBBTC",
-};
-const TOKEN = String.raw`\$?(${Object.keys(TOKENS).join("|")})(?:'s)?`;
+const TOKEN = String.raw`\$?(${Object.keys(COIN_NAMES).join("|")})(?:'s)?`;
 
 /** Words that say nothing of a direction. */
 const NEUTRAL = "is|goes|gets|moves|trades|comes|becomes|turns|breaks";
@@ -93,9 +78,7 @@ const WAYS: Readonly<Record<string, "in" | "out">> = {
 export function readPhrase(asked: string): Reading {
   // Raised, circled and broken digits would come out as plain ones: 10⁵ as 105.
   if (/\p{No}/u.test(asked)) return refused("Write the number in plain digits: BTC above 100,000.");
-  const spaced = asked.normalize("NFKC").replaceAll("’", "'").replace(/\s+/gu, " ").trim();
-  // A zone's name is written in one way.
-  const text = withoutTrailing(spelledOut(spaced.toLowerCase()), ".!?");
+  const { spaced, text } = plainly(asked);
   if (hasAmbiguousNumber(text))
     return refused("Write the number with a comma for thousands and a point for decimals: 100,000 or 2.5.");
   const words = text.replace(OPENINGS, "");
@@ -135,7 +118,7 @@ function readPrice(text: string): Reading | null {
   const [, name = ""] = match;
   const { groups = {} } = match;
   const [digits = "", multiple] = match.slice(-2);
-  const token = TOKENS[name] ?? "";
+  const token = COIN_NAMES[name] ?? "";
   const direction = sideOf(groups);
   if (direction === null) return refused(CONTRADICTION);
   if (direction === "none") return refused(`Say above or below: ${token} above ${digits}${multiple ?? ""}.`);
@@ -153,7 +136,7 @@ function readChange(text: string): Reading | null {
   if (match === null) return null;
   const [, name = "", , , , , digits = "", multiple] = match;
   const { up, plus, window } = match.groups ?? {};
-  const token = TOKENS[name] ?? "";
+  const token = COIN_NAMES[name] ?? "";
   if (window === undefined)
     return refused(`Say within what time: ${token} ${(up ?? plus) ? "up" : "down"} ${digits} % in 24 h.`);
   const [, count = "1", unit = ""] = WINDOW.exec(window) ?? [];
@@ -174,7 +157,7 @@ function readFunding(text: string): Reading | null {
   const match = FUNDING.exec(text);
   if (match === null) return null;
   const { groups = {} } = match;
-  const token = TOKENS[match[1] ?? match[2] ?? ""] ?? "";
+  const token = COIN_NAMES[match[1] ?? match[2] ?? ""] ?? "";
   const [digits = "", multiple] = match.slice(-2);
   const direction = sideOf(groups);
   if (direction === null && (groups["sign"] ?? "+") === "+") return refused(CONTRADICTION);
@@ -193,13 +176,13 @@ function readFlow(text: string): Reading | null {
     const match = pattern.exec(text);
     if (match === null) continue;
     const captured = match.slice(1).filter((one) => one !== undefined);
-    const name = captured.find((one) => TOKENS[one] !== undefined) ?? "";
+    const name = captured.find((one) => COIN_NAMES[one] !== undefined) ?? "";
     const at = captured.findIndex((one) => /^\d/.test(one));
     const digits = captured[at] ?? "";
     const follower = captured[at + 1];
     const multiple =
       follower !== undefined && /^[a-z]+$/.test(follower) && isMultiple(follower) ? follower : undefined;
-    const token = TOKENS[name] ?? "";
+    const token = COIN_NAMES[name] ?? "";
     if (!STABLE.includes(token) && !isInUsd(text.replace(`$${name}`, "")))
       return refused(
         `Say the worth in USD: whale ${match.groups?.["way"] ?? "inflow"} of ${token} over $10M.`,

@@ -1,14 +1,11 @@
-import { withoutTrailing } from "../lib/text";
 import type { Condition } from "./grammar";
-import { NUMBER, numberOf, PERCENT_SIGN, spelledOut } from "./numbers";
-import { sensesOf, WORD, type Sense } from "./vocabulary";
+import { NUMBER, numberOf, PERCENT_SIGN } from "./numbers";
+import { COIN_NAMES, plainly, sensesOf, WORD, type Coin, type Sense } from "./vocabulary";
 
 /**
  * Whether a person's words say what a model has read from them. Every word and number of the request has to be accounted for:
  * what is left over may turn the meaning round, and where it does not fit, nobody guesses. Pure.
  */
-
-type Coin = Exclude<Condition, { kind: "digest" }>["token"];
 
 /** What the words hold, once nothing is left of them. */
 type Said = {
@@ -24,23 +21,7 @@ type Said = {
   zones: readonly string[];
 };
 
-/** A name in Latin letters stands alone: `Tether` holds no ether, `cbBTC` is no BTC. */
-const COIN_NAMES: Readonly<Record<string, Coin>> = {
-  btc: "BTC",
-  bitcoin: "BTC",
-  bitcoins: "BTC",
-  eth: "ETH",
-  ether: "ETH",
-  ethereum: "ETH",
-  sol: "SOL",
-  solana: "SOL",
-  usdc: "USDC",
-  usdt: "USDT",
-  tether: "USDT",
-  dai: "DAI",
-  weth: "WETH",
-  cbbtc: "CBBTC",
-};
+/** A name stands alone: `Tether` holds no ether, `cbBTC` is no BTC. */
 const COIN = new RegExp(
   String.raw`(?<![\p{L}\d])[$#]?(${Object.keys(COIN_NAMES).join("|")})(?:'s)?(?![\p{L}\d])`,
   "gu",
@@ -165,9 +146,8 @@ function saysDigest({ time, timeZone }: Extract<Condition, { kind: "digest" }>, 
 
 /** What the words hold; `null` where something of them is left. */
 function saidIn(asked: string, condition: Condition): Said | null {
-  const spaced = asked.normalize("NFKC").replaceAll("’", "'").replace(/\s+/gu, " ").trim();
   // A comma behind a number is none of its digits.
-  let rest = withoutTrailing(spelledOut(spaced.toLowerCase()), ".!?").replaceAll(", ", " , ");
+  let rest = plainly(asked).text.replaceAll(", ", " , ");
   const take = <T>(pattern: RegExp, read: (match: RegExpMatchArray) => T): T[] => {
     const taken = Array.from(rest.matchAll(pattern), read);
     rest = rest.replace(pattern, " | ");

@@ -1,8 +1,37 @@
+import { withoutTrailing } from "../lib/text";
+import type { Condition } from "./grammar";
+import { spelledOut } from "./numbers";
+
 /**
  * The words that a request for an alert may consist of, in English, German, French, Spanish and Italian, by what they say. A
  * word that stands nowhere here may turn the meaning round, as every language has its own for “not”, “only” and “from”:
  * whoever checks against these refuses it. Pure.
  */
+
+/** A request as it is read: its words a space apart, and the same in small letters, with short numbers in digits. */
+export function plainly(asked: string): { spaced: string; text: string } {
+  const spaced = asked.normalize("NFKC").replaceAll("’", "'").replace(/\s+/gu, " ").trim();
+  return { spaced, text: withoutTrailing(spelledOut(spaced.toLowerCase()), ".!?") };
+}
+
+export type Coin = Exclude<Condition, { kind: "digest" }>["token"];
+
+export const COIN_NAMES: Readonly<Record<string, Coin>> = {
+  btc: "BTC",
+  bitcoin: "BTC",
+  bitcoins: "BTC",
+  eth: "ETH",
+  ether: "ETH",
+  ethereum: "ETH",
+  sol: "SOL",
+  solana: "SOL",
+  usdc: "USDC",
+  usdt: "USDT",
+  tether: "USDT",
+  dai: "DAI",
+  weth: "WETH",
+  cbbtc: "CBBTC",
+};
 
 /** What a word says of where something stands or goes; `neutral` ones say nothing, `unclear` ones several things. */
 const SENSES = [

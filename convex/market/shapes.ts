@@ -53,13 +53,8 @@ export const marketFigures = z.object({
   top20: z.array(
     z.object({
       rank: z.int().describe("By market cap"),
-      name: z.string(),
-      symbol: z.string(),
-      price: z.number().describe("USD"),
-      change24h: change,
+      ...tokenFigures.omit({ volume24h: true }).shape,
       marketCap: z.number().describe("USD"),
-      source,
-      sizeSource,
     }),
   ),
   focus: tokenFigures

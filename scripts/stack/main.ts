@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { failed, Misuse } from "../misuse";
+import { failed } from "../misuse";
 import { ChainStartError, ChainStateError } from "./chain/index";
 import { shownProviders, stateDirectory } from "./env";
 import { PortInUseError } from "./listener";
@@ -8,7 +8,7 @@ import { KeysError } from "./keys";
 import { StateError } from "./persistence";
 import { real } from "./real";
 import { SettingsError } from "./settings";
-import { MAX_SPEED, OptionsError, startStack, type Stack, type StackOptions } from "./stack";
+import { MAX_SPEED, OptionsError, startStack, wrongSpeed, type Stack, type StackOptions } from "./stack";
 
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--json]
 
@@ -51,7 +51,7 @@ function whenParentEnds(end: () => void): void {
 
 function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
   // The parser takes `-1` for an option of its own, and says so at length.
-  if (/ --speed -/.test(` ${argv.join(" ")}`)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
+  if (/ --speed -/.test(` ${argv.join(" ")}`)) throw wrongSpeed();
   const { values } = parseArgs({
     args: argv,
     options: {
@@ -66,7 +66,6 @@ function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
   if (!ports.success)
     throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
   const speed = values.speed === undefined ? 1 : Number(values.speed);
-  if (!(speed >= 1 && speed <= MAX_SPEED)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
   const json = values.json === true;
   return {
     port: ports.data.PORT,
