@@ -148,10 +148,15 @@ describe("a proposal the rules refuse", () => {
         "signal ETH 2026-01-05",
       ]);
       expect(notes[0]?.text).toContain(reason);
-      await app.pass(2 * HOUR);
-      expect(asked(app)).toHaveLength(4);
     },
   );
+
+  test("and its repair refused, is not asked for again", async ({ app }) => {
+    await issued(app, { ...buy, tp1: 99, sl: 102 });
+    expect(asked(app)).toHaveLength(4);
+    await app.pass(2 * HOUR);
+    expect(asked(app)).toHaveLength(4);
+  });
 
   test("is entered at the measured price, whatever entry it names", async ({ app }) => {
     await issued(app, { ...buy, entry: 100.3 });
