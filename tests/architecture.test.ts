@@ -26,8 +26,6 @@ const LOOPS_OVER_TABLES = [
 const UPWARD: Readonly<Record<string, string>> = {
   // A new link credits what came from the address before.
   "users/addresses": "payments",
-  // Where neither feeds nor tickers tell a price, the market's snapshot does.
-  "prices/modelData": "market",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "research/publishing": "pictures",
   "signals/drawn": "pictures",

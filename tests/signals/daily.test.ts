@@ -302,7 +302,7 @@ describe("a day on which something is out of reach", () => {
     await issue(app);
     expect(app.standins.sent("llm")).toEqual([]);
     for (const token of ["BTC", "ETH"] as const) {
-      const told = await app.during(app.t.action(internal.prices.live.current, { token }));
+      const told = await app.during(app.t.action(internal.market.prices.current, { token }));
       expect(told.source).toBe("llm");
     }
     await app.pass(MINUTE - 1_000);
