@@ -1,5 +1,6 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, mutation, type QueryCtx } from "../_generated/server";
@@ -123,8 +124,5 @@ function siteHost(): string {
 }
 
 async function openNonce(ctx: QueryCtx, userId: string): Promise<Doc<"addressNonces"> | null> {
-  return ctx.db
-    .query("addressNonces")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "addressNonces", "by_userId", userId);
 }
