@@ -1,9 +1,9 @@
-import type { Reply } from "../lib/http";
 import { many } from "../lib/text";
 import { iso } from "../lib/time";
 import { sparkline } from "./charts/sparkline";
-import { pageReply } from "./layout";
+import type { Page } from "./layout";
 import { html, type Html } from "./markup";
+import { chips } from "./parts";
 import type { ResearchData } from "./shapes";
 import { since, sourceNames, usd } from "./words";
 
@@ -13,20 +13,16 @@ const OFFERED = ["BTC", "ETH", "SOL"];
 const WAYS = { bullish: ["up", "▲"], bearish: ["down", "▼"], neutral: ["flat", "●"] } as const;
 type Outlook = keyof typeof WAYS;
 
-export function researchPage(data: ResearchData, now: number): Reply<string> {
+export function researchPage(data: ResearchData, now: number): Page {
   const { token, report, snapshot, measured } = data;
   const subject = token === "" ? "the whole market" : token;
-  const chips = ["", ...OFFERED].map((one) => {
-    const href = one === "" ? "/research" : `/research?token=${one}`;
-    const name = one === "" ? "Whole market" : one;
-    return one === token
-      ? html`<li><a href="${href}" aria-current="true">${name}</a></li>`
-      : html`<li><a href="${href}">${name}</a></li>`;
-  });
+  const choices = ["", ...OFFERED].map((one) => ({
+    href: one === "" ? "/research" : `/research?token=${one}`,
+    name: one === "" ? "Whole market" : one,
+    isShown: one === token,
+  }));
   const content = html`<h1>Research on ${subject}</h1>
-    <ul class="chips" aria-label="Tokens">
-      ${chips}
-    </ul>
+    ${chips("Tokens", choices)}
     <form action="/research" method="get">
       <label
         >Another token<input
@@ -47,16 +43,13 @@ export function researchPage(data: ResearchData, now: number): Reply<string> {
         : null
     }`;
   const query = token === "" ? "" : `?token=${encodeURIComponent(token)}`;
-  return pageReply(
-    {
-      title: `Research on ${subject}`,
-      description: `The latest report on ${subject}.`,
-      path: "/research",
-      data: [`/research${query}`, ...(token === "" ? [] : [`/mcp/research/report${query}`])],
-      content,
-    },
-    now,
-  );
+  return {
+    title: `Research on ${subject}`,
+    description: `The latest report on ${subject}.`,
+    path: "/research",
+    data: [`/research${query}`, ...(token === "" ? [] : [`/mcp/research/report${query}`])],
+    content,
+  };
 }
 
 function measuredSection(token: string, measured: ResearchData["measured"]): Html | null {
