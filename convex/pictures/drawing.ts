@@ -1,10 +1,9 @@
 import { v } from "convex/values";
-import * as z from "zod";
 import { internalAction } from "../_generated/server";
 import { siteUrl } from "../lib/env";
 import { parseJson } from "../lib/json";
 import { pngOf } from "./png";
-import { portfolioPicture } from "./portfolio";
+import { portfolioPicture, portfolioShape } from "./portfolio";
 import { readReportPaths, readSignals, readWeek } from "./reading";
 import { reportPicture } from "./report";
 import { signalsPicture } from "./signals";
@@ -48,12 +47,6 @@ export const report = internalAction({
     const drawn = await readReportPaths(ctx, subject);
     return drawn === null ? null : png(reportPicture(drawn, site()));
   },
-});
-
-const portfolioShape = z.object({
-  at: z.number(),
-  totalUsd: z.number(),
-  holdings: z.array(z.object({ token: z.string(), valueUsd: z.number() })).min(1),
 });
 
 /** @param subject What the card says, as JSON: the picture shows what the words do. */
