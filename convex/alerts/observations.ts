@@ -54,7 +54,9 @@ export async function observationsAfter(
     case "flow": {
       const rows = await ctx.db
         .query("whaleAlerts")
-        .withIndex("by_token_and_alertType", (q) => movementsOf(q, subject).gt("detectedAt", after))
+        .withIndex("by_token_and_alertType", (q) =>
+          q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]).gt("detectedAt", after),
+        )
         .take(limit);
       // What was found together is compared together: the next rows may be of the same moment.
       const end = rows.length === limit ? (rows.at(-1)?.detectedAt ?? Infinity) : Infinity;
@@ -86,23 +88,16 @@ export async function newestAt(
   if (subject.kind !== "flow") return (await newestSample(ctx, subject.token))?.takenAt ?? 0;
   const newest = await ctx.db
     .query("whaleAlerts")
-    .withIndex("by_token_and_alertType", (q) => movementsOf(q, subject))
+    .withIndex("by_token_and_alertType", (q) =>
+      q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]),
+    )
     .order("desc")
     .first();
   return newest?.detectedAt ?? 0;
 }
 
-type Flow = Extract<Subject, { kind: "flow" }>;
-type Eq<Next> = {
-  eq: (
-    field: "token",
-    value: string,
-  ) => { eq: (field: "alertType", value: "cex_inflow" | "cex_outflow") => Next };
-};
-
-function movementsOf<Next>(q: Eq<Next>, { token, direction }: Flow): Next {
-  return q.eq("token", token).eq("alertType", direction === "in" ? "cex_inflow" : "cex_outflow");
-}
+/** As the alerts of whales name the way. */
+const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 
 function found<Row>(
   rows: readonly Row[],

@@ -29,15 +29,6 @@ export const vObservation = v.object({
 });
 export type Observation = Infer<typeof vObservation>;
 
-/** What a firing tells a webhook, and keeps. */
-const firingFields = {
-  alertId: v.id("alerts"),
-  userId: v.string(),
-  observation: vObservation,
-  /** What it told, in words. */
-  text: v.string(),
-};
-
 export const alertTables = {
   /**
    * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
@@ -100,7 +91,14 @@ export const alertTables = {
   /**
    * Each time an alert has fired, once for each alert and observation. Written by `alerts/firing`. Dies after 90 days.
    */
-  alertFirings: defineTable({ ...firingFields, observedAt: v.number() })
+  alertFirings: defineTable({
+    alertId: v.id("alerts"),
+    userId: v.string(),
+    observation: vObservation,
+    /** What it told, in words. */
+    text: v.string(),
+    observedAt: v.number(),
+  })
     .index("by_alertId_and_observedAt", ["alertId", "observedAt"])
     .index("by_userId", ["userId"]),
 

@@ -2,8 +2,8 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
-import { configOf, enqueueCard, linkedChat } from "../messenger/model";
-import { MAX_SINKS } from "./sinkRows";
+import { enqueueRequestedCard } from "../messenger/notices";
+import { sinksOf } from "./sinkRows";
 
 /** Tells an alert's user: by a card to the user's own chat, and by a post to each webhook. */
 
@@ -27,13 +27,9 @@ export async function tellOwner(
   { _id: alertId, userId }: Doc<"alerts">,
   { paragraphs, buttons, post, firingId }: Message,
 ): Promise<void> {
-  // Without a chat of the user's own, a card would go to the service's.
-  if ((await configOf(ctx, userId)) !== null || (await linkedChat(ctx, userId)) !== null)
-    await enqueueCard(ctx, { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons });
-  const sinks = await ctx.db
-    .query("alertSinks")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-    .take(MAX_SINKS);
+  const card = { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons };
+  await enqueueRequestedCard(ctx, card);
+  const sinks = await sinksOf(ctx, userId);
   if (sinks.length === 0) return;
   const dueAt = Date.now();
   const { type, data } = post(plain(paragraphs));

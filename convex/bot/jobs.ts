@@ -6,17 +6,15 @@ import { lostWork } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { outcomeOf, vTicket } from "../lib/refreshes";
+import { outcomeOf } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
-import { vButton, vSpan } from "../messenger/format";
 import type { Card } from "../messenger/model";
-import { vPicture } from "../messenger/tables";
 import { notice } from "./cards";
 import { scheduleJob, sendAnswer, userOf } from "./model";
 import { respond } from "./responses";
 import { vSender, vWork, type Work } from "./tables";
 import { typeIn } from "./typing";
-import { carryOut, type Step } from "./work";
+import { carryOut, vStep, type Step } from "./work";
 
 /** How long a try may take before it counts as cut off: longer than a model's answer with its context. */
 const LEASE_MS = 2 * MINUTE;
@@ -28,18 +26,6 @@ const BATCH = 100;
 
 const FAILED = "Something went wrong on my side. Please try again later.";
 const LATE = "This takes too long just now. Please try again later.";
-
-const vStep = v.union(
-  v.object({
-    kind: v.literal("answer"),
-    paragraphs: v.array(v.array(vSpan)),
-    buttons: v.optional(v.array(v.array(vButton))),
-    picture: v.optional(vPicture),
-  }),
-  v.object({ kind: v.literal("wait"), ticket: vTicket }),
-  v.object({ kind: v.literal("respond"), text: v.string() }),
-  v.object({ kind: v.literal("drop") }),
-);
 
 /** Takes one step of a job's work, and hands in what came of it. */
 export const run = providerAction({

@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { chatHasLeft } from "../lib/limits";
@@ -23,10 +24,7 @@ export const receive = internalMutation({
   },
   returns: v.null(),
   handler: async (ctx, { updateId, sender, text, forwarded, tapped }) => {
-    const known = await ctx.db
-      .query("botUpdates")
-      .withIndex("by_updateId", (q) => q.eq("updateId", updateId))
-      .unique();
+    const known = await getOneFrom(ctx.db, "botUpdates", "by_updateId", updateId);
     if (known !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
     const command = parseCommand(text);

@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
@@ -94,18 +95,12 @@ export async function scheduleDelivery(
 }
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
-  return ctx.db
-    .query("messengerConfigs")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
 }
 
 /** The messenger account a user has linked, or `null`. */
 export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
-  return ctx.db
-    .query("messengerLinks")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "messengerLinks", "by_userId", userId);
 }
 
 /** The private chat of the messenger account that is a user's by its own word, or `null`. */
@@ -122,10 +117,7 @@ export async function linkOfAccount(
   ctx: QueryCtx,
   messengerId: string,
 ): Promise<Doc<"messengerLinks"> | null> {
-  return ctx.db
-    .query("messengerLinks")
-    .withIndex("by_messengerId", (q) => q.eq("messengerId", messengerId))
-    .unique();
+  return getOneFrom(ctx.db, "messengerLinks", "by_messengerId", messengerId);
 }
 
 /** The account says that the link which somebody made for it is right. */
@@ -146,18 +138,12 @@ export async function dropLink(ctx: MutationCtx, { _id, userId }: Doc<"messenger
 
 /** The open or expired code of a hash, or `null`. */
 export async function codeByHash(ctx: QueryCtx, codeHash: string): Promise<Doc<"linkCodes"> | null> {
-  return ctx.db
-    .query("linkCodes")
-    .withIndex("by_codeHash", (q) => q.eq("codeHash", codeHash))
-    .unique();
+  return getOneFrom(ctx.db, "linkCodes", "by_codeHash", codeHash);
 }
 
 /** The latest link code of a user, perhaps expired, or `null`. */
 export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCodes"> | null> {
-  return ctx.db
-    .query("linkCodes")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "linkCodes", "by_userId", userId);
 }
 
 /** Looked at for how deliveries go: the start notice of each of ten shifts, and more. */

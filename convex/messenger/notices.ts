@@ -3,9 +3,9 @@ import type { Id } from "../_generated/dataModel";
 import { internalQuery, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { NOBODY } from "../lib/ids";
-import { enqueueCard, type Card } from "./model";
+import { configOf, enqueueCard, linkedChat, type Card } from "./model";
 
-/** Cards that are no user's own: signals, whale alerts, recaps. And how a card has fared. */
+/** Cards that are no user's own (signals, whale alerts, recaps), and those that a user asks for. And how a card has fared. */
 
 /**
  * Puts a card for the service's own chat into the outbox.
@@ -17,6 +17,17 @@ export async function enqueueServiceCard(
 ): Promise<Id<"messages"> | null> {
   if (!isSet("MESSENGER_BOT_TOKEN") || !isSet("MESSENGER_CHAT_ID")) return null;
   return enqueueCard(ctx, { ...card, userId: NOBODY });
+}
+
+/**
+ * Puts a card that somebody asked for into the outbox. The service's own chat is not for these: its readers did not
+ * ask, and who asked would be told that it arrived.
+ * @returns `null` for a user without a chat of their own (one they have set, or the account of a link that it has
+ * confirmed): nothing is queued.
+ */
+export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
+  const chatId = (await configOf(ctx, card.userId))?.chatId ?? (await linkedChat(ctx, card.userId));
+  return chatId === null ? null : enqueueCard(ctx, card);
 }
 
 /** Whether a card was sent; `null` while it is on its way. */
