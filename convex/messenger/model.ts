@@ -1,10 +1,11 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore } from "../lib/pools";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
-import type { Keyboard, Picture } from "./tables";
+import { messengerTables, type Keyboard, type Picture } from "./tables";
 
 /** A card to send. */
 export type Card = {
@@ -30,26 +31,24 @@ export type Card = {
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
-  const parts = renderCard(card.paragraphs);
-  const messageId = await ctx.db.insert("messages", {
-    userId: card.userId,
-    ...(card.chatId === undefined ? {} : { chatId: card.chatId }),
-    ...(card.bot === undefined ? {} : { bot: card.bot }),
-    kind: card.kind,
-    ...(card.topic === undefined ? {} : { topic: card.topic }),
-    ...(card.replaces === undefined ? {} : { replaces: card.replaces }),
-    ...keyboardOf(card.buttons ?? []),
-    ...(card.picture === undefined ? { parts } : { parts: withPicture(parts), picture: card.picture }),
+  const { paragraphs, buttons = [], picture, onSettled, ...told } = card;
+  const parts = renderCard(paragraphs);
+  // Leaves out what is undefined.
+  const row = parse(messengerTables.messages.validator, {
+    ...told,
+    ...keyboardOf(buttons),
+    parts: picture === undefined ? parts : withPicture(parts),
+    picture,
     partsSent: 0,
     state: "queued",
     dueAt: Date.now(),
     attempt: 0,
     doubts: 0,
     postponements: 0,
-    ...(card.onSettled === undefined
-      ? {}
-      : { onSettled: card.onSettled.handle, subject: card.onSettled.subject }),
+    onSettled: onSettled?.handle,
+    subject: onSettled?.subject,
   });
+  const messageId = await ctx.db.insert("messages", row);
   await scheduleDelivery(ctx, messageId);
   return messageId;
 }

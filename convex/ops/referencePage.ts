@@ -1,7 +1,5 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { utf8ToBytes } from "@noble/hashes/utils.js";
 import type { JsonSchema } from "../lib/jsonSchema";
-import { codeBlock, escaped, prose } from "./html";
+import { codeBlock, escaped, ICON, pageHeaders, prose } from "./html";
 import type { Method, OpenApi, Operation } from "./openapiTypes";
 import { fieldTables } from "./referenceFields";
 import { STYLE } from "./referenceStyle";
@@ -9,8 +7,6 @@ import { STYLE } from "./referenceStyle";
 /** The reference page, made from the API document alone. It loads nothing, runs nothing, and works as plain HTML. */
 
 const JSON_TYPE = "application/json";
-const ICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E";
 
 /** An endpoint of the document with the methods it takes; the first one's operation tells the rest. */
 type Entry = { path: string; methods: Method[]; operation: Operation };
@@ -53,21 +49,8 @@ ${sections.join("\n")}
 </body>
 </html>
 `;
-  return { html, headers: HEADERS };
+  return { html, headers: pageHeaders(STYLE, "'none'") };
 }
-
-const HEADERS = {
-  "Content-Security-Policy": [
-    "default-src 'none'",
-    `style-src 'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(STYLE))))}'`,
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; "),
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
-};
 
 function entriesOf({ paths }: OpenApi, tag: string): Entry[] {
   return Object.entries(paths).flatMap(([path, { get, post }]) => {

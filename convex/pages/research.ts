@@ -33,7 +33,7 @@ export function researchPage(data: ResearchData, now: number): Page {
           value="" /></label
       ><button>Show</button>
     </form>
-    ${measuredSection(token, measured)} ${latestFirst(data).map((part) => part(now))}
+    ${measuredSection(token, measured)} ${latestFirst(data, now)}
     ${
       report === null && snapshot === null
         ? html`<p class="note">
@@ -70,17 +70,17 @@ function measuredSection(token: string, measured: ResearchData["measured"]): Htm
 }
 
 /** The newer of the two comes first, and the other one behind it. */
-function latestFirst({ report, snapshot }: ResearchData): ((now: number) => Html)[] {
-  const parts: { at: number; shown: (now: number) => Html }[] = [];
+function latestFirst({ report, snapshot }: ResearchData, now: number): Html[] {
+  const parts: { at: number; shown: Html }[] = [];
   if (report !== null) {
     const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
     const { generatedAt: at, result } = report;
-    parts.push({ at, shown: (now) => writing("report", kind, iso(at), result, null, now) });
+    parts.push({ at, shown: writing("report", kind, iso(at), result, null, now) });
   }
   if (snapshot !== null) {
     const { generatedAt, readings } = snapshot;
-    const shown = (now: number) =>
-      writing("snapshot", "On-demand result", generatedAt, snapshot, writtenFrom(readings, now), now);
+    const read = writtenFrom(readings, now);
+    const shown = writing("snapshot", "On-demand result", generatedAt, snapshot, read, now);
     parts.push({ at: Date.parse(generatedAt), shown });
   }
   return parts.toSorted((a, b) => b.at - a.at).map(({ shown }) => shown);
