@@ -20,7 +20,6 @@ import type * as alerts_cards from "../alerts/cards.js";
 import type * as alerts_deliveries from "../alerts/deliveries.js";
 import type * as alerts_digests from "../alerts/digests.js";
 import type * as alerts_firing from "../alerts/firing.js";
-import type * as alerts_funding from "../alerts/funding.js";
 import type * as alerts_grammar from "../alerts/grammar.js";
 import type * as alerts_http from "../alerts/http.js";
 import type * as alerts_lifetimes from "../alerts/lifetimes.js";
@@ -478,7 +477,6 @@ declare const fullApi: ApiFromModules<{
   "alerts/deliveries": typeof alerts_deliveries;
   "alerts/digests": typeof alerts_digests;
   "alerts/firing": typeof alerts_firing;
-  "alerts/funding": typeof alerts_funding;
   "alerts/grammar": typeof alerts_grammar;
   "alerts/http": typeof alerts_http;
   "alerts/lifetimes": typeof alerts_lifetimes;

@@ -83,35 +83,26 @@ export const advance = internalMutation({
   handler: async (ctx, { jobId, attempt, step }) => {
     const job = await ctx.db.get("botJobs", jobId);
     if (job === null || !job.running || job.attempt !== attempt) return null;
-    switch (step.kind) {
-      case "answer": {
-        await ctx.db.delete("botJobs", jobId);
-        // Who has unlinked since is told nothing of the user's any more.
-        const userId = await userOf(ctx, job.sender);
-        if (job.userId !== undefined && job.userId !== userId) return null;
-        const { paragraphs, buttons, picture } = step;
-        await sendAnswer(ctx, job.sender, userId, paragraphs, { buttons, picture, ...placeOf(job) });
+    if (step.kind === "wait") {
+      const now = Date.now();
+      if (job.work.kind !== "research" || now - job.createdAt > PATIENCE_MS) {
+        await end(ctx, job, LATE);
         return null;
       }
-      case "wait": {
-        const now = Date.now();
-        if (job.work.kind !== "research" || now - job.createdAt > PATIENCE_MS) {
-          await end(ctx, job, LATE);
-          return null;
-        }
-        const work = { ...job.work, ticket: step.ticket };
-        await ctx.db.patch("botJobs", jobId, { work, running: false, dueAt: now + POLL_MS });
-        await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, attempt: job.attempt });
-        return null;
-      }
-      case "respond":
-        await ctx.db.delete("botJobs", jobId);
-        await respond(ctx, job.sender, step.text);
-        return null;
-      case "drop":
-        await ctx.db.delete("botJobs", jobId);
-        return null;
+      const work = { ...job.work, ticket: step.ticket };
+      await ctx.db.patch("botJobs", jobId, { work, running: false, dueAt: now + POLL_MS });
+      await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, attempt: job.attempt });
+      return null;
     }
+    await ctx.db.delete("botJobs", jobId);
+    if (step.kind === "respond") await respond(ctx, job.sender, step.text);
+    if (step.kind !== "answer") return null;
+    // Who has unlinked since is told nothing of the user's any more.
+    const userId = await userOf(ctx, job.sender);
+    if (job.userId !== undefined && job.userId !== userId) return null;
+    const { paragraphs, buttons, picture } = step;
+    await sendAnswer(ctx, job.sender, userId, paragraphs, { buttons, picture, ...placeOf(job) });
+    return null;
   },
 });
 

@@ -166,12 +166,11 @@ function headerTable({ parameters = [], security }: Operation): string {
     description: "`Bearer <token>` of the signed-in user, once the `userId` belongs to one.",
   };
   const all = [...headers, ...(security === undefined ? [] : [token])];
-  if (all.length === 0) return "";
-  const rows = all.map(
-    ({ name, description = "" }) =>
-      `<tr role="row"><td role="cell" class="name"><code>${escaped(name)}</code></td><td role="cell">${prose(description)}</td></tr>`,
+  return pairTable(
+    "Headers",
+    "name",
+    all.map(({ name, description = "" }) => [`<code>${escaped(name)}</code>`, description]),
   );
-  return `<table role="table" aria-label="Headers"><tbody role="rowgroup">${rows.join("")}</tbody></table>`;
 }
 
 /** The rest of what an endpoint can answer, without what is told once for all. */
@@ -183,12 +182,17 @@ function ownFailures({ responses }: Operation, shared: Map<string, string>): [st
 }
 
 function failureTable(failures: readonly (readonly [string, string])[]): string {
-  const rows = failures.map(
-    ([status, when]) =>
-      `<tr role="row"><td role="cell" class="status">${escaped(status)}</td><td role="cell">${prose(when)}</td></tr>`,
+  return pairTable("Failures", "status", failures);
+}
+
+/** @param rows What each is about, as HTML, and what there is to say of it, as prose. */
+function pairTable(label: string, kind: string, rows: readonly (readonly [string, string])[]): string {
+  const listed = rows.map(
+    ([about, says]) =>
+      `<tr role="row"><td role="cell" class="${kind}">${about}</td><td role="cell">${prose(says)}</td></tr>`,
   );
-  if (rows.length === 0) return "";
-  return `<table role="table" aria-label="Failures"><tbody role="rowgroup">${rows.join("")}</tbody></table>`;
+  if (listed.length === 0) return "";
+  return `<table role="table" aria-label="${label}"><tbody role="rowgroup">${listed.join("")}</tbody></table>`;
 }
 
 function examples(document: OpenApi, path: string, methods: Method[], operation: Operation): string {

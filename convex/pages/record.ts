@@ -84,43 +84,35 @@ function headline({
     risk.maxDrawdown === null
       ? html`none yet<small>it says little before 30 trades</small>`
       : html`${signed(-risk.maxDrawdown.percent)}<small>the deepest so far, in percentage points</small>`;
+  const ended = html`${wins} won<small
+      >${losses} lost, ${expired}
+      expired${holds === 0 ? "" : ` (${holds} without a position)`}${
+        refusedDays === 0 ? "" : `; no signal on ${many(refusedDays, "day")}`
+      }</small
+    >`;
+  const told = [
+    ["Excess over chance", excess],
+    ["Ended", ended],
+    ["Average trade", average],
+    ["Drawdown of the sum", fall],
+  ] as const;
   return html`<p>
       <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
       <span class="soft">E-value ${edge.eValue.toFixed(2)}; 20 or more counts as better than chance.</span>
     </p>
-    <dl class="grid facts">
-      <div>
-        <dt>Excess over chance</dt>
-        <dd>${excess}</dd>
-      </div>
-      <div>
-        <dt>Ended</dt>
-        <dd>
-          ${wins} won<small
-            >${losses} lost, ${expired}
-            expired${holds === 0 ? "" : ` (${holds} without a position)`}${
-              refusedDays === 0 ? "" : `; no signal on ${many(refusedDays, "day")}`
-            }</small
-          >
-        </dd>
-      </div>
-      <div>
-        <dt>Average trade</dt>
-        <dd>${average}</dd>
-      </div>
-      <div>
-        <dt>Drawdown of the sum</dt>
-        <dd>${fall}</dd>
-      </div>
-    </dl>`;
+    <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
 }
 
 function excessSection({ controls }: Stats): Html {
-  const table = wideTable("Average trade", Object.entries(controls), [
-    { head: "Arm", kind: "name", cell: ([arm]) => ARM_WORDS[armName(arm)] },
-    { head: "Trades", kind: "right", cell: ([, told]) => told.trades },
-    { head: "Before costs", kind: "right", cell: ([, told]) => orNone(told.averageBeforeCostsPercent) },
-    { head: "After costs", kind: "right", cell: ([, told]) => orNone(told.averageAfterCostsPercent) },
+  const table = wideTable("Average trade", ["model", ...ARM_NAMES] as const, [
+    { head: "Arm", kind: "name", cell: (arm) => ARM_WORDS[arm] },
+    { head: "Trades", kind: "right", cell: (arm) => controls[arm].trades },
+    {
+      head: "Before costs",
+      kind: "right",
+      cell: (arm) => orNone(controls[arm].averageBeforeCostsPercent),
+    },
+    { head: "After costs", kind: "right", cell: (arm) => orNone(controls[arm].averageAfterCostsPercent) },
   ]);
   return html`<h2 id="excess-heading">Against chance and plain rules</h2>
     <div class="grid aside">
@@ -136,11 +128,6 @@ function excessSection({ controls }: Stats): Html {
       </div>
       <div class="card">${table}</div>
     </div>`;
-}
-
-function armName(name: string): keyof typeof ARM_WORDS {
-  const known = ["model", "coin", "momentum", "alwaysLong", "buyAndHold"] as const;
-  return known.find((one) => one === name) ?? "model";
 }
 
 function orNone(percent: number | null): string {

@@ -39,9 +39,7 @@ function grouped(fixed: string): string {
 
 /** `+1.42 %`, with a minus sign that is one. */
 export function signed(value: number, digits = 2): string {
-  const shown = Math.abs(value).toFixed(digits);
-  if (Number(shown) === 0) return `${shown} %`;
-  return `${value > 0 ? "+" : "−"}${shown} %`;
+  return `${points(value, digits)} %`;
 }
 
 /** `+3.1`: hundredths of the way from stop to target. */
