@@ -4,7 +4,7 @@ import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { allowOneMore, MOST_ACTIVE } from "./allowances";
+import { allowOneMore, inState, MOST_ACTIVE } from "./allowances";
 import { lifeFrom } from "./lifetimes";
 import { watchOf } from "./subjects";
 import { lastObservation } from "./observations";
@@ -42,11 +42,11 @@ export const vProposal = alertTables.alerts.validator.pick("userId", "asked", "c
  */
 export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
   const { userId, condition } = proposal;
-  const open = [...(await inState(ctx, userId, "active")), ...(await inState(ctx, userId, "proposed"))];
+  const proposed = await inState(ctx, userId, "proposed").take(MOST_ACTIVE);
+  const open = [...(await inState(ctx, userId, "active").take(MOST_ACTIVE)), ...proposed];
   const words = describe(condition);
   const same = open.find((row) => describe(row.condition) === words);
   if (same !== undefined) return alertOf(same);
-  const proposed = open.filter(({ state }) => state === "proposed");
   const [oldest] = proposed;
   if (oldest !== undefined && proposed.length >= MAX_PROPOSED) await ctx.db.delete("alerts", oldest._id);
   const latest = await ctx.db
@@ -146,15 +146,9 @@ export async function numberedAlert(
 
 /** Active ones, then proposals, by their numbers; then the latest that ended, newest first. */
 export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> {
-  const [active, proposed] = await Promise.all([
-    inState(ctx, userId, "active"),
-    inState(ctx, userId, "proposed"),
-  ]);
-  const ended = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "off"))
-    .order("desc")
-    .take(SHOWN_ENDED);
+  const active = await inState(ctx, userId, "active").take(MOST_ACTIVE);
+  const proposed = await inState(ctx, userId, "proposed").take(MOST_ACTIVE);
+  const ended = await inState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
   return [...active, ...proposed, ...ended].map(alertOf);
 }
 
@@ -164,23 +158,8 @@ export async function lastProposed(
   userId: string,
   since: number,
 ): Promise<Doc<"alerts"> | null> {
-  const row = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "proposed"))
-    .order("desc")
-    .first();
+  const row = await inState(ctx, userId, "proposed").order("desc").first();
   return row === null || row.createdAt < since ? null : row;
-}
-
-async function inState(
-  ctx: QueryCtx,
-  userId: string,
-  state: "active" | "proposed",
-): Promise<Doc<"alerts">[]> {
-  return ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", state))
-    .take(MOST_ACTIVE);
 }
 
 function alertOf(row: Doc<"alerts">): Alert {

@@ -32,7 +32,7 @@ export type Observation = Infer<typeof vObservation>;
 export const alertTables = {
   /**
    * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
-   * age), `alerts/watching` and `alerts/firing` (phases). A proposal dies after a day, an ended one after 90 days.
+   * age), `alerts/watching` and `alerts/telling` (phases). A proposal dies after a day, an ended one after 90 days.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -89,7 +89,7 @@ export const alertTables = {
   }).index("by_subject", ["subject"]),
 
   /**
-   * Each time an alert has fired, once for each alert and observation. Written by `alerts/firing`. Dies after 90 days.
+   * Each time an alert has fired, once for each alert and observation. Written by `alerts/telling`. Dies after 90 days.
    */
   alertFirings: defineTable({
     alertId: v.id("alerts"),

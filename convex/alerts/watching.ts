@@ -6,7 +6,7 @@ import { gather } from "../evidence/collecting";
 import { cron } from "../lib/cronRuns";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
-import { fire, firingCard } from "./firing";
+import { fire, firingCard } from "./telling";
 import { CLOCK, subjectOf } from "./subjects";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";

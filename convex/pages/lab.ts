@@ -3,7 +3,7 @@ import { many } from "../lib/text";
 import type { ShadowArm, ShadowLab } from "../signals/lab/shapes";
 import { html, type Html } from "./markup";
 import { wideTable } from "./parts";
-import { moment, points } from "./words";
+import { moment, orNone, points } from "./words";
 
 /** The shadow arms, in a section of their own on the record's page; nothing where there never was one. */
 export function labSection({ writer, arms, promotions, head }: ShadowLab): Html {
@@ -72,8 +72,4 @@ function armTable(arms: readonly ShadowArm[]): Html {
 
 function thousandths(value: number): string {
   return value.toFixed(3);
-}
-
-function orNone(value: number | null, told: (value: number) => string): string {
-  return value === null ? "none" : told(value);
 }

@@ -11,7 +11,7 @@ import type { Page } from "./layout";
 import { html, type Html, type Part } from "./markup";
 import { facts, signalTable, wideTable } from "./parts";
 import type { RecordData } from "./shapes";
-import { ARM_WORDS, moment, points, signed, sourceNames } from "./words";
+import { ARM_WORDS, moment, orNone, points, signed, sourceNames } from "./words";
 
 /** How the signals have done. */
 
@@ -110,9 +110,13 @@ function excessSection({ controls }: Stats): Html {
     {
       head: "Before costs",
       kind: "right",
-      cell: (arm) => orNone(controls[arm].averageBeforeCostsPercent),
+      cell: (arm) => orNone(controls[arm].averageBeforeCostsPercent, signed),
     },
-    { head: "After costs", kind: "right", cell: (arm) => orNone(controls[arm].averageAfterCostsPercent) },
+    {
+      head: "After costs",
+      kind: "right",
+      cell: (arm) => orNone(controls[arm].averageAfterCostsPercent, signed),
+    },
   ]);
   return html`<h2 id="excess-heading">Against chance and plain rules</h2>
     <div class="grid aside">
@@ -128,10 +132,6 @@ function excessSection({ controls }: Stats): Html {
       </div>
       <div class="card">${table}</div>
     </div>`;
-}
-
-function orNone(percent: number | null): string {
-  return percent === null ? "none" : signed(percent);
 }
 
 function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }: Stats): Html {

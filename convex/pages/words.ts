@@ -49,6 +49,11 @@ export function points(value: number, digits = 1): string {
   return `${value > 0 ? "+" : "−"}${shown}`;
 }
 
+/** A figure that may not exist. */
+export function orNone(value: number | null, told: (value: number) => string): string {
+  return value === null ? "none" : told(value);
+}
+
 /** The arms of the record. */
 export const ARM_WORDS = {
   model: "The signals",
