@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
@@ -8,11 +9,11 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { outcomeOf } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
-import type { Card } from "../messenger/model";
+import { userOfAccount, type Card } from "../messenger/model";
 import { notice } from "./cards";
-import { scheduleJob, sendAnswer, userOf } from "./model";
+import { scheduleJob, sendAnswer } from "./model";
 import { respond } from "./responses";
-import { vSender, vWork, type Work } from "./tables";
+import { botTables, type Work } from "./tables";
 import { typeIn } from "./typing";
 import { carryOut, vStep, type Step } from "./work";
 
@@ -26,6 +27,8 @@ const BATCH = 100;
 
 const FAILED = "Something went wrong on my side. Please try again later.";
 const LATE = "This takes too long just now. Please try again later.";
+
+const vTry = botTables.botJobs.validator.pick("attempt", "sender", "userId", "work");
 
 /** Takes one step of a job's work, and hands in what came of it. */
 export const run = providerAction({
@@ -53,10 +56,7 @@ export const run = providerAction({
 /** Takes the job for one try; `null` when it is not due, done, or somebody else's. */
 export const claim = internalMutation({
   args: { jobId: v.id("botJobs") },
-  returns: v.union(
-    v.object({ attempt: v.number(), sender: vSender, userId: v.optional(v.string()), work: vWork }),
-    v.null(),
-  ),
+  returns: v.union(vTry, v.null()),
   handler: async (ctx, { jobId }) => {
     const job = await ctx.db.get("botJobs", jobId);
     const now = Date.now();
@@ -71,8 +71,7 @@ export const claim = internalMutation({
       ...{ running: true, dueAt: now + LEASE_MS, attempt, lost },
       queuedUntil: undefined,
     });
-    const { sender, userId, work } = job;
-    return { attempt, sender, ...(userId === undefined ? {} : { userId }), work };
+    return parse(vTry, { ...job, attempt });
   },
 });
 
@@ -98,7 +97,7 @@ export const advance = internalMutation({
     if (step.kind === "respond") await respond(ctx, job.sender, step.text);
     if (step.kind !== "answer") return null;
     // Who has unlinked since is told nothing of the user's any more.
-    const userId = await userOf(ctx, job.sender);
+    const userId = await userOfAccount(ctx, job.sender.messengerId);
     if (job.userId !== undefined && job.userId !== userId) return null;
     const { paragraphs, buttons, picture } = step;
     await sendAnswer(ctx, job.sender, userId, paragraphs, { buttons, picture, ...placeOf(job) });
@@ -140,7 +139,13 @@ export const resumeLost = lostWork(async (ctx, now) => {
 
 async function end(ctx: MutationCtx, job: Doc<"botJobs">, reason: string): Promise<void> {
   await ctx.db.delete("botJobs", job._id);
-  await sendAnswer(ctx, job.sender, await userOf(ctx, job.sender), notice(reason), placeOf(job));
+  await sendAnswer(
+    ctx,
+    job.sender,
+    await userOfAccount(ctx, job.sender.messengerId),
+    notice(reason),
+    placeOf(job),
+  );
 }
 
 /** An answer takes the place of its notice. */

@@ -8,12 +8,6 @@ import type { Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount, type Card } from "../messenger/model";
 import type { Sender, Work } from "./tables";
 
-/** The user a sender's account is linked to by its own word, or `null`. */
-export async function userOf(ctx: QueryCtx, sender: Sender): Promise<string | null> {
-  const link = await linkOfAccount(ctx, sender.messengerId);
-  return link?.confirmedAt === undefined ? null : link.userId;
-}
-
 /** The link that somebody else made for a sender's account and that it has not confirmed, or `null`. */
 export async function unconfirmedLinkOf(
   ctx: QueryCtx,

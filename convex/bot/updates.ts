@@ -4,9 +4,9 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { chatHasLeft } from "../lib/limits";
 import { codeHash } from "../messenger/codes";
-import { codeByHash } from "../messenger/model";
+import { codeByHash, userOfAccount } from "../messenger/model";
 import { notice } from "./cards";
-import { openJob, sendAnswer, userOf } from "./model";
+import { openJob, sendAnswer } from "./model";
 import { parseCommand, parseMention, type ParsedCommand } from "./parsing";
 import { respond } from "./responses";
 import { vSender, vTapped } from "./tables";
@@ -36,7 +36,7 @@ export const receive = internalMutation({
     if (!(await chatHasLeft(ctx, "botChat", sender.chatId))) {
       // A flood is answered once, in a chat of its own.
       if (sender.alone && (await chatHasLeft(ctx, "botNotice", sender.chatId))) {
-        const userId = await userOf(ctx, sender);
+        const userId = await userOfAccount(ctx, sender.messengerId);
         await sendAnswer(
           ctx,
           sender,

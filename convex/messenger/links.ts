@@ -3,7 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { ownerOf } from "../users/model";
-import { codeByHash, linkOf, linkOfAccount } from "./model";
+import { codeByHash, linkOf, linkOfAccount, userOfAccount } from "./model";
 
 /** Binding a messenger account to the user whose code it sent. */
 
@@ -58,10 +58,7 @@ export const link = internalMutation({
 export const find = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { messengerId }) => {
-    const link = await linkOfAccount(ctx, messengerId);
-    return link?.confirmedAt === undefined ? null : link.userId;
-  },
+  handler: (ctx, { messengerId }) => userOfAccount(ctx, messengerId),
 });
 
 /**

@@ -119,6 +119,12 @@ export async function linkOfAccount(
   return getOneFrom(ctx.db, "messengerLinks", "by_messengerId", messengerId);
 }
 
+/** The user a messenger account is linked to by its own word, or `null`. */
+export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise<string | null> {
+  const link = await linkOfAccount(ctx, messengerId);
+  return link?.confirmedAt === undefined ? null : link.userId;
+}
+
 /** The account says that the link which somebody made for it is right. */
 export async function confirmLink(
   ctx: MutationCtx,
