@@ -172,7 +172,6 @@ import type * as messenger_linking from "../messenger/linking.js";
 import type * as messenger_links from "../messenger/links.js";
 import type * as messenger_model from "../messenger/model.js";
 import type * as messenger_notices from "../messenger/notices.js";
-import type * as messenger_notifications from "../messenger/notifications.js";
 import type * as messenger_outbox from "../messenger/outbox.js";
 import type * as messenger_routes from "../messenger/routes.js";
 import type * as messenger_seals from "../messenger/seals.js";
@@ -627,7 +626,6 @@ declare const fullApi: ApiFromModules<{
   "messenger/links": typeof messenger_links;
   "messenger/model": typeof messenger_model;
   "messenger/notices": typeof messenger_notices;
-  "messenger/notifications": typeof messenger_notifications;
   "messenger/outbox": typeof messenger_outbox;
   "messenger/routes": typeof messenger_routes;
   "messenger/seals": typeof messenger_seals;

@@ -5,7 +5,7 @@ import type { RecordsOf } from "../lib/records";
 import { conditionShape } from "./grammar";
 
 /** What an alert waits for. */
-export const vCondition = zodOutputToConvex(conditionShape);
+const vCondition = zodOutputToConvex(conditionShape);
 
 /**
  * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition

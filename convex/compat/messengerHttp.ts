@@ -49,7 +49,7 @@ const notify: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId, message }) => {
     await assertMayMove(ctx, userId);
-    const messageId = await ctx.runMutation(internal.messenger.notifications.queue, { userId, message });
+    const messageId = await ctx.runMutation(internal.messenger.notices.notify, { userId, message });
     if (messageId === null) return { sent: false, reason: "no_config" as const };
     const sent = await awaitDelivery(ctx, messageId);
     if (sent === true) return { sent };

@@ -1,8 +1,9 @@
 import { v } from "convex/values";
 import type { Id } from "../_generated/dataModel";
-import { internalQuery, type MutationCtx } from "../_generated/server";
-import { isSet } from "../lib/env";
+import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { isSet, optional } from "../lib/env";
 import { NOBODY } from "../lib/ids";
+import { assertMayMoveNow } from "../users/access";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
 
 /** Cards that are no user's own (signals, whale alerts, recaps), and those that a user asks for. And how a card has fared. */
@@ -29,6 +30,27 @@ export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promis
   const chatId = (await configOf(ctx, card.userId))?.chatId ?? (await linkedChat(ctx, card.userId));
   return chatId === null ? null : enqueueCard(ctx, card);
 }
+
+/** By this kind the delivery knows that a card's words are a user's. */
+export const NOTIFICATION = "notification";
+
+/**
+ * Queues a message whose words are the caller's to the caller themself, or `null` when they have neither a bot and chat of
+ * their own nor a linked account.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not: to a linked
+ * account the bot brings the words of its own user alone.
+ */
+export const notify = internalMutation({
+  args: { userId: v.string(), message: v.string() },
+  returns: v.union(v.id("messages"), v.null()),
+  handler: async (ctx, { userId, message }) => {
+    await assertMayMoveNow(ctx, userId);
+    const hasOwnBot = (await configOf(ctx, userId))?.sealedBotToken !== undefined;
+    if (!hasOwnBot && optional("MESSENGER_BOT_TOKEN") === undefined) return null;
+    const paragraphs = message.split(/\n\s*\n/).map((paragraph) => [paragraph]);
+    return enqueueRequestedCard(ctx, { userId, kind: NOTIFICATION, paragraphs });
+  },
+});
 
 /** Whether a card was sent; `null` while it is on its way. */
 export const outcome = internalQuery({

@@ -14,7 +14,7 @@ import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
 import { afterStep, beginTry, goesWithPicture, vStep, type Change, type Step } from "./delivery";
 import { marked, plainText } from "./format";
 import { configOf, linkedChat, scheduleDelivery } from "./model";
-import { NOTIFICATION } from "./notifications";
+import { NOTIFICATION } from "./notices";
 import { routeOf } from "./routes";
 import { vKeyboard, vPicture, type Picture } from "./tables";
 

@@ -152,13 +152,15 @@ export function scaleLines(
 export function timeMarks(from: number, to: number, [begin, end]: readonly [number, number]): Html[] {
   const x = scaleUtc().domain([from, to]).range([begin, end]);
   const written = x.tickFormat(4, to - from <= 2 * DAY ? "%H:%M" : "%-d %b");
-  return x.ticks(4).map((tick) => {
-    const place = x(tick);
-    const anchor = place < SPAN * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
-    return html`<text class="axis" x="${share(place)}" y="100%" dy="-0.16em" text-anchor="${anchor}"
-      >${written(tick)}</text
-    >`;
-  });
+  return x.ticks(4).map((tick) => below(x(tick), written(tick)));
+}
+
+/** A word below the plot, and within its width. */
+export function below(place: number, word: string): Html {
+  const anchor = place < SPAN * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
+  return html`<text class="axis" x="${share(place)}" y="100%" dy="-0.16em" text-anchor="${anchor}"
+    >${word}</text
+  >`;
 }
 
 /** Names at the right of what they name, moved apart where they would overlap; in the order given. */

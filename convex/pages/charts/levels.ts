@@ -62,15 +62,13 @@ export function levelsChart(
 }
 
 function levelsOf({ entry, tp1, tp2, sl }: PublicSignal): Level[] {
-  const further: [string, number | null, Level["kind"]][] = [
+  const all = [
+    ["Entry", entry, "entry"],
     ["TP2", tp2, "target"],
     ["TP1", tp1, "target"],
     ["SL", sl, "stop"],
-  ];
-  return [
-    { name: "Entry", price: entry, kind: "entry" },
-    ...further.flatMap(([name, price, kind]) => (price === null ? [] : [{ name, price, kind }])),
-  ];
+  ] as const;
+  return all.flatMap(([name, price, kind]) => (price === null ? [] : [{ name, price, kind }]));
 }
 
 function saying(signal: PublicSignal, path: readonly PricePoint[]): string {
