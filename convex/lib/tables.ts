@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { PUBLIC_SOURCES } from "./publicSources";
-import type { RecordsOf } from "./records";
+import { older, type RecordsOf } from "./records";
 import { dayOf } from "./time";
 
 /** The outside services, as `providers/` has them. */
@@ -191,17 +191,13 @@ export const libRecords: RecordsOf<typeof libTables> = {
     keep: {
       days: 1,
       why: "nobody waits for an attempt of yesterday",
-      aged: (rows, before) => rows.withIndex("by_beganAt", (q) => q.lt("beganAt", before)),
+      aged: older("beganAt"),
       ended: (row, before) => row.leaseUntil < before,
     },
   },
   cronRuns: { keep: "one row per cron" },
   providerCalls: {
-    keep: {
-      days: 2,
-      why: "health looks at the last hour",
-      aged: (rows, before) => rows.withIndex("by_bucket", (q) => q.lt("bucket", before)),
-    },
+    keep: { days: 2, why: "health looks at the last hour", aged: older("bucket") },
   },
   spending: {
     keep: {
@@ -220,7 +216,5 @@ export const libRecords: RecordsOf<typeof libTables> = {
     },
   },
   refusedFormats: { keep: "one row per gateway that was ever set" },
-  auditEvents: {
-    keep: "the record of what was done with keys and money; to be exported, never shortened",
-  },
+  auditEvents: { keep: "the record of what was done with keys and money; to be exported, never shortened" },
 };

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vPriceSource } from "../prices/tables";
-import type { RecordsOf } from "../lib/records";
+import { made, ofUser, type RecordsOf } from "../lib/records";
 import { dayOf } from "../lib/time";
 
 export const vWalletKind = v.union(v.literal("basic"), v.literal("custody"));
@@ -103,22 +103,17 @@ export const walletTables = {
 export const walletRecords: RecordsOf<typeof walletTables> = {
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_kind", (q) => q.eq("userId", userId)),
-      section: "wallets",
-      inUse: "any",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", inUse: "any", onDeletion: "stay" },
     withheld: ["driver", "leaseUntil", "driverUntil"],
   },
   transferDays: {
     keep: {
       days: 90,
       why: "the limit is of one day; late refunds of failed transactions find it this much longer",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      aged: made,
     },
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_day", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId_and_day"),
       section: "transferDays",
       // Today's sum goes on counting.
       onDeletion: {
@@ -129,11 +124,7 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
   },
   trades: {
     keep: "the user's history",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "trades",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "trades", onDeletion: "stay" },
     final: { field: "status", states: ["confirmed", "failed"] },
     withheld: ["onSettled"],
   },

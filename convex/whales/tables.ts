@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer, type ObjectType } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import type { RecordsOf } from "../lib/records";
+import { waiting, type RecordsOf } from "../lib/records";
 import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
 
 /** What is told of one movement, by whomever. */
@@ -144,14 +144,12 @@ export const whaleRecords: RecordsOf<typeof whaleTables> = {
   whaleWatches: {
     keep: "a row an hour: what was asked, and why an hour has no alerts",
     openWhen: {
-      whaleWatches: {
-        rows: [
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "claimed")),
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "prompting")),
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "polling")),
-        ],
-        since: ({ startedAt }) => startedAt,
-      },
+      whaleWatches: waiting(
+        "by_state_and_leaseUntil",
+        "state",
+        ["claimed", "prompting", "polling"],
+        "startedAt",
+      ),
     },
   },
   whaleAlerts: { keep: "what the service has told" },

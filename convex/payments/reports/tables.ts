@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vResult, vSourceStates } from "../../research/shapes";
-import type { RecordsOf } from "../../lib/records";
+import { older, waiting, type RecordsOf } from "../../lib/records";
 
 /** What a payment has bought. */
 export const vPaidReport = v.object({
@@ -157,21 +157,11 @@ export const paidRecords: RecordsOf<typeof paidTables> = {
     },
     final: { field: "state", states: ["delivered"] },
     openWhen: {
-      paidReports: {
-        rows: [
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling")),
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "generating")),
-        ],
-        since: ({ createdAt }) => createdAt,
-      },
+      paidReports: waiting("by_state_and_leaseUntil", "state", ["settling", "generating"], "createdAt"),
     },
     withheld: ["authorization"],
   },
   relayerFailures: {
-    keep: {
-      days: 7,
-      why: "what a payer's wallet has failed at counts for a day",
-      aged: (rows, before) => rows.withIndex("by_at", (q) => q.lt("at", before)),
-    },
+    keep: { days: 7, why: "what a payer's wallet has failed at counts for a day", aged: older("at") },
   },
 };
