@@ -6,6 +6,7 @@ import { AppError, messageOf } from "./errors";
 import type { Caller } from "./limits";
 import { log } from "./log";
 import { quotaHeaders, type Quota } from "./quotas";
+import { rowsBy } from "./rows";
 import { vBilled, vPayer } from "./tables";
 import { DAY, dayOf, iso } from "./time";
 
@@ -143,10 +144,7 @@ export async function spentToday(
   ctx: QueryCtx,
   now: number,
 ): Promise<{ resetsAt: number; providers: Record<Billed, Spent>; fullest: number }> {
-  const rows = await ctx.db
-    .query("spending")
-    .withIndex("by_day", (q) => q.eq("day", dayOf(now)))
-    .take(ROWS_OF_DAY);
+  const rows = await rowsBy(ctx.db.query("spending"), "day", dayOf(now)).take(ROWS_OF_DAY);
   const limit = budgetMicros();
   let fullest = 0;
   const of = (provider: Billed): Spent => {

@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { rowsBy } from "./rows";
 import { DAY } from "./time";
 
 /** Which gateways refuse a schema beside the prompt: learnt from their refusals, and believed for a day. */
@@ -33,8 +34,5 @@ export const remember = internalMutation({
 });
 
 async function find(ctx: QueryCtx, gateway: string) {
-  return ctx.db
-    .query("refusedFormats")
-    .withIndex("by_gateway", (q) => q.eq("gateway", gateway))
-    .unique();
+  return rowsBy(ctx.db.query("refusedFormats"), "gateway", gateway).unique();
 }

@@ -1,6 +1,7 @@
-import type { IndexRange, NamedTableInfo, Query, QueryInitializer } from "convex/server";
+import type { NamedTableInfo, Query, QueryInitializer } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
 import type { DatabaseReader, DatabaseWriter } from "../_generated/server";
+import { rowsDue, type Bound, type Indexed } from "./rows";
 
 /**
  * What is known of a table besides its fields: how long its rows live, whose they are, which of them are work to be done.
@@ -79,15 +80,6 @@ type Open<Table extends TableNames> = {
   since: (row: Doc<Table>) => number;
 };
 
-/** A table that has this index, to whoever asks for a range of it. */
-type Indexed<Index extends string, Bounds, Found> = {
-  withIndex: (index: Index, range: (bounds: Bounds) => IndexRange) => Found;
-};
-/** What bounds the field at which a range of an index begins. */
-type Bound<How extends "eq" | "lt" | "lte", Field extends string, Value> = {
-  [Way in How]: (field: Field, value: Value) => IndexRange;
-};
-
 /** Rows by their `field`, an epoch in ms with an index of its own: those before a moment. */
 export function older<Field extends string>(field: Field) {
   return <Found>(rows: Indexed<`by_${Field}`, Bound<"lt", Field, number>, Found>, before: number) =>
@@ -113,7 +105,7 @@ export function due<Field extends string>(field: Field) {
   return {
     rows: [
       <Found>(rows: Indexed<`by_${Field}`, Bound<"lte", Field, number>, Found>, now: number) =>
-        rows.withIndex(`by_${field}`, (q) => q.lte(field, now)),
+        rowsDue(rows, field, now),
     ],
     since: (row: Readonly<Record<Field, number>>) => row[field],
   };

@@ -12,6 +12,7 @@ import { AppError, failureOf, messageOf } from "./errors";
 import { waitingAs } from "./crowd";
 import { charge, noteCounted, type Caller } from "./limits";
 import { log } from "./log";
+import { rowsBy } from "./rows";
 import { MINUTE, SECOND, sleep } from "./time";
 
 /**
@@ -239,8 +240,5 @@ export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promis
 }
 
 async function find(ctx: QueryCtx, key: string) {
-  return ctx.db
-    .query("refreshes")
-    .withIndex("by_key", (q) => q.eq("key", key))
-    .unique();
+  return rowsBy(ctx.db.query("refreshes"), "key", key).unique();
 }

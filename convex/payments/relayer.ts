@@ -3,6 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
+import { rowsBy } from "../lib/rows";
 import { DAY, HOUR } from "../lib/time";
 import { vSignedBytes, byId } from "../wallets/transactions/model";
 import { storeSigned } from "../wallets/transactions/serviceAccounts";
@@ -27,10 +28,7 @@ export const record = internalMutation({
   args: { txHash: v.string(), payer: v.string(), codeHash: v.union(v.string(), v.null()) },
   returns: v.null(),
   handler: async (ctx: MutationCtx, { txHash, payer, codeHash }) => {
-    const known = await ctx.db
-      .query("relayerFailures")
-      .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
-      .first();
+    const known = await rowsBy(ctx.db.query("relayerFailures"), "txHash", txHash).first();
     if (known !== null) return null;
     const failure = { at: Date.now(), txHash, payer: payer.toLowerCase() };
     await ctx.db.insert("relayerFailures", { ...failure, ...(codeHash === null ? {} : { codeHash }) });

@@ -3,6 +3,7 @@ import { optional, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/ids";
 import { microUsd } from "../lib/money";
+import { rowsByBoth } from "../lib/rows";
 import { iso } from "../lib/time";
 import { ownerOf } from "../users/model";
 
@@ -92,8 +93,5 @@ async function count(ctx: MutationCtx, userId: string, day: string, microUsd: bi
 }
 
 async function dayOf(ctx: QueryCtx, userId: string, day: string) {
-  return ctx.db
-    .query("transferDays")
-    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).eq("day", day))
-    .unique();
+  return rowsByBoth(ctx.db.query("transferDays"), "userId", userId, "day", day).unique();
 }

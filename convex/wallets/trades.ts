@@ -1,6 +1,7 @@
 import type { FunctionHandle } from "convex/server";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { rowsBy } from "../lib/rows";
 import type { TransactionRequest } from "./transactions/tables";
 
 /** Swaps and sends as trades: one row each, beside the transaction that carries it out. */
@@ -68,10 +69,7 @@ export async function tradeOf(
   ctx: QueryCtx,
   transactionId: Id<"transactions">,
 ): Promise<Doc<"trades"> | null> {
-  return ctx.db
-    .query("trades")
-    .withIndex("by_transactionId", (q) => q.eq("transactionId", transactionId))
-    .unique();
+  return rowsBy(ctx.db.query("trades"), "transactionId", transactionId).unique();
 }
 
 export async function settleTrade(

@@ -6,6 +6,7 @@ import { creditDeposit, isWritten, reverseDeposit } from "../../credits/model";
 import { creditsFor } from "../../credits/rates";
 import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
+import { rowsBy } from "../../lib/rows";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
 import { userIdByAddress } from "../../wallets/model";
 import { claimByKey, authorizationKey } from "../reports/model";
@@ -88,10 +89,7 @@ export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"de
 
 /** What is known of a transaction that a webhook named, or `null`. */
 export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"depositHints"> | null> {
-  return ctx.db
-    .query("depositHints")
-    .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
-    .unique();
+  return rowsBy(ctx.db.query("depositHints"), "txHash", txHash).unique();
 }
 
 /**

@@ -5,6 +5,7 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
 import { required, setting } from "../../lib/env";
 import { enter, telling } from "../../lib/lanes";
+import { rowsBy } from "../../lib/rows";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { mayActAs } from "../../users/access";
 import { userIdByAddress } from "../../wallets/model";
@@ -55,10 +56,7 @@ export function authorizationKey({ from, nonce }: { from: string; nonce: string 
 }
 
 export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
-  return ctx.db
-    .query("paymentClaims")
-    .withIndex("by_key", (q) => q.eq("key", key))
-    .unique();
+  return rowsBy(ctx.db.query("paymentClaims"), "key", key).unique();
 }
 
 /** The claim that a piece of work is about; `null` when that was overtaken. */

@@ -10,6 +10,7 @@ import {
 } from "../../_generated/server";
 import { recordAudit, OPERATOR } from "../../lib/audit";
 import { AppError } from "../../lib/errors";
+import { rowsBy } from "../../lib/rows";
 import { keyIdOf, resealAll, vResealed, vSealed, type SealContext } from "../../lib/sealing";
 
 /** The sealed keys of users' wallets: kept, read by `custody/signing`, and sealed anew under another master key. */
@@ -99,8 +100,5 @@ export const replace = internalMutation({
 });
 
 async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
-  return ctx.db
-    .query("walletKeys")
-    .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
-    .unique();
+  return rowsBy(ctx.db.query("walletKeys"), "walletId", walletId).unique();
 }

@@ -6,6 +6,7 @@ import { deadlines } from "../../lib/deadlines";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { counted } from "../../lib/providerCalls";
+import { rowsByBoth } from "../../lib/rows";
 import { createPauses, sleep } from "../../lib/time";
 import { minedOf } from "../../providers/chainTransactions";
 import { valueOf } from "../holdings";
@@ -71,10 +72,7 @@ export const byHash = internalQuery({
   args: { userId: v.string(), txHash: v.string() },
   returns: v.union(vTransaction, v.null()),
   handler: (ctx, { userId, txHash }) =>
-    ctx.db
-      .query("transactions")
-      .withIndex("by_userId_and_txHash", (q) => q.eq("userId", userId).eq("txHash", txHash))
-      .first(),
+    rowsByBoth(ctx.db.query("transactions"), "userId", userId, "txHash", txHash).first(),
 });
 
 /**

@@ -5,6 +5,7 @@ import { internalMutation, type MutationCtx } from "../../_generated/server";
 import { failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
+import { rowsDue } from "../../lib/rows";
 import { MINUTE, NEVER, HOUR } from "../../lib/time";
 import { readOutcomes, type Outcome } from "../../providers/chainReceipts";
 import { worthOf } from "../chain/movements";
@@ -33,10 +34,7 @@ const BATCH = 30;
 
 /** Schedules a check when one is due. Too many do no harm: each begins by claiming. */
 export async function scheduleDueChecks(ctx: MutationCtx, now: number): Promise<void> {
-  const due = await ctx.db
-    .query("whaleAlerts")
-    .withIndex("by_checkAt", (q) => q.lte("checkAt", now))
-    .first();
+  const due = await rowsDue(ctx.db.query("whaleAlerts"), "checkAt", now).first();
   if (due !== null) await ctx.scheduler.runAfter(0, internal.whales.agent.checks.run, {});
 }
 
@@ -85,10 +83,7 @@ export const claim = internalMutation({
   ),
   handler: async (ctx) => {
     const now = Date.now();
-    const due = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_checkAt", (q) => q.lte("checkAt", now))
-      .take(BATCH);
+    const due = await rowsDue(ctx.db.query("whaleAlerts"), "checkAt", now).take(BATCH);
     for (const { _id, checks } of due) {
       const next = NEXT_CHECK_MS[checks];
       await ctx.db.patch("whaleAlerts", _id, {
