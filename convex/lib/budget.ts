@@ -7,7 +7,7 @@ import type { Caller } from "./limits";
 import { log } from "./log";
 import { quotaHeaders, type Quota } from "./quotas";
 import { rowsBy } from "./rows";
-import { vBilled, vPayer } from "./tables";
+import { BILLED, vBilled, vPayer } from "./tables";
 import { DAY, dayOf, iso } from "./time";
 
 /**
@@ -133,7 +133,7 @@ export async function prepay(
   amounts: Partial<Record<Billed, number>>,
 ): Promise<void> {
   const day = dayOf(Date.now());
-  for (const provider of ["llm", "sentiment", "agentApi"] as const) {
+  for (const provider of BILLED) {
     const micros = amounts[provider];
     if (micros !== undefined) await take(ctx, { day, payer, provider, micros });
   }

@@ -1,53 +1,26 @@
 import { defineTable } from "convex/server";
-import { v, type Infer, type ObjectType } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { waiting, type RecordsOf } from "../lib/records";
-import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
+import { movement, publicAlertShape, type ALERT_TYPES, type DIRECTIONS } from "./shapes";
 
-/** What is told of one movement, by whomever. */
-export const reportedFields = {
-  token: v.string(),
-  alertType: v.union(...ALERT_TYPES.map((type) => v.literal(type))),
-  /** USD. */
-  amount: v.number(),
-  direction: v.union(...DIRECTIONS.map((direction) => v.literal(direction))),
-  description: v.string(),
-  /** 64 hex digits in lower case, with `0x` where the chain writes it; or a base58 signature. */
-  txHash: v.optional(v.string()),
-  /** Of the movement, in lower case: `base`, `ethereum`, … */
-  chain: v.optional(v.string()),
-  /** Epoch ms: when it moved. A measured one's is its block's time. */
-  occurredAt: v.optional(v.number()),
-};
-
+export const vPublicAlert = zodOutputToConvex(publicAlertShape);
 const vMovement = zodOutputToConvex(movement);
 
+/** What is told of one movement, by whomever. */
+export const vReported = vPublicAlert.omit("source", "detectedAt", "messengerSent", "verified", "movement");
+
 /** One that the service has measured, as it is stored. */
-export const measuredFields = {
-  ...reportedFields,
+export const vMeasured = vReported.extend({
   txHash: v.string(),
   occurredAt: v.number(),
   movement: vMovement,
-};
-export type Measured = ObjectType<typeof measuredFields>;
-
-/** Who says so. */
-const vSource = v.union(v.literal("measured"), v.literal("agent-reported"));
-
-/** An alert as callers see it. */
-export const vPublicAlert = v.object({
-  ...reportedFields,
-  source: vSource,
-  detectedAt: v.number(),
-  messengerSent: v.boolean(),
-  verified: v.boolean(),
-  movement: v.optional(vMovement),
 });
-export type PublicAlert = Infer<typeof vPublicAlert>;
+export type Measured = Infer<typeof vMeasured>;
 
 export const vBlockPlace = v.object({ number: v.number(), hash: v.string() });
 
-export type Reported = ObjectType<typeof reportedFields>;
+export type Reported = Infer<typeof vReported>;
 export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 
@@ -94,7 +67,7 @@ export const whaleTables = {
    * (delivered). Kept.
    */
   whaleAlerts: defineTable({
-    ...reportedFields,
+    ...vReported.fields,
     detectedAt: v.number(),
     /** The watch that brought it first; none for a measured one. */
     watchId: v.optional(v.id("whaleWatches")),

@@ -6,7 +6,7 @@ import { internalMutation, type MutationCtx } from "../_generated/server";
 import { rowsBy } from "../lib/rows";
 import { enqueueServiceCard } from "../messenger/notices";
 import { alertCard } from "./cards";
-import { publicAlert } from "./views";
+import { publicAlert } from "./model";
 
 /** The hourly cards: of what was measured, and of what the agent tells. */
 

@@ -1,4 +1,5 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { isHash } from "viem";
 import { internal } from "../../_generated/api";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
@@ -10,7 +11,7 @@ import { MINUTE, NEVER, HOUR } from "../../lib/time";
 import { readOutcomes, type Outcome } from "../../providers/chainReceipts";
 import { worthOf } from "../chain/movements";
 import { coinAt, isCoin } from "../coins";
-import { reportedFields, type Reported } from "../tables";
+import { vReported } from "../tables";
 import { feedPrices, priceIn, type Prices } from "../valuing";
 import { WINDOW_HOURS } from "./prompts";
 
@@ -44,7 +45,9 @@ export const run = providerAction({
   returns: v.null(),
   handler: async (ctx) => {
     const due = await ctx.runMutation(internal.whales.agent.checks.claim, {});
-    const wanted = due.flatMap((alert) => (isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : []));
+    const wanted = due.flatMap((alert) =>
+      alert.txHash !== undefined && isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : [],
+    );
     if (wanted.length === 0) return null;
     try {
       const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
@@ -68,19 +71,15 @@ export const run = providerAction({
   },
 });
 
+/** What an agent's alert says that the chain can say too. */
+const vChecked = vReported
+  .pick("token", "amount", "occurredAt", "txHash")
+  .extend({ alertId: v.id("whaleAlerts"), detectedAt: v.number() });
+
 /** Takes due checks, setting the next one of each. */
 export const claim = internalMutation({
   args: {},
-  returns: v.array(
-    v.object({
-      alertId: v.id("whaleAlerts"),
-      txHash: v.string(),
-      token: reportedFields.token,
-      amount: reportedFields.amount,
-      occurredAt: reportedFields.occurredAt,
-      detectedAt: v.number(),
-    }),
-  ),
+  returns: v.array(vChecked),
   handler: async (ctx) => {
     const now = Date.now();
     const due = await rowsDue(ctx.db.query("whaleAlerts"), "checkAt", now).take(BATCH);
@@ -91,16 +90,7 @@ export const claim = internalMutation({
         checkAt: next === undefined ? NEVER : now + next,
       });
     }
-    return due.flatMap(({ _id, txHash, token, amount, occurredAt, detectedAt }) =>
-      txHash === undefined
-        ? []
-        : [
-            {
-              ...{ alertId: _id, txHash, token, amount, detectedAt },
-              ...(occurredAt === undefined ? {} : { occurredAt }),
-            },
-          ],
-    );
+    return due.map((row) => parse(vChecked, { ...row, alertId: row._id }));
   },
 });
 
@@ -121,11 +111,10 @@ export const settle = internalMutation({
 
 /** Whether an agent tells of a transaction what the chain says of it: transaction, age, token and amount have to agree. */
 function agrees(
-  alert: Pick<Reported, "token" | "amount" | "occurredAt"> & { detectedAt: number },
+  { token, amount, occurredAt, detectedAt }: Infer<typeof vChecked>,
   outcome: Outcome,
   prices: Prices,
 ): boolean {
-  const { token, amount, occurredAt, detectedAt } = alert;
   const { time } = outcome.block;
   if (!outcome.succeeded || !isCoin(token)) return false;
   if (time < detectedAt - OLDEST_MS || time > detectedAt + SKEW_MS) return false;
