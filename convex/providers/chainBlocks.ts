@@ -10,16 +10,13 @@ import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./cha
  */
 
 export type BlockPlace = { number: number; hash: string };
+/** With its time, epoch ms. */
+export type TimedPlace = BlockPlace & { time: number };
 
 /** The chain's own coin as one transaction of a block carries it. Addresses in lower case, wei. */
 type Payment = { txHash: string; from: string; to: string; amount: bigint };
 
-export type Block = BlockPlace & {
-  parentHash: string;
-  /** Epoch ms. */
-  time: number;
-  payments: Payment[];
-};
+export type Block = TimedPlace & { parentHash: string; payments: Payment[] };
 
 /** One Transfer log. Addresses in lower case, the amount in the token's smallest unit. */
 export type TransferLog = {
@@ -80,15 +77,12 @@ export async function readHeight(): Promise<number> {
  * The block of a number as the chain has it now; `null` where the node has none.
  * @throws AppError `upstream`
  */
-export async function readPlace(number: number): Promise<(BlockPlace & { time: number }) | null> {
+export async function readPlace(number: number): Promise<TimedPlace | null> {
   return guarded(() => placeOf(chainClient(), number));
 }
 
 /** Inside `guarded`. */
-export async function placeOf(
-  client: ChainClient,
-  number: number,
-): Promise<(BlockPlace & { time: number }) | null> {
+export async function placeOf(client: ChainClient, number: number): Promise<TimedPlace | null> {
   const params: [Hex, false] = [toQuantity(number), false];
   const answer = headerShape
     .nullable()

@@ -7,6 +7,7 @@ import { microUsdOf } from "../../lib/money";
 import { FEED_DECIMALS, feedAddresses, livePrices } from "../../prices/feeds";
 import { readRounds, UPSTREAM } from "../../providers/chain";
 import { prepareTransaction, type Preparation } from "../../providers/chainPreparation";
+import type { LoggedTransfer } from "../../providers/chainReceipts";
 import { simulate } from "../../providers/simulation";
 import {
   authorizationCall,
@@ -193,12 +194,12 @@ async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolea
 
 /** The transfers of a transaction that may be an authorization's. */
 export function transfersFor(
-  transfers: readonly { position: number; from: string; to: string; value: bigint }[],
+  transfers: readonly LoggedTransfer[],
   { from, value }: Authorization,
   txHash: string,
 ): Transfer[] {
   const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
   return transfers
-    .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
+    .filter((one) => one.from === from && one.to === payTo && one.amount === BigInt(value))
     .map(({ position }) => ({ txHash, position, from, amount: value }));
 }
