@@ -175,18 +175,25 @@ export function requireChain(chainId: number): void {
 
 /** The node's own refusal of a request; `null` when it was not asked or did not answer. */
 export function refusal(error: unknown): RpcRequestError | null {
-  if (!(error instanceof BaseError) || isTransport(error)) return null;
-  const refused = error.walk((inner) => inner instanceof RpcRequestError);
-  return refused instanceof RpcRequestError ? refused : null;
+  return isTransport(error) ? null : causeOf(error, RpcRequestError);
+}
+
+/** The error of a class that one of viem's is, or was caused by; `null` when there is none. */
+export function causeOf<Cause extends Error>(
+  error: unknown,
+  type: abstract new (...args: never[]) => Cause,
+): Cause | null {
+  const found = error instanceof BaseError ? error.walk((inner) => inner instanceof type) : null;
+  return found instanceof type ? found : null;
 }
 
 /** The chain could not be asked at all, or not in time. */
 function isTransport(error: unknown): boolean {
-  if (isAbort(error)) return true;
-  return (
-    error instanceof BaseError &&
-    error.walk((inner) => inner instanceof HttpRequestError || isAbort(inner)) !== null
-  );
+  return isLate(error) || causeOf(error, HttpRequestError) !== null;
+}
+
+function isLate(error: unknown): boolean {
+  return isAbort(error) || (error instanceof BaseError && error.walk(isAbort) !== null);
 }
 
 /** Nodes print raw revert bytes into their messages. */
@@ -208,17 +215,13 @@ export async function guarded<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
 export function chainFailure(error: unknown): AppError {
-  const aborted = error instanceof BaseError && error.walk((inner) => isAbort(inner)) !== null;
-  if (aborted || isAbort(error)) return timeoutFailure(UPSTREAM);
-  const transport =
-    error instanceof BaseError ? error.walk((inner) => inner instanceof HttpRequestError) : null;
-  if (transport instanceof HttpRequestError) {
-    if (transport.status === undefined) return unreachableFailure(UPSTREAM);
+  if (isLate(error)) return timeoutFailure(UPSTREAM);
+  const transport = causeOf(error, HttpRequestError);
+  if (transport !== null && transport.status === undefined) return unreachableFailure(UPSTREAM);
+  if (transport !== null)
     return new AppError("upstream", `${UPSTREAM} answered with status ${transport.status}`);
-  }
-  if (error instanceof BaseError && error.walk((inner) => inner instanceof RpcRequestError) !== null) {
+  if (causeOf(error, RpcRequestError) !== null)
     return new AppError("upstream", `${UPSTREAM} refused a request`);
-  }
   return unusableFailure(UPSTREAM);
 }
 

@@ -1,7 +1,7 @@
-import { BaseError, HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
+import { HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
-import { chainClient, guarded, refusal, requireChain, type ChainClient } from "./chain";
+import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient } from "./chain";
 import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./chainShapes";
 
 /**
@@ -194,10 +194,9 @@ const TOO_MUCH =
   /\branges?\b|more than \d|max(?:imum)? results|response size|too (?:many|large)|time(?:d )?out/i;
 
 function isTooMuch(error: unknown): boolean {
-  if (!(error instanceof BaseError)) return false;
-  if (error.walk((inner) => inner instanceof ResponseBodyTooLargeError) !== null) return true;
-  const answered = error.walk((inner) => inner instanceof HttpRequestError);
-  if (answered instanceof HttpRequestError) {
+  if (causeOf(error, ResponseBodyTooLargeError) !== null) return true;
+  const answered = causeOf(error, HttpRequestError);
+  if (answered !== null) {
     return answered.status === 413 || (answered.status === 400 && saysTooMuch(answered.details));
   }
   const refused = refusal(error);

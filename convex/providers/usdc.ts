@@ -103,16 +103,9 @@ export type SignedAuthorization = {
 };
 
 /** The call that carries an authorization out: the overload that takes contract wallets' signatures as well. */
-export function authorizationCall({
-  from,
-  to,
-  value,
-  validAfter,
-  validBefore,
-  nonce,
-  signature,
-}: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
-  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
+export function authorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
+  const terms = [one.from, one.to, one.value, one.validAfter, one.validBefore] as const;
+  const args = [...terms, one.nonce, one.signature] as const;
   const functionName = "transferWithAuthorization";
   return { to: USDC, data: encodeFunctionData({ abi: authorizationAbi, functionName, args }), value: 0n };
 }

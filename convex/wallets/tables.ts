@@ -3,16 +3,11 @@ import { v, type Infer } from "convex/values";
 import { vPriceSource } from "../prices/tables";
 import { made, ofUser, type RecordsOf } from "../lib/records";
 import { dayOf } from "../lib/time";
+import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = v.union(v.literal("basic"), v.literal("custody"));
 
-export const vSymbol = v.union(
-  v.literal("ETH"),
-  v.literal("USDC"),
-  v.literal("USDT"),
-  v.literal("DAI"),
-  v.literal("WETH"),
-);
+export const vSymbol = v.union(...SYMBOLS.map((symbol) => v.literal(symbol)));
 
 export const vSource = v.union(v.literal("web"), v.literal("x"), v.literal("telegram"));
 

@@ -80,7 +80,7 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   const data = await withPermit(ctx, job, quote);
   const { to, value, gas } = quote.transaction;
   const spent = { token: swap.fromToken, amount: swap.amount };
-  const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent, gas ?? 0n);
+  const plan = await affordable(ctx, { ...job, nextNonce }, { to, data, value }, spent, gas ?? 0n);
   const watched = watchedOf(taker, to);
   const { fees, market } = plan.preparation;
   const offer = { gas: plan.gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
@@ -153,10 +153,8 @@ async function approve(
 ): Promise<number> {
   const parentId = job.transaction._id;
   const from = asAddress(job.transaction.address);
-  const plan = await affordable(ctx, job, from, approval(token, spender, amount), {
-    token: fromToken,
-    amount: 0n,
-  });
+  const spent = { token: fromToken, amount: 0n };
+  const plan = await affordable(ctx, job, approval(token, spender, amount), spent);
   const signed = await signInTerm(ctx, job, plan);
   const transactionId = await ctx.runMutation(internal.wallets.transactions.swap.storeApproval, {
     parentId,

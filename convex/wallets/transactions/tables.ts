@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { withSystemFields } from "convex-helpers/validators";
 import { vSymbol } from "../tables";
 import { due, ofUser, type RecordsOf } from "../../lib/records";
 
@@ -104,11 +105,7 @@ const transactionFields = {
 };
 
 /** A transaction as it leaves a query. */
-export const vTransaction = v.object({
-  ...transactionFields,
-  _id: v.id("transactions"),
-  _creationTime: v.number(),
-});
+export const vTransaction = v.object(withSystemFields("transactions", transactionFields));
 
 export const transactionTables = {
   /** Every transaction of every account, from the request to its end. Written by `wallets/transactions`. Kept. */

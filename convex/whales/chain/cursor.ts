@@ -154,7 +154,8 @@ function widened({ span, ceiling }: Doc<"whaleCursors">, now: number): number {
   return Math.max(span, Math.ceil((span + ceiling.span) / 2));
 }
 
-function placeOf({ number, hash }: Place): Place {
+/** Where a block is, without what else is known of it. */
+export function placeOf({ number, hash }: Place): Place {
   return { number, hash };
 }
 
