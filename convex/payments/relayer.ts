@@ -80,25 +80,19 @@ const REFUSED = refusal(
 /**
  * Stores the signed bytes and takes their nonce, in one transaction: there is one giver of nonces, and a crash before it
  * takes none.
- * @returns `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
+ * @returns The transaction; `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
  */
 export const store = internalMutation({
   args: { ...vClaimWork, relayer: v.string(), signed: vSignedBytes },
-  returns: v.union(
-    v.object({ kind: v.literal("stored"), transactionId: v.id("transactions") }),
-    v.object({ kind: v.literal("taken") }),
-    v.object({ kind: v.literal("overtaken") }),
-  ),
+  returns: v.union(v.id("transactions"), v.literal("taken"), v.literal("overtaken")),
   handler: async (ctx, { relayer, signed, ...work }) => {
     const row = await claimAt(ctx, work, "settling");
-    if (row === null || (await settlementOf(ctx, row)).settlement !== null) {
-      return { kind: "overtaken" as const };
-    }
+    if (row === null || (await settlementOf(ctx, row)).settlement !== null) return "overtaken";
     const request = { kind: "settlement" as const, claimKey: row.key };
     const transactionId = await storeSigned(ctx, { role: "relayer", address: relayer, request, signed });
-    if (transactionId === null) return { kind: "taken" as const };
+    if (transactionId === null) return "taken";
     await ctx.db.patch("paymentClaims", row._id, { settlementId: transactionId });
-    return { kind: "stored" as const, transactionId };
+    return transactionId;
   },
 });
 

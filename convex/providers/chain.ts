@@ -5,6 +5,7 @@ import {
   erc20Abi,
   HttpRequestError,
   http,
+  multicall3Abi,
   parseAbi,
   RpcRequestError,
   type Address,
@@ -36,7 +37,6 @@ const chain = defineChain({
 const feedAbi = parseAbi([
   "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
 ]);
-const multicallAbi = parseAbi(["function getEthBalance(address addr) view returns (uint256 balance)"]);
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
@@ -82,7 +82,7 @@ export async function readAccount(
 ): Promise<Balances & { rounds: Rounds }> {
   const client = chainClient();
   const contracts: ContractFunctionParameters[] = [
-    { address: MULTICALL3, abi: multicallAbi, functionName: "getEthBalance", args: [owner] },
+    { address: MULTICALL3, abi: multicall3Abi, functionName: "getEthBalance", args: [owner] },
     ...tokens.map((address) => ({ address, abi: erc20Abi, functionName: "balanceOf", args: [owner] })),
     ...feeds.map(latestRound),
   ];
@@ -167,10 +167,13 @@ export function refusalText(error: unknown): string | null {
   return refused === null ? null : printable(refused.details);
 }
 
-/** @throws AppError `upstream` when the RPC serves another chain. */
-export function requireChain(chainId: number): void {
+/**
+ * @param consequence What that means for what was asked, where somebody has to be told.
+ * @throws AppError `upstream` when the RPC serves another chain.
+ */
+export function requireChain(chainId: number, consequence = ""): void {
   if (chainId === CHAIN_ID) return;
-  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
+  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}${consequence}`);
 }
 
 /** The node's own refusal of a request; `null` when it was not asked or did not answer. */

@@ -24,6 +24,10 @@ export type Reported = Infer<typeof vReported>;
 export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 
+/** The states of a look for whales, as its table explains them. */
+export const OPEN = ["claimed", "prompting", "polling"] as const;
+const ENDED = ["done", "failed"] as const;
+
 export const whaleTables = {
   /**
    * One look for whales per hour: its prompt, its job, what came of them. Written by `whales/agent`; kept as the
@@ -36,13 +40,7 @@ export const whaleTables = {
      * `claimed`: the prompt has not left. `prompting`: it may have left and is never sent again. `polling`: the agent
      * has the job `jobId`. `done` and `failed` are final.
      */
-    state: v.union(
-      v.literal("claimed"),
-      v.literal("prompting"),
-      v.literal("polling"),
-      v.literal("done"),
-      v.literal("failed"),
-    ),
+    state: v.union(...[...OPEN, ...ENDED].map((state) => v.literal(state))),
     startedAt: v.number(),
     /** While open: after this moment the step under way counts as lost. `NEVER` when final. */
     leaseUntil: v.number(),
@@ -116,14 +114,7 @@ export const whaleTables = {
 export const whaleRecords: RecordsOf<typeof whaleTables> = {
   whaleWatches: {
     keep: "a row an hour: what was asked, and why an hour has no alerts",
-    openWhen: {
-      whaleWatches: waiting(
-        "by_state_and_leaseUntil",
-        "state",
-        ["claimed", "prompting", "polling"],
-        "startedAt",
-      ),
-    },
+    openWhen: { whaleWatches: waiting("by_state_and_leaseUntil", "state", OPEN, "startedAt") },
   },
   whaleAlerts: { keep: "what the service has told" },
   whaleCursors: { keep: "one row: how far Base has been read" },

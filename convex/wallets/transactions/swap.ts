@@ -46,8 +46,8 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       slippageBps: swap.slippageBps,
     });
   // Settled rather than awaited together: what the wallet lacks is told before what the provider says.
-  const [asked, { held, prices }, allowed] = await Promise.all([
-    settled(ask()),
+  const [[asked], { held, prices }, allowed] = await Promise.all([
+    Promise.allSettled([ask()]),
     readMarket(taker, swap),
     readAllowed(ctx, job.walletId, taker, swap.fromToken),
   ]);
@@ -59,7 +59,8 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
     if (!checked && request.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
     return checked;
   };
-  let quote = valueOf(asked);
+  if (asked.status === "rejected") throw asked.reason;
+  let quote = asked.value;
   let priceChecked = check(quote);
   await requireGenuine(quote, swap);
   let { nextNonce } = job;
@@ -114,21 +115,6 @@ async function requireGenuine(
   const verdict = await judgeSettler(transaction.to);
   if (verdict === "genuine") return;
   throw new AppError("upstream", verdict === "paused" ? PAUSED : COUNTERFEIT);
-}
-
-type Settled<Value> = { value: Value } | { error: unknown };
-
-async function settled<Value>(promise: Promise<Value>): Promise<Settled<Value>> {
-  try {
-    return { value: await promise };
-  } catch (error) {
-    return { error };
-  }
-}
-
-function valueOf<Value>(result: Settled<Value>): Value {
-  if ("error" in result) throw result.error;
-  return result.value;
 }
 
 /** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
