@@ -1,6 +1,6 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, type MutationCtx } from "../_generated/server";
-import { rowsBy } from "./rows";
 import { DAY, HOUR, MINUTE } from "./time";
 
 /** How often each cron of `convex/crons.ts` runs, by the name it has there; in ms. */
@@ -60,7 +60,7 @@ export function lostWork(takeUp: (ctx: MutationCtx, now: number) => Promise<void
  */
 export async function recordCronRun(ctx: MutationCtx, name: CronName): Promise<void> {
   const ranAt = Date.now();
-  const row = await rowsBy(ctx.db.query("cronRuns"), "name", name).unique();
+  const row = await getOneFrom(ctx.db, "cronRuns", "by_name", name);
   if (row === null) await ctx.db.insert("cronRuns", { name, ranAt });
   else await ctx.db.patch("cronRuns", row._id, { ranAt });
 }

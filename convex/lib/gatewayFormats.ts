@@ -1,6 +1,6 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { rowsBy } from "./rows";
 import { DAY } from "./time";
 
 /** Which gateways refuse a schema beside the prompt: learnt from their refusals, and believed for a day. */
@@ -34,5 +34,5 @@ export const remember = internalMutation({
 });
 
 async function find(ctx: QueryCtx, gateway: string) {
-  return rowsBy(ctx.db.query("refusedFormats"), "gateway", gateway).unique();
+  return getOneFrom(ctx.db, "refusedFormats", "by_gateway", gateway);
 }

@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import {
   internalMutation,
@@ -12,7 +13,6 @@ import { AppError, failureOf, messageOf } from "./errors";
 import { waitingAs } from "./crowd";
 import { charge, noteCounted, type Caller } from "./limits";
 import { log } from "./log";
-import { rowsBy } from "./rows";
 import { MINUTE, SECOND, sleep } from "./time";
 
 /**
@@ -240,5 +240,5 @@ export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promis
 }
 
 async function find(ctx: QueryCtx, key: string) {
-  return rowsBy(ctx.db.query("refreshes"), "key", key).unique();
+  return getOneFrom(ctx.db, "refreshes", "by_key", key);
 }

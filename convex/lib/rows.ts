@@ -11,7 +11,7 @@ export type Bound<How extends "eq" | "lt" | "lte", Field extends string, Value, 
   [Way in How]: (field: Field, value: Value) => Bounded;
 };
 
-/** Rows with a value in a field, such as `rowsBy(ctx.db.query("users"), "userId", userId).unique()`. */
+/** Rows with a value in a field. Where there is one at most, `getOneFrom` of convex-helpers reads it. */
 export function rowsBy<Field extends string, const Value, Found>(
   rows: Indexed<`by_${Field}`, Bound<"eq", Field, Value>, Found>,
   field: Field,

@@ -1,11 +1,12 @@
 import type { Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx, MutationCtx, ActionCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
-import { rowsBy, rowsByBoth } from "../lib/rows";
+import { rowsByBoth } from "../lib/rows";
 import { linkedUser } from "../users/model";
 import type { vWalletKind } from "./tables";
 
@@ -32,11 +33,11 @@ export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<s
 
 /** The wallet or service account with an address, checksummed; `null` when there is none. */
 export async function walletAt(ctx: QueryCtx, address: string): Promise<Doc<"wallets"> | null> {
-  return rowsBy(ctx.db.query("wallets"), "address", address).unique();
+  return getOneFrom(ctx.db, "wallets", "by_address", address);
 }
 
 export async function walletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
-  return rowsBy(ctx.db.query("wallets"), "walletId", walletId).unique();
+  return getOneFrom(ctx.db, "wallets", "by_walletId", walletId);
 }
 
 export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {

@@ -1,7 +1,7 @@
 import type { FunctionHandle } from "convex/server";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { rowsBy } from "../lib/rows";
 import type { TransactionRequest } from "./transactions/tables";
 
 /** Swaps and sends as trades: one row each, beside the transaction that carries it out. */
@@ -54,7 +54,7 @@ export async function tradeOf(
   ctx: QueryCtx,
   transactionId: Id<"transactions">,
 ): Promise<Doc<"trades"> | null> {
-  return rowsBy(ctx.db.query("trades"), "transactionId", transactionId).unique();
+  return getOneFrom(ctx.db, "trades", "by_transactionId", transactionId);
 }
 
 export async function settleTrade(

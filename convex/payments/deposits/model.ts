@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
@@ -6,7 +7,6 @@ import { creditDeposit, isWritten, reverseDeposit } from "../../credits/model";
 import { creditsFor } from "../../credits/rates";
 import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
-import { rowsBy } from "../../lib/rows";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
 import { userIdByAddress } from "../../wallets/model";
 import { claimByKey, authorizationKey } from "../reports/model";
@@ -89,7 +89,7 @@ export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"de
 
 /** What is known of a transaction that a webhook named, or `null`. */
 export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"depositHints"> | null> {
-  return rowsBy(ctx.db.query("depositHints"), "txHash", txHash).unique();
+  return getOneFrom(ctx.db, "depositHints", "by_txHash", txHash);
 }
 
 /**

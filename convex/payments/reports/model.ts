@@ -1,11 +1,11 @@
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
 import { required, setting } from "../../lib/env";
 import { enter, telling } from "../../lib/lanes";
-import { rowsBy } from "../../lib/rows";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { mayActAs } from "../../users/access";
 import { userIdByAddress } from "../../wallets/model";
@@ -56,7 +56,7 @@ export function authorizationKey({ from, nonce }: { from: string; nonce: string 
 }
 
 export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
-  return rowsBy(ctx.db.query("paymentClaims"), "key", key).unique();
+  return getOneFrom(ctx.db, "paymentClaims", "by_key", key);
 }
 
 /** The claim that a piece of work is about; `null` when that was overtaken. */

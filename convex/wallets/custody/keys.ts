@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import {
@@ -10,7 +11,6 @@ import {
 } from "../../_generated/server";
 import { recordAudit, OPERATOR } from "../../lib/audit";
 import { AppError } from "../../lib/errors";
-import { rowsBy } from "../../lib/rows";
 import { keyIdOf, resealAll, vResealed, vSealed, type SealContext } from "../../lib/sealing";
 
 /** The sealed keys of users' wallets: kept, read by `custody/signing`, and sealed anew under another master key. */
@@ -100,5 +100,5 @@ export const replace = internalMutation({
 });
 
 async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
-  return rowsBy(ctx.db.query("walletKeys"), "walletId", walletId).unique();
+  return getOneFrom(ctx.db, "walletKeys", "by_walletId", walletId);
 }
