@@ -1,15 +1,16 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { vPriceSource } from "../prices/tables";
 import { made, ofUser, type RecordsOf } from "../lib/records";
 import { dayOf } from "../lib/time";
 import { SYMBOLS } from "./tokens";
 
-export const vWalletKind = v.union(v.literal("basic"), v.literal("custody"));
+export const vWalletKind = literals("basic", "custody");
 
-export const vSymbol = v.union(...SYMBOLS.map((symbol) => v.literal(symbol)));
+export const vSymbol = literals(...SYMBOLS);
 
-export const vSource = v.union(v.literal("web"), v.literal("x"), v.literal("telegram"));
+export const vSource = literals("web", "x", "telegram");
 
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({
@@ -69,13 +70,7 @@ export const walletTables = {
    */
   trades: defineTable({
     userId: v.string(),
-    action: v.union(
-      v.literal("buy"),
-      v.literal("sell"),
-      v.literal("swap"),
-      v.literal("send"),
-      v.literal("unknown"),
-    ),
+    action: literals("buy", "sell", "swap", "send", "unknown"),
     source: vSource,
     transactionId: v.optional(v.id("transactions")),
     /** The social mention that asked for it. */
@@ -86,7 +81,7 @@ export const walletTables = {
     toToken: v.optional(vSymbol),
     toAddress: v.optional(v.string()),
     amount: v.optional(v.string()),
-    status: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
+    status: literals("pending", "confirmed", "failed"),
     txHash: v.optional(v.string()),
     error: v.optional(v.string()),
     createdAt: v.number(),

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { waiting, type RecordsOf } from "../lib/records";
 import { movement, publicAlertShape, type ALERT_TYPES, type DIRECTIONS } from "./shapes";
@@ -24,9 +25,8 @@ export type Reported = Infer<typeof vReported>;
 export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 
-/** The states of a look for whales, as its table explains them. */
+/** The states of a look for whales that goes on, as its table explains them. */
 export const OPEN = ["claimed", "prompting", "polling"] as const;
-const ENDED = ["done", "failed"] as const;
 
 export const whaleTables = {
   /**
@@ -40,7 +40,7 @@ export const whaleTables = {
      * `claimed`: the prompt has not left. `prompting`: it may have left and is never sent again. `polling`: the agent
      * has the job `jobId`. `done` and `failed` are final.
      */
-    state: v.union(...[...OPEN, ...ENDED].map((state) => v.literal(state))),
+    state: literals(...OPEN, "done", "failed"),
     startedAt: v.number(),
     /** While open: after this moment the step under way counts as lost. `NEVER` when final. */
     leaseUntil: v.number(),
