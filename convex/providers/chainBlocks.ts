@@ -9,9 +9,8 @@ import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./cha
  * logs of tokens' transfers. Ether that contracts pass on among themselves is in no block's transactions, and not seen.
  */
 
-export type BlockPlace = { number: number; hash: string };
-/** With its time, epoch ms. */
-export type TimedPlace = BlockPlace & { time: number };
+/** `time`: epoch ms. */
+export type TimedPlace = { number: number; hash: string; time: number };
 
 /** The chain's own coin as one transaction of a block carries it. Addresses in lower case, wei. */
 type Payment = { txHash: string; from: string; to: string; amount: bigint };
