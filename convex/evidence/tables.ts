@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import type { RecordsOf } from "../lib/records";
+import { older, type RecordsOf } from "../lib/records";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
 const vKind = v.union(
@@ -137,7 +137,7 @@ export const evidenceRecords: RecordsOf<typeof evidenceTables> = {
       why: "reports keep what they cite; a report of a week ago is compared with",
       // The largest, of fifty coins, have some 60 kB.
       batch: 50,
-      aged: (rows, before) => rows.withIndex("by_slot", (q) => q.lt("slot", before)),
+      aged: older("slot"),
     },
   },
 };

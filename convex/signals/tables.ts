@@ -4,7 +4,7 @@ import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { vPriceSource } from "../prices/tables";
 import { chainHead, signalEvent } from "./eventShapes";
 import { totalsFields } from "./totals";
-import type { RecordsOf } from "../lib/records";
+import { waiting, type RecordsOf } from "../lib/records";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
@@ -223,12 +223,7 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   signalDays: { keep: "a row a day; it keeps a day from counting twice" },
   signalRuns: {
     keep: "two rows a day; they say why a day has no signal",
-    openWhen: {
-      signals: {
-        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
-        since: ({ _creationTime }) => _creationTime,
-      },
-    },
+    openWhen: { signals: waiting("by_state", "state", ["writing"], "_creationTime") },
   },
   operatorNotes: { keep: "a row for each day without a signal" },
   signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
@@ -236,11 +231,6 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   signalReviews: { keep: "a row a day, part of the track record" },
   weeklyRecaps: {
     keep: "a row a week, part of the track record",
-    openWhen: {
-      weeklyRecaps: {
-        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
-        since: ({ openedAt }) => openedAt,
-      },
-    },
+    openWhen: { weeklyRecaps: waiting("by_state", "state", ["writing"], "openedAt") },
   },
 };
