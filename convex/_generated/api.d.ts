@@ -370,6 +370,7 @@ import type * as signals_outcomes from "../signals/outcomes.js";
 import type * as signals_path from "../signals/path.js";
 import type * as signals_prompts from "../signals/prompts.js";
 import type * as signals_proofHttp from "../signals/proofHttp.js";
+import type * as signals_proposals from "../signals/proposals.js";
 import type * as signals_ratios from "../signals/ratios.js";
 import type * as signals_reviews from "../signals/reviews.js";
 import type * as signals_rules from "../signals/rules.js";
@@ -829,6 +830,7 @@ declare const fullApi: ApiFromModules<{
   "signals/path": typeof signals_path;
   "signals/prompts": typeof signals_prompts;
   "signals/proofHttp": typeof signals_proofHttp;
+  "signals/proposals": typeof signals_proposals;
   "signals/ratios": typeof signals_ratios;
   "signals/reviews": typeof signals_reviews;
   "signals/rules": typeof signals_rules;

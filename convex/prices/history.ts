@@ -1,11 +1,9 @@
 import { v } from "convex/values";
 import { internalQuery } from "../_generated/server";
 import { newestSample, pathBetween, priceOf, recentHourlyCloses } from "./model";
-import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
+import { PRICED_TOKENS, vClose, vPrice, vPricedToken, vPriceSource } from "./tables";
 
 /** Prices as the service itself has seen them. */
-
-const vClose = v.object({ hourEndsAt: v.number(), priceUsd: v.number(), source: vPriceSource });
 
 /** The newest price of each token that has one. */
 export const newest = internalQuery({

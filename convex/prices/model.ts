@@ -1,7 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import type { Price, PricedToken, PriceSource } from "./tables";
+import type { HourlyClose, Price, PricedToken, PriceSource } from "./tables";
 
 /** A sample this young serves whoever asks. */
 const REUSED_FOR_MS = MINUTE;
@@ -91,13 +91,6 @@ export async function samplesBetween(
     .map(priceOf)
     .sort((a, b) => a.observedAt - b.observedAt);
 }
-
-export type HourlyClose = {
-  /** Epoch ms, a full hour. */
-  hourEndsAt: number;
-  priceUsd: number;
-  source: PriceSource;
-};
 
 /**
  * The closes of the latest hours that had ended by `before` (epoch ms), newest last. Hours in which no sample was taken

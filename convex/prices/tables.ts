@@ -28,6 +28,15 @@ export const vPrice = v.object({
 });
 export type Price = Infer<typeof vPrice>;
 
+/** The last price of an hour. */
+export const vClose = v.object({
+  /** Epoch ms, a full hour. */
+  hourEndsAt: v.number(),
+  priceUsd: v.number(),
+  source: vPriceSource,
+});
+export type HourlyClose = Infer<typeof vClose>;
+
 /** What one source said when all were asked together. */
 export const vQuoteSource = v.object({
   name: v.union(v.literal("chainlink"), v.literal("coinbase"), v.literal("binance"), v.literal("coingecko")),

@@ -4,7 +4,8 @@ import type { Paragraph, Span } from "../messenger/format";
 import { sourceName } from "../lib/publicSources";
 import { verdictWords } from "./edgeShown";
 import type { ChainHead } from "./eventShapes";
-import { standingOf, type Standing } from "./standing";
+import type { Standing } from "./shapes";
+import { standingOf } from "./standing";
 import type { Edge } from "./statisticsShapes";
 import type { Signal, Week, WeekSignal } from "./tables";
 

@@ -1,7 +1,9 @@
+import type { Infer } from "convex/values";
 import * as z from "zod";
 import { line, usd, usdOrNull } from "../lib/shapes";
 import { iso } from "../lib/time";
 import type { Question } from "../providers/structured";
+import type { vTold } from "./calibration";
 import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "./rules";
 import { standingOf } from "./standing";
 import type { Proposal, Signal, Week } from "./tables";
@@ -72,7 +74,7 @@ export type SignalContext = MarketContext & {
   price: { priceUsd: number; source: string; observedAt: number };
   costBps: number;
   /** The token's decided trades so far. */
-  calibration: { n: number; wins: number; meanConfidence: number | null };
+  calibration: Infer<typeof vTold>;
   /** The signals of the day before, of every token. */
   yesterday: readonly PastSignal[];
 };

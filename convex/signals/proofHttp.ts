@@ -3,9 +3,7 @@ import { internal } from "../_generated/api";
 import { EXAMPLE_TX } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, wholeNumber } from "../lib/input";
-import { iso } from "../lib/time";
 import { anchorShape } from "./anchorText";
-import type { StoredAnchor } from "./anchors";
 import { chainHead, signalEvent } from "./eventShapes";
 import { eventExample } from "./examples";
 
@@ -41,11 +39,6 @@ export const proof: MountedEndpoint = endpoint({
     return { events, head, count: events.length };
   },
 });
-
-/** A stored anchor as callers see it. */
-export function shownAnchor({ state, signedAt, ...one }: StoredAnchor): z.output<typeof anchorShape> {
-  return { ...one, status: state, signedAt: iso(signedAt) };
-}
 
 export const anchors: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -89,6 +82,6 @@ export const anchors: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { address, from, limit }) => {
     const page = await ctx.runQuery(internal.signals.anchors.page, { address: address ?? null, from, limit });
-    return { ...page, anchors: page.anchors.map((one) => shownAnchor(one)), count: page.anchors.length };
+    return { ...page, count: page.anchors.length };
   },
 });

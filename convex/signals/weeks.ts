@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -13,6 +14,7 @@ import { weekCard } from "./cards";
 import { weekDrawn } from "./drawn";
 import { chainHeadOf, findSignal, totalsOf } from "./model";
 import { weekReviewQuestion } from "./prompts";
+import { rounded } from "./ratios";
 import type { Token } from "./rules";
 import { resultsOf, standingOf } from "./standing";
 import { statisticsOf } from "./statistics";
@@ -133,7 +135,7 @@ async function figuresOf(ctx: QueryCtx, week: string): Promise<Week> {
       days.map(({ day, signals }) => [day, { BTC: inWeek(signals.BTC), ETH: inWeek(signals.ETH) }]),
     ),
     ...standingOf(signals),
-    averagePnlPercent: results.length === 0 ? null : Number((sum / results.length).toFixed(6)) + 0,
+    averagePnlPercent: results.length === 0 ? null : rounded(sum / results.length, 6),
     bestPnlPercent: results.length === 0 ? null : Math.max(...results),
     worstPnlPercent: results.length === 0 ? null : Math.min(...results),
   };
@@ -152,24 +154,8 @@ function hasSignals({ days }: Week): boolean {
 
 /** The figures of a stored recap, without the row's other fields. */
 function figuresIn(recap: Doc<"weeklyRecaps">): Week {
-  const { days, wins, losses, expired, pending, winrate, totalPnlPercent } = recap;
-  const { trades, totalAfterCostsPercent, excessPoints } = recap;
-  const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
-  return {
-    days,
-    wins,
-    losses,
-    expired,
-    pending,
-    winrate,
-    trades,
-    totalPnlPercent,
-    totalAfterCostsPercent,
-    excessPoints,
-    averagePnlPercent,
-    bestPnlPercent,
-    worstPnlPercent,
-  };
+  const about = ["_id", "_creationTime", "week", "state", "attempt", "openedAt"] as const;
+  return omit(recap, [...about, "review", "model", "generatedAt"]);
 }
 
 async function writing(ctx: QueryCtx, recapId: Id<"weeklyRecaps">) {
