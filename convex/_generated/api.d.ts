@@ -101,6 +101,7 @@ import type * as evidence_numbers from "../evidence/numbers.js";
 import type * as evidence_paths from "../evidence/paths.js";
 import type * as evidence_ratios from "../evidence/ratios.js";
 import type * as evidence_sentences from "../evidence/sentences.js";
+import type * as evidence_shapes from "../evidence/shapes.js";
 import type * as evidence_tables from "../evidence/tables.js";
 import type * as evidence_unread from "../evidence/unread.js";
 import type * as evidence_vouching from "../evidence/vouching.js";
@@ -561,6 +562,7 @@ declare const fullApi: ApiFromModules<{
   "evidence/paths": typeof evidence_paths;
   "evidence/ratios": typeof evidence_ratios;
   "evidence/sentences": typeof evidence_sentences;
+  "evidence/shapes": typeof evidence_shapes;
   "evidence/tables": typeof evidence_tables;
   "evidence/unread": typeof evidence_unread;
   "evidence/vouching": typeof evidence_vouching;

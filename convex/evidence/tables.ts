@@ -1,6 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { RecordsOf } from "../lib/records";
+import { change, citedSource } from "./shapes";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
 const vKind = v.union(
@@ -73,39 +75,8 @@ export const vWanted = v.object({ collector: vCollector, subject: v.string() });
 
 export const vMissing = v.object({ collector: vCollector, subject: v.string(), reason: v.string() });
 
-export const vChange = v.object({
-  subject: v.string(),
-  /** What changed, in words: `price`. */
-  what: v.string(),
-  from: v.number(),
-  to: v.number(),
-  unit: v.string(),
-  percent: v.number(),
-  since: v.union(v.literal("start"), v.literal("report")),
-  /** Epoch ms: when the earlier and the later fact were observed. */
-  fromAt: v.number(),
-  toAt: v.number(),
-});
-
-export const vCitedSource = v.object({
-  /** As the text cites it: `[1]`. */
-  id: v.number(),
-  name: v.string(),
-  url: v.union(v.string(), v.null()),
-  /** Epoch ms. */
-  observedAt: v.number(),
-  /** What it says. */
-  says: v.string(),
-});
-
-export const vCheckedCounts = v.object({
-  /** Figures that the text states. */
-  figures: v.number(),
-  /** Facts that it cites. */
-  cited: v.number(),
-  /** Sentences that went, because a figure of theirs was not what is cited. */
-  removed: v.number(),
-});
+export const vChange = zodOutputToConvex(change);
+export const vCitedSource = zodOutputToConvex(citedSource);
 
 export type Fact = Infer<typeof vFact>;
 export type Kind = Infer<typeof vKind>;

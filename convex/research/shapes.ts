@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import { vChange, vCheckedCounts, vCitedSource, vMissing } from "../evidence/tables";
+import { checkedCounts } from "../evidence/shapes";
+import { vChange, vCitedSource, vMissing } from "../evidence/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/tables";
 import { onchainShape, sentimentShape } from "./prompts";
 import { resultShape } from "./result";
@@ -15,7 +16,7 @@ export const vResult = v.object({
   sources: v.array(vCitedSource),
   /** What changed since the shift began, and since the last report on the focus. */
   changes: v.array(vChange),
-  checked: vCheckedCounts,
+  checked: zodOutputToConvex(checkedCounts),
   /** What could not be collected for it, and why. */
   missing: v.array(vMissing),
 });
