@@ -34,16 +34,10 @@ export const history = query({
       .withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId))
       .order("desc")
       .paginate(paginationOpts);
-    const page = result.page.map(({ type, amount, source, balanceAfter, at, ...row }) => ({
-      type,
-      amount,
-      source,
-      balanceAfter,
-      at,
-      ...(row.model === undefined ? {} : { model: row.model }),
-      ...(row.tokensUsed === undefined ? {} : { tokensUsed: row.tokensUsed }),
-      ...(row.agentId === undefined ? {} : { agentId: row.agentId }),
-    }));
+    const page = result.page.map(
+      ({ _id, _creationTime, userId: _user, key: _key, sequence: _sequence, owedAfter: _owed, ...shown }) =>
+        shown,
+    );
     return { ...result, page };
   },
 });

@@ -144,11 +144,9 @@ export function topicsIn(text: string, unit: Unit | null): { topic: Topic; start
   const isMeasure = unit !== null && unit !== "rank" && unit !== "coins";
   const isShare = unit === "percent" || unit === "bps";
   return Object.entries(TOPICS)
-    .flatMap(([name, pattern]) => {
-      const topic = topicNamed(name);
-      const isStrange =
-        topic === null || (isShare && NO_SHARE.has(topic)) || (isMeasure && COUNTED.has(topic));
-      if (isStrange) return [];
+    .flatMap(([topic, pattern]) => {
+      if (!isTopic(topic)) return [];
+      if ((isShare && NO_SHARE.has(topic)) || (isMeasure && COUNTED.has(topic))) return [];
       return Array.from(text.matchAll(pattern), (found) => ({
         topic,
         start: found.index,
@@ -156,10 +154,6 @@ export function topicsIn(text: string, unit: Unit | null): { topic: Topic; start
       }));
     })
     .sort((a, b) => a.start - b.start);
-}
-
-function topicNamed(name: string): Topic | null {
-  return isTopic(name) ? name : null;
 }
 
 function isTopic(name: string): name is Topic {

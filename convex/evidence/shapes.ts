@@ -13,12 +13,14 @@ export const citedSource = z.object({
 /** Between two moments, from the facts of both. */
 export const change = z.object({
   subject: z.string(),
+  /** In words: `price`. */
   what: z.string(),
   from: z.number(),
   to: z.number(),
   unit: z.string(),
   percent: z.number(),
   since: z.enum(["start", "report"]).describe("The shift's start, or the last report on this focus"),
+  /** When the earlier and the later fact were observed. */
   fromAt: z.number(),
   toAt: z.number(),
 });

@@ -38,23 +38,18 @@ export const current = providerAction({
 
 /**
  * As `currentPrice`, but from feeds and tickers alone: for who has no use for the model's word, which is neither asked for
- * nor taken. For actions.
+ * nor taken.
  * @throws AppError `upstream` naming what failed when none of them answers.
  */
-const measuredPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
-  const { price, failures } = await bestPrice(ctx, token, { model: false });
-  if (price !== null) return price;
-  throw new AppError(
-    "upstream",
-    `No price feed or ticker gives the price of ${token}: ${failures.join("; ")}`,
-  );
-});
-
-/** The same for work on the schedule. */
 export const measured = providerAction({
   args: { token: vPricedToken },
   returns: vPrice,
-  handler: (ctx, { token }): Promise<Price> => measuredPrice(ctx, token),
+  handler: async (ctx, { token }): Promise<Price> => {
+    const { price, failures } = await bestPrice(ctx, token, { model: false });
+    if (price !== null) return price;
+    const why = failures.join("; ");
+    throw new AppError("upstream", `No price feed or ticker gives the price of ${token}: ${why}`);
+  },
 });
 
 /**

@@ -1,7 +1,7 @@
 import type { Change } from "../evidence/changes";
-import { changeSaying, changeUnit, changesBetween, kindOfChange } from "../evidence/changes";
+import { changeSaying, changesBetween, kindOfChange } from "../evidence/changes";
 import { citableLine, sourceOfFact, sourceOfWords, type Source, type Uncounted } from "../evidence/citing";
-import { sayingOf, unitOf } from "../evidence/kinds";
+import { factsOf } from "../evidence/kinds";
 import { MAJORS } from "../evidence/model";
 import { namesOf, type Names } from "../evidence/names";
 import type { Fact, Kind, Missing } from "../evidence/tables";
@@ -113,27 +113,16 @@ function moverSources(
         ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
       );
       if (told.length > 0) return told.map(sourceOfFact);
-      const by = {
-        observedAt: market?.at ?? 0,
-        name: source === "model" ? modelNamed("market data") : source,
-        url: null,
-      };
-      const told24h = { subject: symbol, kind: "change24h", value: change24h, unit: "percent" } as const;
-      const priced = { subject: symbol, kind: "price", value: price, unit: "USD" } as const;
-      return [priced, told24h].map((one) => ({
-        ...by,
-        says: sayingOf(one),
-        value: one.value,
-        unit: unitOf(one),
-        about: { subject: symbol, kind: one.kind, since: null, source: by.name },
-      }));
+      const name = source === "model" ? modelNamed("market data") : source;
+      const by = { subject: symbol, observedAt: market?.at ?? 0, source: name, url: "" };
+      return factsOf(by, { price, change24h }).map((fact) => ({ ...sourceOfFact(fact), url: null }));
     });
 }
 
 function changeSource(change: Change): Uncounted {
   const { subject, since, percent: value, toAt: observedAt } = change;
   const name = "computed by this service from the facts of both times";
-  const says = changeSaying(change, changeUnit(change));
+  const says = changeSaying(change);
   return {
     says,
     value,

@@ -13,7 +13,14 @@ import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model
 import { startCard, STOP } from "./cards";
 import { dueAfterMs, SHIFT_MS } from "./checkpoints";
 import { addDataPoint } from "./dataPoints";
-import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftCosts, shiftTopic } from "./model";
+import {
+  activeShiftsOf,
+  lastCollectionOf,
+  latestReportsOf,
+  MAX_ACTIVE,
+  shiftCosts,
+  shiftTopic,
+} from "./model";
 import { shiftStatus } from "./shown";
 
 /** Due shifts per transaction; a full batch is followed by another. */
@@ -140,7 +147,7 @@ export const status = internalQuery({
   args: { userId: v.string() },
   returns: zodOutputToConvex(shiftStatus),
   handler: async (ctx, { userId }) => {
-    const { reports } = await researchOf(ctx, userId);
+    const reports = await latestReportsOf(ctx, userId);
     const active = await activeShiftsOf(ctx, userId);
     const [newest] = active;
     const last = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);

@@ -5,7 +5,7 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
+import { absentWhenEmpty, userId, wholeNumberOr } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { once } from "../lib/once";
 import { iso, SECOND } from "../lib/time";
@@ -82,9 +82,7 @@ const history: MountedEndpoint = endpoint({
   },
   input: z.object({
     token: signalToken,
-    limit: absentWhenEmpty(wholeNumber(1, 100))
-      .transform((limit) => limit ?? 10)
-      .describe("1 to 100, default 10"),
+    limit: wholeNumberOr(10, 1, 100).describe("1 to 100, default 10"),
     before: absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
       "Only signals generated before this time: the last `generatedAt` of a page gets the next one.",
     ),

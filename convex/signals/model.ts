@@ -1,4 +1,5 @@
 import type { WithoutSystemFields } from "convex/server";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { iso } from "../lib/time";
@@ -203,10 +204,7 @@ export async function totalsOf(ctx: QueryCtx, scope: Scope): Promise<Totals> {
 }
 
 async function totalsRow(ctx: QueryCtx, scope: Scope) {
-  const row = await ctx.db
-    .query("signalTotals")
-    .withIndex("by_scope", (q) => q.eq("scope", scope))
-    .unique();
+  const row = await getOneFrom(ctx.db, "signalTotals", "by_scope", scope);
   if (row === null) return { _id: null, totals: emptyTotals() };
   const { _id, _creationTime, scope: _scope, ...totals } = row;
   return { _id, totals };

@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { omit } from "convex-helpers";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -30,10 +31,7 @@ const ATTEMPTS = 4;
 export const openDue = cron("recap the week's signals", async (ctx) => {
   const now = Date.now();
   const week = weekDueAt(now);
-  const existing = await ctx.db
-    .query("weeklyRecaps")
-    .withIndex("by_week", (q) => q.eq("week", week))
-    .unique();
+  const existing = await getOneFrom(ctx.db, "weeklyRecaps", "by_week", week);
   if (existing !== null) return;
   const figures = await figuresOf(ctx, week);
   const recapId = await ctx.db.insert("weeklyRecaps", {

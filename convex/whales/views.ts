@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Doc } from "../_generated/dataModel";
-import { absentWhenEmpty, wholeNumber } from "../lib/input";
+import { wholeNumberOr } from "../lib/input";
 import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
 import type { PublicAlert } from "./tables";
 
@@ -54,6 +54,6 @@ const MAX_HOURS = 168;
 const DEFAULT_HOURS = 6;
 
 /** The window of whale alerts. */
-export const hours = absentWhenEmpty(wholeNumber(1, MAX_HOURS))
-  .transform((hours) => hours ?? DEFAULT_HOURS)
-  .describe(`How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`);
+export const hours = wholeNumberOr(DEFAULT_HOURS, 1, MAX_HOURS).describe(
+  `How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
+);

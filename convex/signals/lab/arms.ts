@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { namedShadowArms } from "../../lib/env";
@@ -44,10 +45,7 @@ export function askedArms(): Arm[] {
 }
 
 export async function findArm(ctx: QueryCtx, arm: string): Promise<Doc<"shadowArms"> | null> {
-  return ctx.db
-    .query("shadowArms")
-    .withIndex("by_arm", (q) => q.eq("arm", arm))
-    .unique();
+  return getOneFrom(ctx.db, "shadowArms", "by_arm", arm);
 }
 
 /** Every arm that was ever asked, by name. */
