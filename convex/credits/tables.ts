@@ -14,6 +14,14 @@ const vCreditSource = v.union(
   v.literal("reversal"),
 );
 
+export const vGameResult = v.object({
+  levelReached: v.number(),
+  /** levelReached x 100. */
+  creditsEarned: v.number(),
+  /** What of it the ledger was given: less than earned once the day's cap is reached. */
+  credited: v.number(),
+});
+
 /** How a user stands by the ledger. */
 export const vStanding = v.object({
   /** Whole credits, never below zero. */
@@ -98,15 +106,7 @@ export const creditTables = {
     openedAt: v.number(),
     expiresAt: v.number(),
     /** Its one result; absent while it is played. */
-    result: v.optional(
-      v.object({
-        levelReached: v.number(),
-        creditsEarned: v.number(),
-        /** What the daily cap left of them. */
-        credited: v.number(),
-        finishedAt: v.number(),
-      }),
-    ),
+    result: v.optional(vGameResult.extend({ finishedAt: v.number() })),
   }).index("by_userId", ["userId", "openedAt"]),
 
   /** What a user's games were credited with on a UTC day, for the daily cap. Written by `credits/games`. Dies after 90 days. */

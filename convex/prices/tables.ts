@@ -83,7 +83,7 @@ export const priceTables = {
 };
 
 export const priceRecords: RecordsOf<typeof priceTables> = {
-  priceSamples: { keep: "storing a sample deletes those older than 15 days (prices/model)" },
+  priceSamples: { keep: "storing a sample deletes those older than 15 days (prices/samples)" },
   hourlyCloses: { keep: "the service's own price history: two rows an hour" },
   quoteBoards: { keep: "one row" },
 };

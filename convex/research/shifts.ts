@@ -43,7 +43,8 @@ export const start = internalMutation({
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
-  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey, signedIn, stoppable }) => {
+  handler: async (ctx, { stoppable, ...asked }) => {
+    const { userId, token, messengerChatId, idempotencyKey, signedIn } = asked;
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) {
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
@@ -62,11 +63,8 @@ export const start = internalMutation({
       });
     }
     const jobId = await ctx.db.insert("shifts", {
-      userId,
-      ...(token === undefined ? {} : { token }),
+      ...asked,
       focus: token ?? "",
-      ...(messengerChatId === undefined ? {} : { messengerChatId }),
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       startedAt: now,
       stopsAt: now + SHIFT_MS,
       status: "active",
@@ -77,7 +75,6 @@ export const start = internalMutation({
       nextReportAt: now + dueAfterMs.interim1,
       interimReportsCount: 0,
       finalReportSent: false,
-      signedIn,
     });
     const shift = await ctx.db.get("shifts", jobId);
     const isShared = shift !== null && (await addDataPoint(ctx, shift, now));

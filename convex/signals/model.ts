@@ -25,19 +25,16 @@ export async function findSignal(ctx: QueryCtx, token: Token, day: string): Prom
     .unique();
 }
 
-/** The token's newest signal, whatever became of it. */
-async function latestSignal(ctx: QueryCtx, token: Token): Promise<Doc<"signals"> | null> {
-  return ctx.db
-    .query("signals")
-    .withIndex("by_token", (q) => q.eq("token", token))
-    .order("desc")
-    .first();
-}
-
-/** The newest signal of each of the tokens that has one, in the order of `TOKENS`. */
+/** The newest signal of each of the tokens that has one, whatever became of it, in the order of `TOKENS`. */
 export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Promise<Signal[]> {
   const wanted = TOKENS.filter((token) => tokens.includes(token));
-  const rows = await Promise.all(wanted.map((token) => latestSignal(ctx, token)));
+  const newest = (token: Token) =>
+    ctx.db
+      .query("signals")
+      .withIndex("by_token", (q) => q.eq("token", token))
+      .order("desc")
+      .first();
+  const rows = await Promise.all(wanted.map(newest));
   return rows.flatMap((row) => (row === null ? [] : [bare(row)]));
 }
 

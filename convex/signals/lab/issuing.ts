@@ -3,6 +3,7 @@ import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
+import { namedShadowArms } from "../../lib/env";
 import { failureOf, messageOf } from "../../lib/errors";
 import { enter, telling, vFailure } from "../../lib/lanes";
 import { log } from "../../lib/log";
@@ -17,7 +18,7 @@ import { HOURS } from "../prompts";
 import { askForSignal } from "../proposals";
 import { entered, LAB_TOKENS } from "../rules";
 import { proposalFields, vHeld, vPriceAtIssue } from "../tables";
-import { armNamed, askedArms, rememberArm } from "./arms";
+import { armNamed, rememberArm, type Arm } from "./arms";
 import { findShadow, issueShadow, keepMissed, outcomesOfToken } from "./model";
 import { vLabToken } from "./tables";
 
@@ -54,12 +55,12 @@ export const open = cron("ask the shadow arms", async (ctx) => {
   }
 });
 
-/** A malformed setting is the operator's to mend, and no reason for a cron to fail. */
-function armsToAsk() {
+/** The arms that are to be asked. A malformed setting is the operator's to mend, and no reason for a cron to fail. */
+function armsToAsk(): Arm[] {
   try {
-    return askedArms();
+    return namedShadowArms().map(armNamed);
   } catch (error) {
-    log.error("signals.no shadow arms", { reason: messageOf(error) });
+    log.error("signals.no shadow arms", { reason: `SHADOW_ARMS: ${messageOf(error)}` });
     return [];
   }
 }
