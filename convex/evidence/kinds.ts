@@ -1,11 +1,23 @@
+import { namesIn } from "../lib/records";
 import { groupedDigits, withoutTrailing } from "../lib/text";
 import type { Unit } from "./numbers";
 import type { Fact, Kind } from "./tables";
 
 /** How facts are worded: for the writer of a report, for its checker and for its readers alike. Pure. */
 
+/** What a fact may be measured in. */
+export const UNITS = {
+  USD: "usd",
+  percent: "percent",
+  bps: "bps",
+  coins: "coins",
+  gwei: "gwei",
+  count: null,
+  text: null,
+} as const satisfies Record<string, Unit | null>;
+
 /** How each kind is called, and in what it is measured. */
-const KINDS: Record<Kind, { label: string; unit: Fact["unit"] }> = {
+export const KINDS = {
   name: { label: "name", unit: "text" },
   rank: { label: "rank by market capitalisation", unit: "count" },
   price: { label: "price", unit: "USD" },
@@ -33,17 +45,20 @@ const KINDS: Record<Kind, { label: string; unit: Fact["unit"] }> = {
   baseFee: { label: "base fee of the latest block", unit: "gwei" },
   usdcSupply: { label: "USDC on Base", unit: "USD" },
   headline: { label: "headline", unit: "text" },
-};
+} as const satisfies Record<string, { label: string; unit: keyof typeof UNITS }>;
 
-const UNITS: Record<Fact["unit"], Unit | null> = {
-  USD: "usd",
-  percent: "percent",
-  bps: "bps",
-  coins: "coins",
-  gwei: "gwei",
-  count: null,
-  text: null,
-};
+/** What each collector brings, as readers know it. */
+export const COLLECTIONS = {
+  markets: "the table of coins",
+  trending: "the most searched coins",
+  day: "last trades",
+  book: "order book",
+  candles: "hourly candles",
+  perpetuals: "perpetual markets",
+  stablecoins: "stablecoin supply",
+  news: "news",
+  base: "the state of Base",
+} as const;
 
 export function unitOf({ unit }: Pick<Fact, "unit">): Unit | null {
   return UNITS[unit];
@@ -54,13 +69,10 @@ export function factsOf(
   by: Pick<Fact, "subject" | "observedAt" | "source" | "url">,
   told: Partial<Record<Kind, Fact["value"] | null>>,
 ): Fact[] {
-  return Object.entries(told).flatMap(([kind, value]) =>
-    isKind(kind) && value !== null ? [{ ...by, kind, value, unit: KINDS[kind].unit }] : [],
-  );
-}
-
-function isKind(name: string): name is Kind {
-  return Object.hasOwn(KINDS, name);
+  return namesIn(told).flatMap((kind) => {
+    const value = told[kind] ?? null;
+    return value === null ? [] : [{ ...by, kind, value, unit: KINDS[kind].unit }];
+  });
 }
 
 /** A fact in words: `BTC price: 97,250.50 USD`. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { wellFormed } from "./text";
 
 /**
  * The parts that models' answers are made of. Each is plain JSON of the kind it is in the answer, so that a schema can
@@ -19,9 +20,6 @@ export const usdOrNull = z
 
 /** A rank: 1, 2, 3, … */
 export const rank = z.number().int().positive();
-
-/** Half a surrogate pair cannot be stored: it becomes the replacement character. */
-const wellFormed = (value: string) => value.replace(/\p{Surrogate}/gu, "\uFFFD");
 
 /** A short piece of text, trimmed, never empty, well-formed whatever escapes it came with. */
 export const text = (max: number) => z.string().overwrite(wellFormed).trim().min(1).overwrite(cutTo(max));

@@ -1,7 +1,7 @@
 import type { Change } from "../evidence/changes";
 import { changeSaying, changesBetween, kindOfChange } from "../evidence/changes";
 import { citableLine, sourceOfFact, sourceOfWords, type Source, type Uncounted } from "../evidence/citing";
-import { factsOf } from "../evidence/kinds";
+import { COLLECTIONS, factsOf } from "../evidence/kinds";
 import { MAJORS } from "../evidence/model";
 import { namesOf, type Names } from "../evidence/names";
 import type { Fact, Kind, Missing } from "../evidence/tables";
@@ -195,19 +195,6 @@ export function describeBrief({ sources, previous, missing, silent }: Brief): st
 export function nameOf(collector: Missing["collector"], subject: string): string {
   return subject === "" ? COLLECTIONS[collector] : `${COLLECTIONS[collector]} of ${subject}`;
 }
-
-/** What each collector brings, as readers know it. */
-const COLLECTIONS: Record<Missing["collector"], string> = {
-  markets: "the table of coins",
-  trending: "the most searched coins",
-  day: "last trades",
-  book: "order book",
-  candles: "hourly candles",
-  perpetuals: "perpetual markets",
-  stablecoins: "stablecoin supply",
-  news: "news",
-  base: "the state of Base",
-};
 
 /** Whether there is a price to write of. */
 function hasMarketFacts(facts: readonly Fact[]): boolean {

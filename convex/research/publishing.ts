@@ -10,16 +10,15 @@ import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
 import { shiftTopic } from "./model";
-import type { ReportKind, Result } from "./shapes";
+import type { ReportKind } from "./shapes";
 import { INWARD, vReport } from "./tables";
+import type { Written } from "./writing";
 
 /** Shifts per transaction: each gets a report, a run, a card and its own next step. */
 const BATCH = 50;
 
 /** The agent in whose name reports are written. */
 const AGENT_ID = "research-default";
-
-type Written = { result: Result; model: string; tokensUsed: number };
 
 /** Gives a finished synthesis to every shift that waits for it, batch after batch. */
 export const publish = internalMutation({

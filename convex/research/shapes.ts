@@ -8,8 +8,6 @@ import { resultShape } from "./result";
 
 /** What reports and observations hold, as the tables keep it. */
 
-export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
-
 export const vResult = v.object({
   ...zodOutputToConvex(resultShape).fields,
   /** The facts that the texts cite, as `[1]`. */
@@ -89,7 +87,7 @@ export const vSourceStates = v.object({
 });
 
 export type Result = Infer<typeof vResult>;
-export type Outlook = Infer<typeof vOutlook>;
+export type Outlook = Result["marketOutlook"];
 export type ReportKind = Infer<typeof vReportKind>;
 export type Sources = Infer<typeof vSources>;
 export type Settled = Infer<typeof vSettled>;

@@ -13,7 +13,7 @@ import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from 
  */
 
 export const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"));
-export type Decider = Infer<typeof vDecider>;
+type Decider = Infer<typeof vDecider>;
 
 /** What is known of the price in [from, to]: a candle. A sample, or a price looked at, has no length. */
 export const vStretch = v.object({

@@ -16,7 +16,6 @@ import { weekDrawn } from "./drawn";
 import { chainHeadOf, findSignal, totalsOf } from "./model";
 import { weekReviewQuestion } from "./prompts";
 import { rounded } from "./ratios";
-import type { Token } from "./rules";
 import { resultsOf, standingOf } from "./standing";
 import { statisticsOf } from "./statistics";
 import { vWeek, type Week, type WeekSignal } from "./tables";
@@ -145,9 +144,8 @@ function inWeek(row: Doc<"signals"> | null): WeekSignal | null {
   return { signal, entry, confidence, status, pnlPercent: pnlPercent ?? null };
 }
 
-function hasSignals({ days }: Week): boolean {
-  const held = (token: Token) => Object.values(days).some((day) => day[token] !== null);
-  return held("BTC") || held("ETH");
+function hasSignals({ wins, losses, expired, pending }: Week): boolean {
+  return wins + losses + expired + pending > 0;
 }
 
 /** The figures of a stored recap, without the row's other fields. */
