@@ -29,5 +29,7 @@ export default defineConfig({
     maxWorkers: 3,
     include: ["tests/**/*.test.ts"],
     exclude: ELSEWHERE,
+    // What a run has made of the sources serves the next one: half of a domain's start.
+    experimental: { fsModuleCache: true },
   },
 });

@@ -5,7 +5,7 @@ const crons = cronJobs();
 
 crons.interval("collect data for research shifts", { minutes: 5 }, internal.research.shifts.collectDue, {});
 crons.interval("write due research reports", { minutes: 5 }, internal.research.syntheses.claimDue, {});
-crons.interval("sample live prices", { minutes: 5 }, internal.prices.samples.takeDue, {});
+crons.interval("sample live prices", { minutes: 5 }, internal.market.prices.takeDue, {});
 crons.interval(
   "settle open transactions",
   { minutes: 1 },

@@ -1,4 +1,6 @@
 import { v } from "convex/values";
+import { getOrThrow } from "convex-helpers/server/relationships";
+import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc, TableNames } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -7,6 +9,7 @@ import { isFinal, tablesOf, type Facts, type Going } from "../lib/records";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
 import { requireUser } from "../users/model";
+import { accountTables } from "./tables";
 
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
@@ -19,12 +22,8 @@ import { requireUser } from "../users/model";
 /** Rows per transaction. */
 const BATCH = 100;
 
-const vDeletion = v.object({
-  /** Epoch ms. */
-  requestedAt: v.number(),
-  erased: v.number(),
-  finishedAt: v.optional(v.number()),
-});
+/** Times in epoch ms. */
+const vDeletion = accountTables.accountDeletions.validator.pick("requestedAt", "erased", "finishedAt");
 
 /** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */
 export const request = mutation({
@@ -40,9 +39,7 @@ export const request = mutation({
         : await ctx.db.insert("accountDeletions", { userId, requestedAt: Date.now(), erased: 0 });
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.account.deletion.step, { deletionId });
-    const row = await ctx.db.get("accountDeletions", deletionId);
-    if (row === null) throw new Error("The row was just written");
-    return shown(row);
+    return parse(vDeletion, await getOrThrow(ctx, "accountDeletions", deletionId));
   },
 });
 
@@ -53,7 +50,7 @@ export const status = query({
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     const row = await latest(ctx, userId);
-    return row === null ? null : shown(row);
+    return row === null ? null : parse(vDeletion, row);
   },
 });
 
@@ -109,8 +106,4 @@ async function latest(ctx: QueryCtx, userId: string): Promise<Doc<"accountDeleti
     .withIndex("by_userId", (q) => q.eq("userId", userId))
     .order("desc")
     .first();
-}
-
-function shown({ requestedAt, erased, finishedAt }: Doc<"accountDeletions">) {
-  return { requestedAt, erased, ...(finishedAt === undefined ? {} : { finishedAt }) };
 }

@@ -1,3 +1,4 @@
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
@@ -17,6 +18,13 @@ export async function isProven(ctx: QueryCtx, userId: string): Promise<boolean> 
   return (await ownerOf(ctx, userId)) !== null;
 }
 
+/** A user's alerts, oldest first. */
+export function inState(ctx: QueryCtx, userId: string, state: Doc<"alerts">["state"]) {
+  return ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", state));
+}
+
 /**
  * Refuses one more active alert than a user may have.
  * @param address Where the yes came from; `null` where it came by no network.
@@ -30,10 +38,7 @@ export async function allowOneMore(
 ): Promise<{ setFrom?: string }> {
   const proven = await isProven(ctx, userId);
   const most = proven ? MOST_ACTIVE : MOST_UNPROVEN;
-  const own = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-    .take(most);
+  const own = await inState(ctx, userId, "active").take(most);
   if (own.length >= most) {
     const more = proven ? "" : `; a signed-in user can have ${MOST_ACTIVE}`;
     throw new AppError("conflict", `At most ${most} alerts can be active: switch one off first${more}`);

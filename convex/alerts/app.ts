@@ -4,10 +4,10 @@ import { action, mutation, query } from "../_generated/server";
 import { charge } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
 import { requireUser } from "../users/model";
-import { alertsOf, confirm, ownAlert, switchOff, vAlert } from "./model";
-import { proposeAlert, type Proposed } from "./proposals";
+import { confirm, ownAlert, switchOff, vAlert } from "./model";
+import { everythingOf, proposeAlert, vEverything, type Proposed } from "./proposals";
 import { vReplay } from "./replays";
-import { endSink, sinkOf, sinksOf, vSink, type Sink } from "./sinkRows";
+import { endSink, vSink, type Sink } from "./sinkRows";
 import { addSink } from "./sinks";
 
 /** Alerts as the web application sets them. Every function is about the signed-in user alone. */
@@ -50,14 +50,8 @@ export const end = mutation({
 /** The user's alerts and webhooks. */
 export const mine = query({
   args: {},
-  returns: v.object({ alerts: v.array(vAlert), webhooks: v.array(vSink) }),
-  handler: async (ctx) => {
-    const { userId } = await requireUser(ctx);
-    return {
-      alerts: await alertsOf(ctx, userId),
-      webhooks: (await sinksOf(ctx, userId)).map(sinkOf),
-    };
-  },
+  returns: vEverything,
+  handler: async (ctx) => everythingOf(ctx, (await requireUser(ctx)).userId),
 });
 
 /** Adds a webhook; the secret is told this once. @throws AppError as `sinks.addSink` does; `rate_limited`. */

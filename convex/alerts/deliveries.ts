@@ -6,7 +6,7 @@ import { messageOf } from "../lib/errors";
 import { providerAction } from "../lib/providerCalls";
 import { open } from "../lib/sealing";
 import { DAY, HOUR, MINUTE, SECOND, sleep } from "../lib/time";
-import { postWebhook, type PostOutcome } from "../providers/webhooks";
+import { postWebhook, vPostOutcome, type PostOutcome } from "../providers/webhooks";
 import { isProven } from "./allowances";
 import { secretSeal } from "./sinkRows";
 import { refusalOf } from "./targets";
@@ -73,18 +73,12 @@ const vTry = v.object({
   body: v.string(),
 });
 
-const vOutcome = v.union(
-  v.object({ kind: v.literal("delivered") }),
-  v.object({ kind: v.literal("gone") }),
-  v.object({ kind: v.literal("failed"), reason: v.string() }),
-);
-
 const vResult = v.object({
   deliveryId: v.id("alertDeliveries"),
   try: v.number(),
   /** How long it took. */
   ms: v.number(),
-  outcome: vOutcome,
+  outcome: vPostOutcome,
 });
 
 export const post = providerAction({

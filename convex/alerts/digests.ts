@@ -9,7 +9,7 @@ import { latestSignals } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { latestAlerts } from "../whales/model";
 import { COINS, isCoin } from "../whales/coins";
-import { fire } from "./firing";
+import { fire } from "./telling";
 import { CLOCK } from "./subjects";
 import { lastObservation } from "./observations";
 import { nextTime } from "./times";

@@ -1,9 +1,10 @@
 import { v, type Infer } from "convex/values";
-import type { Doc, Id } from "../_generated/dataModel";
+import { getOneFrom, getOrThrow } from "convex-helpers/server/relationships";
+import { parse } from "convex-helpers/validators";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { allowOneMore, MOST_ACTIVE } from "./allowances";
-import type { Condition } from "./grammar";
+import { allowOneMore, inState, MOST_ACTIVE } from "./allowances";
 import { lifeFrom } from "./lifetimes";
 import { watchOf } from "./subjects";
 import { lastObservation } from "./observations";
@@ -33,24 +34,19 @@ export const vAlert = alertTables.alerts.validator
   });
 export type Alert = Infer<typeof vAlert>;
 
-export type Proposal = {
-  userId: string;
-  asked: string;
-  condition: Condition;
-  readBy: Doc<"alerts">["readBy"];
-};
+export const vProposal = alertTables.alerts.validator.pick("userId", "asked", "condition", "readBy");
 
 /**
  * Keeps a proposal until its user says yes. One that the user has in the same words of the grammar already, proposed or
  * active, is that one.
  */
-export async function propose(ctx: MutationCtx, proposal: Proposal): Promise<Alert> {
+export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal>): Promise<Alert> {
   const { userId, condition } = proposal;
-  const open = [...(await inState(ctx, userId, "active")), ...(await inState(ctx, userId, "proposed"))];
+  const proposed = await inState(ctx, userId, "proposed").take(MOST_ACTIVE);
+  const open = [...(await inState(ctx, userId, "active").take(MOST_ACTIVE)), ...proposed];
   const words = describe(condition);
   const same = open.find((row) => describe(row.condition) === words);
   if (same !== undefined) return alertOf(same);
-  const proposed = open.filter(({ state }) => state === "proposed");
   const [oldest] = proposed;
   if (oldest !== undefined && proposed.length >= MAX_PROPOSED) await ctx.db.delete("alerts", oldest._id);
   const latest = await ctx.db
@@ -70,7 +66,7 @@ export async function propose(ctx: MutationCtx, proposal: Proposal): Promise<Ale
     createdAt: now,
     fired: 0,
   });
-  return alertOf(await existing(ctx, alertId));
+  return alertOf(await getOrThrow(ctx, "alerts", alertId));
 }
 
 /**
@@ -83,7 +79,7 @@ export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: str
   if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
   if (row.state === "active") {
     await ctx.db.patch("alerts", row._id, lifeFrom(now));
-    return alertOf(await existing(ctx, row._id));
+    return alertOf(await getOrThrow(ctx, "alerts", row._id));
   }
   const allowed = await allowOneMore(ctx, row.userId, address);
   const { condition } = row;
@@ -93,7 +89,7 @@ export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: str
     ...{ state: "active", watched: true, phase: "waiting", readyAt },
     ...{ confirmedAt: now, ...lifeFrom(now), ...allowed },
   });
-  return alertOf(await existing(ctx, row._id));
+  return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
 /** The first alert of a subject is compared with what comes from now on, and begins with how things stand. */
@@ -110,10 +106,7 @@ async function follow(ctx: MutationCtx, subject: string, now: number): Promise<v
 }
 
 export async function cursorOf(ctx: QueryCtx, subject: string): Promise<Doc<"alertCursors"> | null> {
-  return ctx.db
-    .query("alertCursors")
-    .withIndex("by_subject", (q) => q.eq("subject", subject))
-    .unique();
+  return getOneFrom(ctx.db, "alertCursors", "by_subject", subject);
 }
 
 /** Switches an alert off, proposed or active; one that is off stays so. */
@@ -122,14 +115,20 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
     const ended = { state: "off", watched: false, phase: "ended", endedAt: Date.now() } as const;
     await ctx.db.patch("alerts", row._id, ended);
   }
-  return alertOf(await existing(ctx, row._id));
+  return alertOf(await getOrThrow(ctx, "alerts", row._id));
+}
+
+/** A user's alert by its id; `null` for none. */
+export async function findAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts"> | null> {
+  const alertId = ctx.db.normalizeId("alerts", id);
+  const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
+  return row?.userId === userId ? row : null;
 }
 
 /** A user's alert by its id. @throws AppError `not_found` for none of theirs. */
 export async function ownAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts">> {
-  const alertId = ctx.db.normalizeId("alerts", id);
-  const row = alertId === null ? null : await ctx.db.get("alerts", alertId);
-  if (row === null || row.userId !== userId) throw new AppError("not_found", "This user has no such alert");
+  const row = await findAlert(ctx, userId, id);
+  if (row === null) throw new AppError("not_found", "This user has no such alert");
   return row;
 }
 
@@ -147,15 +146,9 @@ export async function numberedAlert(
 
 /** Active ones, then proposals, by their numbers; then the latest that ended, newest first. */
 export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> {
-  const [active, proposed] = await Promise.all([
-    inState(ctx, userId, "active"),
-    inState(ctx, userId, "proposed"),
-  ]);
-  const ended = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "off"))
-    .order("desc")
-    .take(SHOWN_ENDED);
+  const active = await inState(ctx, userId, "active").take(MOST_ACTIVE);
+  const proposed = await inState(ctx, userId, "proposed").take(MOST_ACTIVE);
+  const ended = await inState(ctx, userId, "off").order("desc").take(SHOWN_ENDED);
   return [...active, ...proposed, ...ended].map(alertOf);
 }
 
@@ -165,36 +158,11 @@ export async function lastProposed(
   userId: string,
   since: number,
 ): Promise<Doc<"alerts"> | null> {
-  const row = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "proposed"))
-    .order("desc")
-    .first();
+  const row = await inState(ctx, userId, "proposed").order("desc").first();
   return row === null || row.createdAt < since ? null : row;
 }
 
-async function inState(
-  ctx: QueryCtx,
-  userId: string,
-  state: "active" | "proposed",
-): Promise<Doc<"alerts">[]> {
-  return ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", state))
-    .take(MOST_ACTIVE);
-}
-
-async function existing(ctx: QueryCtx, alertId: Id<"alerts">): Promise<Doc<"alerts">> {
-  const row = await ctx.db.get("alerts", alertId);
-  if (row === null) throw new Error("The row was just written");
-  return row;
-}
-
 function alertOf(row: Doc<"alerts">): Alert {
-  const { _id, number, state, condition, asked, readBy, createdAt, fired } = row;
-  const { confirmedAt = null, endedAt = null, expiresAt = null, lastFiredAt = null } = row;
-  return {
-    ...{ alertId: _id, number, state, words: describe(condition), condition, asked, readBy, createdAt },
-    ...{ confirmedAt, endedAt, expiresAt, fired, lastFiredAt },
-  };
+  const none = { confirmedAt: null, endedAt: null, expiresAt: null, lastFiredAt: null };
+  return parse(vAlert, { ...none, ...row, alertId: row._id, words: describe(row.condition) });
 }

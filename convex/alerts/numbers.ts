@@ -17,8 +17,8 @@ const MULTIPLES: Readonly<Record<string, number>> = {
   billion: 1e9,
 };
 
-/** A number with a multiple, for use in a pattern: two groups. */
-export const NUMBER = String.raw`(${GROUPED}|${PLAIN})(?:\s?(${Object.keys(MULTIPLES).toSorted().toReversed().join("|")}))?(?![\w.,])`;
+/** A number with a multiple, for use in a pattern: two groups, `digits` and `multiple`. */
+export const NUMBER = String.raw`(?<digits>${GROUPED}|${PLAIN})(?:\s?(?<multiple>${Object.keys(MULTIPLES).toSorted().toReversed().join("|")}))?(?![\w.,])`;
 
 /** The number that `NUMBER` found. */
 export function numberOf(digits: string, multiple: string | undefined): number {

@@ -1,9 +1,8 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { keyOf, slotOf } from "../evidence/model";
-import { HOUR } from "../lib/time";
+import { HOUR, MINUTE } from "../lib/time";
 import { newestSample } from "../prices/model";
-import { neededSince, observationsFrom, samplesAfter, type PriceSubject } from "./prices";
 import { subjectOf, type Subject } from "./subjects";
 import type { Observation } from "./tables";
 
@@ -54,7 +53,9 @@ export async function observationsAfter(
     case "flow": {
       const rows = await ctx.db
         .query("whaleAlerts")
-        .withIndex("by_token_and_alertType", (q) => movementsOf(q, subject).gt("detectedAt", after))
+        .withIndex("by_token_and_alertType", (q) =>
+          q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]).gt("detectedAt", after),
+        )
         .take(limit);
       // What was found together is compared together: the next rows may be of the same moment.
       const end = rows.length === limit ? (rows.at(-1)?.detectedAt ?? Infinity) : Infinity;
@@ -86,23 +87,16 @@ export async function newestAt(
   if (subject.kind !== "flow") return (await newestSample(ctx, subject.token))?.takenAt ?? 0;
   const newest = await ctx.db
     .query("whaleAlerts")
-    .withIndex("by_token_and_alertType", (q) => movementsOf(q, subject))
+    .withIndex("by_token_and_alertType", (q) =>
+      q.eq("token", subject.token).eq("alertType", WAYS[subject.direction]),
+    )
     .order("desc")
     .first();
   return newest?.detectedAt ?? 0;
 }
 
-type Flow = Extract<Subject, { kind: "flow" }>;
-type Eq<Next> = {
-  eq: (
-    field: "token",
-    value: string,
-  ) => { eq: (field: "alertType", value: "cex_inflow" | "cex_outflow") => Next };
-};
-
-function movementsOf<Next>(q: Eq<Next>, { token, direction }: Flow): Next {
-  return q.eq("token", token).eq("alertType", direction === "in" ? "cex_inflow" : "cex_outflow");
-}
+/** As the alerts of whales name the way. */
+const WAYS = { in: "cex_inflow", out: "cex_outflow" } as const;
 
 function found<Row>(
   rows: readonly Row[],
@@ -150,4 +144,55 @@ function movement({
   if (measured === undefined || withdrawnAt !== undefined || occurredAt === undefined) return null;
   const source = `https://basescan.org/tx/${txHash ?? ""}`;
   return { at: detectedAt, observedAt: occurredAt, value: amount, source };
+}
+
+export type PriceSubject = Extract<Subject, { kind: "price" | "change" }>;
+export type Sample = Pick<Doc<"priceSamples">, "takenAt" | "observedAt" | "priceUsd" | "source">;
+
+/** An earlier price that is older than this by more is not the price of then. */
+const SLACK_MS = 30 * MINUTE;
+
+/** A token's samples that were taken later than `after` and not later than `until` (epoch ms), oldest first. */
+export async function samplesAfter(
+  ctx: QueryCtx,
+  token: PriceSubject["token"],
+  { after, until, limit }: { after: number; until: number; limit: number },
+): Promise<Doc<"priceSamples">[]> {
+  return ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).gt("takenAt", after).lte("takenAt", until))
+    .take(limit);
+}
+
+/** Since when samples are needed to know what is observed from `since` on; epoch ms. */
+export function neededSince(subject: PriceSubject, since: number): number {
+  return subject.kind === "price" ? since : since - subject.windowHours * HOUR - SLACK_MS;
+}
+
+/**
+ * What samples tell of a subject, one observation for each of `news`. The model's word counts for nothing.
+ * @param news Oldest first, as the others.
+ * @param earlier Those that reach as far back as `neededSince`: a change is told from the last one before its hours.
+ */
+export function observationsFrom(
+  subject: PriceSubject,
+  news: readonly Sample[],
+  earlier: readonly Sample[],
+): (Observation | null)[] {
+  const measured = earlier.filter(({ source }) => source !== "llm");
+  let next = 0;
+  return news.map(({ takenAt: at, observedAt, priceUsd, source }) => {
+    if (source === "llm") return null;
+    if (subject.kind === "price") return { at, observedAt, value: priceUsd, source };
+    const then = at - subject.windowHours * HOUR;
+    while ((measured[next]?.takenAt ?? Infinity) <= then) next++;
+    const before = measured[next - 1];
+    if (before === undefined || before.takenAt < then - SLACK_MS) return null;
+    return { at, observedAt, value: changeOf(before.priceUsd, priceUsd), source };
+  });
+}
+
+/** Percent, from the earlier price to the later one. */
+function changeOf(before: number, now: number): number {
+  return (now / before - 1) * 100;
 }

@@ -21,7 +21,9 @@ const refused = (say: string): Reading => ({ kind: "refused", say });
 const OPENINGS =
   /^(?:please |hey |hi |ok )?(?:can you |could you |i want to know |i(?:'d| would) like to know |set (?:up )?(?:an |a )?(?:alert|alarm) |create (?:an |a )?(?:alert|alarm) )?(?:please )?(?:(?:alert|tell|notify|ping|warn|message|inform|remind) me |let me know |send me |give me |i want |alert |alarm )?(?:please )?(?:whenever|when|if|once|as soon as|for|on)? ?(?:the |a |an )?/;
 
-const TOKEN = String.raw`\$?(${Object.keys(COIN_NAMES).join("|")})(?:'s)?`;
+const tokenAs = (group: "name" | "other") =>
+  String.raw`\$?(?<${group}>${Object.keys(COIN_NAMES).join("|")})(?:'s)?`;
+const TOKEN = tokenAs("name");
 
 /** Words that say nothing of a direction. */
 const NEUTRAL = "is|goes|gets|moves|trades|comes|becomes|turns|breaks";
@@ -42,7 +44,7 @@ const CHANGE = whole(
   String.raw`(?:price of )?${TOKEN}(?: price)?(?: (?:is|goes|moves|gets|has gone))? ?(?:(?<up>up|gains?|gained|rises?|rose|rising|climbs?|jumps?|pumps?|surges?|increases?|grows?|rallies)|(?<down>down|loses?|lost|drops?|dropped|falls?|fell|falling|dumps?|declines?|decreases?|crashes|slides?|dips?)|(?<plus>\+)|(?<minus>[-−]))(?: by| of)?(?: more than| at least| over)? ?${PERCENT}(?: or more)?(?: (?:in|within|over|during|inside)(?: the)?(?: last| past)? (?<window>.+))?`,
 );
 const FUNDING = whole(
-  String.raw`(?:${TOKEN} (?:perp(?:etual)? )?funding(?: rate)?|(?:perp(?:etual)? )?funding(?: rate)? (?:of|for|on) ${TOKEN})(?: (?:(?<neutral>${NEUTRAL})|(?<rises>${RISES})|(?<falls>${FALLS})))? ?(?:(?<over>${OVER})|(?<under>${UNDER})) ?(?<sign>[-−+])?${PERCENT}(?: ?(?:per hour|an hour|hourly|each hour|/ ?h|/ ?hr|/ ?hour))?`,
+  String.raw`(?:${TOKEN} (?:perp(?:etual)? )?funding(?: rate)?|(?:perp(?:etual)? )?funding(?: rate)? (?:of|for|on) ${tokenAs("other")})(?: (?:(?<neutral>${NEUTRAL})|(?<rises>${RISES})|(?<falls>${FALLS})))? ?(?:(?<over>${OVER})|(?<under>${UNDER})) ?(?<sign>[-−+])?${PERCENT}(?: ?(?:per hour|an hour|hourly|each hour|/ ?h|/ ?hr|/ ?hour))?`,
 );
 const WAY = String.raw`(?<way>inflows?|outflows?)`;
 const MORE = String.raw`(?:${OVER}|of at least|of more than|of over|worth over|worth more than|worth at least|from)`;
@@ -103,6 +105,14 @@ const CONTRADICTION = "That says up and down at once: say above, or say below.";
 
 type Groups = Partial<Record<string, string>>;
 
+/** The parts of words that fit a pattern, with their coin and their number; `null` for others. */
+function partsOf(pattern: RegExp, text: string) {
+  const groups: Groups | undefined = pattern.exec(text)?.groups;
+  if (groups === undefined) return null;
+  const { other = "", name = other, digits = "", multiple } = groups;
+  return { groups, name, token: COIN_NAMES[name] ?? "", digits, multiple };
+}
+
 /** Whether it is above or below, by the preposition; `null` where the verb says the opposite. */
 function sideOf({ rises, falls, over, under, to }: Groups): "above" | "below" | "none" | null {
   if (over !== undefined) return falls === undefined ? "above" : null;
@@ -113,12 +123,9 @@ function sideOf({ rises, falls, over, under, to }: Groups): "above" | "below" | 
 }
 
 function readPrice(text: string): Reading | null {
-  const match = PRICE.exec(text);
-  if (match === null) return null;
-  const [, name = ""] = match;
-  const { groups = {} } = match;
-  const [digits = "", multiple] = match.slice(-2);
-  const token = COIN_NAMES[name] ?? "";
+  const parts = partsOf(PRICE, text);
+  if (parts === null) return null;
+  const { groups, token, digits, multiple } = parts;
   const direction = sideOf(groups);
   if (direction === null) return refused(CONTRADICTION);
   if (direction === "none") return refused(`Say above or below: ${token} above ${digits}${multiple ?? ""}.`);
@@ -132,11 +139,10 @@ const WINDOW = /^(?:(\d{1,4}|an?|one)[ -]?)?(h|hr|hrs|hours?|d|days?|w|weeks?)$/
 const HOURS_OF: Readonly<Record<string, number>> = { h: 1, d: 24, w: 168 };
 
 function readChange(text: string): Reading | null {
-  const match = CHANGE.exec(text);
-  if (match === null) return null;
-  const [, name = "", , , , , digits = "", multiple] = match;
-  const { up, plus, window } = match.groups ?? {};
-  const token = COIN_NAMES[name] ?? "";
+  const parts = partsOf(CHANGE, text);
+  if (parts === null) return null;
+  const { groups, token, digits, multiple } = parts;
+  const { up, plus, window } = groups;
   if (window === undefined)
     return refused(`Say within what time: ${token} ${(up ?? plus) ? "up" : "down"} ${digits} % in 24 h.`);
   const [, count = "1", unit = ""] = WINDOW.exec(window) ?? [];
@@ -154,11 +160,9 @@ function readChange(text: string): Reading | null {
 }
 
 function readFunding(text: string): Reading | null {
-  const match = FUNDING.exec(text);
-  if (match === null) return null;
-  const { groups = {} } = match;
-  const token = COIN_NAMES[match[1] ?? match[2] ?? ""] ?? "";
-  const [digits = "", multiple] = match.slice(-2);
+  const parts = partsOf(FUNDING, text);
+  if (parts === null) return null;
+  const { groups, token, digits, multiple } = parts;
   const direction = sideOf(groups);
   if (direction === null && (groups["sign"] ?? "+") === "+") return refused(CONTRADICTION);
   const value = numberOf(digits, multiple);
@@ -173,27 +177,14 @@ const STABLE: readonly string[] = ["USDC", "USDT", "DAI"];
 
 function readFlow(text: string): Reading | null {
   for (const pattern of FLOW) {
-    const match = pattern.exec(text);
-    if (match === null) continue;
-    const captured = match.slice(1).filter((one) => one !== undefined);
-    const name = captured.find((one) => COIN_NAMES[one] !== undefined) ?? "";
-    const at = captured.findIndex((one) => /^\d/.test(one));
-    const digits = captured[at] ?? "";
-    const follower = captured[at + 1];
-    const multiple =
-      follower !== undefined && /^[a-z]+$/.test(follower) && isMultiple(follower) ? follower : undefined;
-    const token = COIN_NAMES[name] ?? "";
+    const parts = partsOf(pattern, text);
+    if (parts === null) continue;
+    const { groups, name, token, digits, multiple } = parts;
+    const { way = "inflow" } = groups;
     if (!STABLE.includes(token) && !isInUsd(text.replace(`$${name}`, "")))
-      return refused(
-        `Say the worth in USD: whale ${match.groups?.["way"] ?? "inflow"} of ${token} over $10M.`,
-      );
+      return refused(`Say the worth in USD: whale ${way} of ${token} over $10M.`);
     return judged(
-      {
-        kind: "flow",
-        token,
-        direction: WAYS[match.groups?.["way"] ?? ""],
-        overUsd: numberOf(digits, multiple),
-      },
+      { kind: "flow", token, direction: WAYS[way], overUsd: numberOf(digits, multiple) },
       "Movements are measured on Base of USDC, USDT, DAI, ETH, WETH and cbBTC, from 1,000,000 USD on: whale inflow of USDC over 10M.",
     );
   }
@@ -202,10 +193,6 @@ function readFlow(text: string): Reading | null {
 
 function isInUsd(text: string): boolean {
   return /\$|\busd\b|dollar|bucks/.test(text);
-}
-
-function isMultiple(word: string): boolean {
-  return numberOf("1", word) !== 1;
 }
 
 function readDigest(text: string, spaced: string): Reading | null {

@@ -1,6 +1,6 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { payerOf } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { optional } from "../lib/env";
@@ -9,11 +9,10 @@ import { charge, type Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
 import { wellFormed } from "../lib/text";
 import type { Condition } from "./grammar";
-import { alertsOf, confirm, ownAlert, propose, switchOff, vAlert, type Alert } from "./model";
+import { alertsOf, confirm, ownAlert, propose, switchOff, vAlert, vProposal, type Alert } from "./model";
 import { readPhrase } from "./phrases";
 import { replayOf, type Replay } from "./replays";
 import { sinkOf, sinksOf, vSink } from "./sinkRows";
-import { vCondition } from "./tables";
 
 /** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
 
@@ -73,14 +72,9 @@ async function proposedBy(ctx: ActionCtx, asked: string, caller: Caller): Promis
 }
 
 export const keep = internalMutation({
-  args: {
-    userId: v.string(),
-    asked: v.string(),
-    condition: vCondition,
-    readBy: v.union(v.literal("grammar"), v.literal("model")),
-  },
+  args: vProposal,
   returns: vAlert,
-  handler: async (ctx, proposal) => propose(ctx, proposal),
+  handler: propose,
 });
 
 /** @throws AppError as `model.confirm` does; `not_found` for none of the user's. */
@@ -98,12 +92,18 @@ export const end = internalMutation({
   handler: async (ctx, { userId, alertId }) => switchOff(ctx, await ownAlert(ctx, userId, alertId)),
 });
 
+export const vEverything = v.object({ alerts: v.array(vAlert), webhooks: v.array(vSink) });
+
 /** A user's alerts and webhooks. */
-export const all = internalQuery({
-  args: { userId: v.string() },
-  returns: v.object({ alerts: v.array(vAlert), webhooks: v.array(vSink) }),
-  handler: async (ctx, { userId }) => ({
+export async function everythingOf(ctx: QueryCtx, userId: string): Promise<Infer<typeof vEverything>> {
+  return {
     alerts: await alertsOf(ctx, userId),
     webhooks: (await sinksOf(ctx, userId)).map(sinkOf),
-  }),
+  };
+}
+
+export const all = internalQuery({
+  args: { userId: v.string() },
+  returns: vEverything,
+  handler: (ctx, { userId }) => everythingOf(ctx, userId),
 });

@@ -6,8 +6,15 @@ import { priceOf } from "../prices/model";
 import { vPrice, vPricedToken } from "../prices/tables";
 import { digestTimes } from "./digests";
 import type { Condition } from "./grammar";
-import { lastObservation, observationsAfter } from "./observations";
-import { neededSince, observationsFrom, samplesAfter, type PriceSubject, type Sample } from "./prices";
+import {
+  lastObservation,
+  neededSince,
+  observationsAfter,
+  observationsFrom,
+  samplesAfter,
+  type PriceSubject,
+  type Sample,
+} from "./observations";
 import { holds, REPLAYED_DAYS, replay } from "./rules";
 import { subjectOf, watchOf } from "./subjects";
 import { vObservation, type Observation } from "./tables";

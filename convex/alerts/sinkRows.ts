@@ -3,19 +3,16 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import type { SealContext } from "../lib/sealing";
+import { alertTables } from "./tables";
 
 /** Users' webhooks. */
 
 /** A user's active webhooks at most. */
 export const MAX_SINKS = 3;
 
-/** A webhook as its user sees it. */
-export const vSink = v.object({
+/** A webhook as its user sees it. Times in epoch ms. */
+export const vSink = alertTables.alertSinks.validator.pick("url", "state", "createdAt").extend({
   webhookId: v.id("alertSinks"),
-  url: v.string(),
-  state: v.union(v.literal("active"), v.literal("ended")),
-  /** Epoch ms. */
-  createdAt: v.number(),
   /** Why it ended, or what the last try came to where it did not work. */
   problem: v.union(v.string(), v.null()),
 });

@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOrThrow } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
@@ -43,9 +44,7 @@ export const store = internalMutation({
       ...{ userId, url, sealedSigning, keyId: keyIdOf(sealedSigning) },
       ...{ state: "active", createdAt: Date.now(), restUntil: 0 },
     });
-    const row = await ctx.db.get("alertSinks", sinkId);
-    if (row === null) throw new Error("The row was just written");
-    return sinkOf(row);
+    return sinkOf(await getOrThrow(ctx, "alertSinks", sinkId));
   },
 });
 

@@ -42,31 +42,20 @@ export function watchOf(condition: Condition): Watch {
   }
 }
 
-/** A subject's parts, with their types. */
-export type Subject =
-  | { kind: "price"; token: (typeof PRICED)[number] }
-  | { kind: "change"; token: (typeof PRICED)[number]; windowHours: number }
-  | { kind: "funding"; token: (typeof FUNDED)[number] }
-  | { kind: "flow"; token: (typeof MOVED)[number]; direction: "in" | "out" };
-
 const subjectShape = z.union([
-  z.tuple([z.literal("price"), z.enum(PRICED)]),
-  z.tuple([z.literal("change"), z.enum(PRICED), z.coerce.number()]),
-  z.tuple([z.literal("funding"), z.enum(FUNDED)]),
-  z.tuple([z.literal("flow"), z.enum(MOVED), z.enum(["in", "out"])]),
+  z.tuple([z.literal("price"), z.enum(PRICED)]).transform(([kind, token]) => ({ kind, token })),
+  z
+    .tuple([z.literal("change"), z.enum(PRICED), z.coerce.number()])
+    .transform(([kind, token, windowHours]) => ({ kind, token, windowHours })),
+  z.tuple([z.literal("funding"), z.enum(FUNDED)]).transform(([kind, token]) => ({ kind, token })),
+  z
+    .tuple([z.literal("flow"), z.enum(MOVED), z.enum(["in", "out"])])
+    .transform(([kind, token, direction]) => ({ kind, token, direction })),
 ]);
+/** A subject's parts, with their types. */
+export type Subject = z.output<typeof subjectShape>;
 
 /** Reads what `watchOf` wrote, the clock aside. */
 export function subjectOf(text: string): Subject {
-  const parts = subjectShape.parse(text.split(":"));
-  switch (parts[0]) {
-    case "price":
-      return { kind: "price", token: parts[1] };
-    case "change":
-      return { kind: "change", token: parts[1], windowHours: parts[2] };
-    case "funding":
-      return { kind: "funding", token: parts[1] };
-    case "flow":
-      return { kind: "flow", token: parts[1], direction: parts[2] };
-  }
+  return subjectShape.parse(text.split(":"));
 }

@@ -5,7 +5,7 @@ import type { RecordsOf } from "../lib/records";
 import { conditionShape } from "./grammar";
 
 /** What an alert waits for. */
-export const vCondition = zodOutputToConvex(conditionShape);
+const vCondition = zodOutputToConvex(conditionShape);
 
 /**
  * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition
@@ -29,19 +29,10 @@ export const vObservation = v.object({
 });
 export type Observation = Infer<typeof vObservation>;
 
-/** What a firing tells a webhook, and keeps. */
-const firingFields = {
-  alertId: v.id("alerts"),
-  userId: v.string(),
-  observation: vObservation,
-  /** What it told, in words. */
-  text: v.string(),
-};
-
 export const alertTables = {
   /**
    * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
-   * age), `alerts/watching` and `alerts/firing` (phases). A proposal dies after a day, an ended one after 90 days.
+   * age), `alerts/watching` and `alerts/telling` (phases). A proposal dies after a day, an ended one after 90 days.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -98,9 +89,16 @@ export const alertTables = {
   }).index("by_subject", ["subject"]),
 
   /**
-   * Each time an alert has fired, once for each alert and observation. Written by `alerts/firing`. Dies after 90 days.
+   * Each time an alert has fired, once for each alert and observation. Written by `alerts/telling`. Dies after 90 days.
    */
-  alertFirings: defineTable({ ...firingFields, observedAt: v.number() })
+  alertFirings: defineTable({
+    alertId: v.id("alerts"),
+    userId: v.string(),
+    observation: vObservation,
+    /** What it told, in words. */
+    text: v.string(),
+    observedAt: v.number(),
+  })
     .index("by_alertId_and_observedAt", ["alertId", "observedAt"])
     .index("by_userId", ["userId"]),
 

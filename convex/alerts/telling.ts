@@ -2,10 +2,12 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
-import { configOf, enqueueCard, linkedChat } from "../messenger/model";
-import { MAX_SINKS } from "./sinkRows";
+import { enqueueRequestedCard } from "../messenger/notices";
+import { sinksOf } from "./sinkRows";
+import type { Observation } from "./tables";
+import { describe, observed } from "./words";
 
-/** Tells an alert's user: by a card to the user's own chat, and by a post to each webhook. */
+/** Tells an alert's user, when it fires and otherwise: by a card to the user's own chat, and by a post to each webhook. */
 
 /**
  * Posts that wait for one webhook: one that has long been silent gets no more than these. Twenty alerts, each for a few
@@ -13,7 +15,7 @@ import { MAX_SINKS } from "./sinkRows";
  */
 const MOST_WAITING = 50;
 
-export type Message = {
+type Message = {
   paragraphs: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[];
   /** What webhooks are told; `text` is the card without its marks. */
@@ -27,13 +29,9 @@ export async function tellOwner(
   { _id: alertId, userId }: Doc<"alerts">,
   { paragraphs, buttons, post, firingId }: Message,
 ): Promise<void> {
-  // Without a chat of the user's own, a card would go to the service's.
-  if ((await configOf(ctx, userId)) !== null || (await linkedChat(ctx, userId)) !== null)
-    await enqueueCard(ctx, { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons });
-  const sinks = await ctx.db
-    .query("alertSinks")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-    .take(MAX_SINKS);
+  const card = { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons };
+  await enqueueRequestedCard(ctx, card);
+  const sinks = await sinksOf(ctx, userId);
   if (sinks.length === 0) return;
   const dueAt = Date.now();
   const { type, data } = post(plain(paragraphs));
@@ -60,7 +58,7 @@ async function makeRoom(ctx: MutationCtx, sinkId: Id<"alertSinks">): Promise<voi
 }
 
 /** A card's words without its marks. */
-export function plain(paragraphs: readonly Paragraph[]): string {
+function plain(paragraphs: readonly Paragraph[]): string {
   return paragraphs
     .map((spans) =>
       spans
@@ -68,4 +66,51 @@ export function plain(paragraphs: readonly Paragraph[]): string {
         .join(""),
     )
     .join("\n");
+}
+
+/** The card that a firing is; its first paragraph says what has happened. */
+export function firingCard({ number, condition }: Doc<"alerts">, observation: Observation): Paragraph[] {
+  return [
+    [{ bold: `🔔 ${describe(condition)}` }],
+    [`${observed(condition, observation)}.`],
+    [`Again at the earliest in an hour, once this was over. Alert ${number}: /alerts off ${number}`],
+  ];
+}
+
+/**
+ * Fires an alert by an observation, in the transaction that says so: a row, a card for the user's own chat, a row for each
+ * webhook. What has fired by an observation does not fire by it again.
+ * @returns Whether it fired now.
+ */
+export async function fire(
+  ctx: MutationCtx,
+  alert: Doc<"alerts">,
+  observation: Observation,
+  paragraphs: readonly Paragraph[],
+): Promise<boolean> {
+  const { observedAt } = observation;
+  const known = await ctx.db
+    .query("alertFirings")
+    .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", alert._id).eq("observedAt", observedAt))
+    .unique();
+  if (known !== null) return false;
+  const { _id: alertId, userId, condition } = alert;
+  const firing = { alertId, userId, observation, text: plain(paragraphs) };
+  const firingId = await ctx.db.insert("alertFirings", { ...firing, observedAt });
+  await ctx.db.patch("alerts", alertId, { fired: alert.fired + 1, lastFiredAt: Date.now() });
+  await tellOwner(ctx, alert, {
+    ...{ paragraphs, firingId },
+    post: (text) => ({
+      type: "alert.fired",
+      data: {
+        firingId,
+        alertId,
+        condition,
+        words: describe(condition),
+        observation: { ...observation, at: iso(observation.at), observedAt: iso(observedAt) },
+        text,
+      },
+    }),
+  });
+  return true;
 }

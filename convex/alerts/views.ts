@@ -1,9 +1,11 @@
 import * as z from "zod";
+import { iso } from "../lib/time";
 import { conditionShape } from "./grammar";
 
 /** Alerts and webhooks as the HTTP interface answers them. */
 
-const moment = z.iso.datetime();
+/** Epoch ms, told in ISO 8601. */
+const moment = z.number().transform(iso).pipe(z.iso.datetime());
 
 export const alertShape = z.object({
   alertId: z.string(),

@@ -2,9 +2,11 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { gather } from "../evidence/collecting";
 import { cron } from "../lib/cronRuns";
+import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
-import { fire, firingCard } from "./firing";
+import { fire, firingCard } from "./telling";
 import { CLOCK, subjectOf } from "./subjects";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
@@ -43,9 +45,22 @@ export const tick = cron("watch for alerts", async (ctx) => {
       await ctx.scheduler.runAfter(0, internal.alerts.watching.compare, { subject });
     }
   }
-  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.funding.look, { subjects: stale });
+  if (stale.length > 0)
+    await ctx.scheduler.runAfter(0, internal.alerts.watching.askForRates, { subjects: stale });
   await startReview(ctx, now);
   await startDeliveries(ctx, now);
+});
+
+/** Has the funding rates collected where nobody else has, and compares them. One answer has those of all coins. */
+export const askForRates = providerAction({
+  args: { subjects: v.array(v.string()) },
+  returns: v.null(),
+  handler: async (ctx, { subjects }) => {
+    // A failure is noted where facts are collected; the next tick asks again.
+    await gather(ctx, [{ collector: "perpetuals", subject: "" }], 9 * MINUTE);
+    for (const subject of subjects) await ctx.runMutation(internal.alerts.watching.compare, { subject });
+    return null;
+  },
 });
 
 /** Each subject with an active alert, by one read each. */

@@ -1,5 +1,7 @@
 import type { MutationCtx } from "../_generated/server";
+import { failureOf } from "../lib/errors";
 import type { Button, Paragraph } from "../messenger/format";
+import { notice } from "./cards";
 import type { Sender, Work } from "./tables";
 
 /** What a command of the bot's is. */
@@ -22,6 +24,17 @@ export type Outcome = {
   buttons?: readonly (readonly Button[])[];
   later?: Work;
 };
+
+/** What a command comes to; where it is refused, the reason is the answer. */
+export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await attempt();
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return { answer: notice(`${failure.message}.`) };
+  }
+}
 
 type Base = {
   /** Without the slash: lower-case letters, digits and _. */

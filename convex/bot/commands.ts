@@ -2,8 +2,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { confirmedCard, listCard } from "../alerts/cards";
-import { alertsOf, confirm as confirmAlert, numberedAlert, ownAlert, switchOff } from "../alerts/model";
-import { failureOf } from "../lib/errors";
+import { alertsOf, confirm as confirmAlert, findAlert, numberedAlert, switchOff } from "../alerts/model";
 import { cut } from "../lib/text";
 import { codeHash } from "../messenger/codes";
 import type { Paragraph } from "../messenger/format";
@@ -12,7 +11,7 @@ import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../research/m
 import { walletOf } from "../wallets/model";
 import { pseudonymOf } from "../users/model";
 import { helpCard, linkedCard, notice, statusCard, UNCONFIRMED, walletCard } from "./cards";
-import type { Command, Outcome, Request } from "./command";
+import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./marketCommands";
 import { unconfirmedLinkOf } from "./model";
 import { researchCommands } from "./researchCommands";
@@ -163,18 +162,13 @@ async function changed(
   which: string,
   change: (row: Doc<"alerts">) => Promise<readonly Paragraph[]>,
 ): Promise<Outcome> {
-  try {
+  return orReason(async () => {
     const row = /^\d{1,6}$/.test(which)
       ? await numberedAlert(ctx, userId, Number(which))
-      : await ownAlert(ctx, userId, which);
-    if (row === null) return await list(ctx, userId);
+      : await findAlert(ctx, userId, which);
+    if (row === null) return list(ctx, userId);
     return { answer: await change(row), buttons: [[{ text: "My alerts", command: "alerts" }]] };
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    if (failure.code === "not_found") return list(ctx, userId);
-    return { answer: notice(`${failure.message}.`) };
-  }
+  });
 }
 
 /** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
@@ -189,7 +183,7 @@ async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise
   };
 }
 
-function connect({ userId, argument }: Request): Outcome {
+function connect({ userId, argument }: Request): Outcome | Promise<Outcome> {
   if (userId !== null) {
     return {
       answer: notice("This account is already linked. Send /unlink before you link it to another user."),
@@ -200,13 +194,9 @@ function connect({ userId, argument }: Request): Outcome {
       answer: notice("Create a link code in the web application's profile, then send it here: /connect CODE"),
     };
   }
-  try {
+  return orReason(() => {
     // The code itself is written down nowhere.
     const later = { kind: "connect" as const, codeHash: codeHash(argument) };
     return { answer: notice("Checking your code…"), later };
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    return { answer: notice(`${failure.message}.`) };
-  }
+  });
 }

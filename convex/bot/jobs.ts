@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
@@ -6,17 +7,15 @@ import { lostWork } from "../lib/cronRuns";
 import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { outcomeOf, vTicket } from "../lib/refreshes";
+import { outcomeOf } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
-import { vButton, vSpan } from "../messenger/format";
-import type { Card } from "../messenger/model";
-import { vPicture } from "../messenger/tables";
+import { userOfAccount, type Card } from "../messenger/model";
 import { notice } from "./cards";
-import { scheduleJob, sendAnswer, userOf } from "./model";
+import { scheduleJob, sendAnswer } from "./model";
 import { respond } from "./responses";
-import { vSender, vWork, type Work } from "./tables";
+import { botTables, type Work } from "./tables";
 import { typeIn } from "./typing";
-import { carryOut, type Step } from "./work";
+import { carryOut, vStep, type Step } from "./work";
 
 /** How long a try may take before it counts as cut off: longer than a model's answer with its context. */
 const LEASE_MS = 2 * MINUTE;
@@ -29,17 +28,7 @@ const BATCH = 100;
 const FAILED = "Something went wrong on my side. Please try again later.";
 const LATE = "This takes too long just now. Please try again later.";
 
-const vStep = v.union(
-  v.object({
-    kind: v.literal("answer"),
-    paragraphs: v.array(v.array(vSpan)),
-    buttons: v.optional(v.array(v.array(vButton))),
-    picture: v.optional(vPicture),
-  }),
-  v.object({ kind: v.literal("wait"), ticket: vTicket }),
-  v.object({ kind: v.literal("respond"), text: v.string() }),
-  v.object({ kind: v.literal("drop") }),
-);
+const vTry = botTables.botJobs.validator.pick("attempt", "sender", "userId", "work");
 
 /** Takes one step of a job's work, and hands in what came of it. */
 export const run = providerAction({
@@ -67,10 +56,7 @@ export const run = providerAction({
 /** Takes the job for one try; `null` when it is not due, done, or somebody else's. */
 export const claim = internalMutation({
   args: { jobId: v.id("botJobs") },
-  returns: v.union(
-    v.object({ attempt: v.number(), sender: vSender, userId: v.optional(v.string()), work: vWork }),
-    v.null(),
-  ),
+  returns: v.union(vTry, v.null()),
   handler: async (ctx, { jobId }) => {
     const job = await ctx.db.get("botJobs", jobId);
     const now = Date.now();
@@ -85,8 +71,7 @@ export const claim = internalMutation({
       ...{ running: true, dueAt: now + LEASE_MS, attempt, lost },
       queuedUntil: undefined,
     });
-    const { sender, userId, work } = job;
-    return { attempt, sender, ...(userId === undefined ? {} : { userId }), work };
+    return parse(vTry, { ...job, attempt });
   },
 });
 
@@ -97,35 +82,26 @@ export const advance = internalMutation({
   handler: async (ctx, { jobId, attempt, step }) => {
     const job = await ctx.db.get("botJobs", jobId);
     if (job === null || !job.running || job.attempt !== attempt) return null;
-    switch (step.kind) {
-      case "answer": {
-        await ctx.db.delete("botJobs", jobId);
-        // Who has unlinked since is told nothing of the user's any more.
-        const userId = await userOf(ctx, job.sender);
-        if (job.userId !== undefined && job.userId !== userId) return null;
-        const { paragraphs, buttons, picture } = step;
-        await sendAnswer(ctx, job.sender, userId, paragraphs, { buttons, picture, ...placeOf(job) });
+    if (step.kind === "wait") {
+      const now = Date.now();
+      if (job.work.kind !== "research" || now - job.createdAt > PATIENCE_MS) {
+        await end(ctx, job, LATE);
         return null;
       }
-      case "wait": {
-        const now = Date.now();
-        if (job.work.kind !== "research" || now - job.createdAt > PATIENCE_MS) {
-          await end(ctx, job, LATE);
-          return null;
-        }
-        const work = { ...job.work, ticket: step.ticket };
-        await ctx.db.patch("botJobs", jobId, { work, running: false, dueAt: now + POLL_MS });
-        await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, attempt: job.attempt });
-        return null;
-      }
-      case "respond":
-        await ctx.db.delete("botJobs", jobId);
-        await respond(ctx, job.sender, step.text);
-        return null;
-      case "drop":
-        await ctx.db.delete("botJobs", jobId);
-        return null;
+      const work = { ...job.work, ticket: step.ticket };
+      await ctx.db.patch("botJobs", jobId, { work, running: false, dueAt: now + POLL_MS });
+      await ctx.scheduler.runAfter(POLL_MS, internal.bot.jobs.look, { jobId, attempt: job.attempt });
+      return null;
     }
+    await ctx.db.delete("botJobs", jobId);
+    if (step.kind === "respond") await respond(ctx, job.sender, step.text);
+    if (step.kind !== "answer") return null;
+    // Who has unlinked since is told nothing of the user's any more.
+    const userId = await userOfAccount(ctx, job.sender.messengerId);
+    if (job.userId !== undefined && job.userId !== userId) return null;
+    const { paragraphs, buttons, picture } = step;
+    await sendAnswer(ctx, job.sender, userId, paragraphs, { buttons, picture, ...placeOf(job) });
+    return null;
   },
 });
 
@@ -163,7 +139,13 @@ export const resumeLost = lostWork(async (ctx, now) => {
 
 async function end(ctx: MutationCtx, job: Doc<"botJobs">, reason: string): Promise<void> {
   await ctx.db.delete("botJobs", job._id);
-  await sendAnswer(ctx, job.sender, await userOf(ctx, job.sender), notice(reason), placeOf(job));
+  await sendAnswer(
+    ctx,
+    job.sender,
+    await userOfAccount(ctx, job.sender.messengerId),
+    notice(reason),
+    placeOf(job),
+  );
 }
 
 /** An answer takes the place of its notice. */

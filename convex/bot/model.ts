@@ -8,12 +8,6 @@ import type { Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount, type Card } from "../messenger/model";
 import type { Sender, Work } from "./tables";
 
-/** The user a sender's account is linked to by its own word, or `null`. */
-export async function userOf(ctx: QueryCtx, sender: Sender): Promise<string | null> {
-  const link = await linkOfAccount(ctx, sender.messengerId);
-  return link?.confirmedAt === undefined ? null : link.userId;
-}
-
 /** The link that somebody else made for a sender's account and that it has not confirmed, or `null`. */
 export async function unconfirmedLinkOf(
   ctx: QueryCtx,
@@ -49,10 +43,9 @@ export async function openJob(
   notice?: Id<"messages">,
 ): Promise<void> {
   const now = Date.now();
+  const asked = { sender, ...(userId === null ? {} : { userId }), work };
   const jobId = await ctx.db.insert("botJobs", {
-    sender,
-    ...(userId === null ? {} : { userId }),
-    work,
+    ...asked,
     ...(notice === undefined ? {} : { notice }),
     createdAt: now,
     running: false,
@@ -60,7 +53,7 @@ export async function openJob(
     attempt: 0,
     lost: 0,
   });
-  await scheduleJob(ctx, { _id: jobId, sender, userId: userId ?? undefined, work });
+  await scheduleJob(ctx, { _id: jobId, ...asked });
 }
 
 /** How long a question may wait for its place: waiting is not being lost. */
@@ -72,12 +65,7 @@ const QUEUE_MS = 15 * MINUTE;
  */
 export async function scheduleJob(
   ctx: MutationCtx,
-  {
-    _id: jobId,
-    sender,
-    userId,
-    work,
-  }: { _id: Id<"botJobs">; sender: Sender; userId?: string | undefined; work: Work },
+  { _id: jobId, sender, userId, work }: Pick<Doc<"botJobs">, "_id" | "sender" | "userId" | "work">,
 ): Promise<void> {
   // An alert's words may need the model too: the two places of the messages are not for waiting on it.
   if (work.kind !== "ask" && work.kind !== "alert") {

@@ -1,13 +1,12 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
-import { failureOf } from "../lib/errors";
 import { optionalToken } from "../lib/input";
 import { symbolText, type Button, type Paragraph } from "../messenger/format";
 import { configOf } from "../messenger/model";
 import { fullTextCard, sourcesCard, STOP } from "../research/cards";
 import type { Result } from "../research/shapes";
 import { notice } from "./cards";
-import type { Command, Outcome } from "./command";
+import { orReason, type Command, type Outcome } from "./command";
 
 /** The bot's commands about research, and its questions. */
 
@@ -35,41 +34,21 @@ export const researchCommands: readonly Command[] = [
         later: { kind: "research", focus },
       })),
   },
-  {
-    name: "report",
-    argument: "[TOKEN]",
-    summary: "The whole text of the last /research",
-    access: "anywhere",
-    run: (ctx, { argument }) =>
-      onToken(argument, "report", (focus) => stored(ctx, focus, (result) => fullTextCard(focus, result))),
-  },
-  {
-    name: "sources",
-    argument: "[TOKEN]",
-    summary: "The sources of the last /research",
-    access: "anywhere",
-    run: (ctx, { argument }) =>
-      onToken(argument, "sources", (focus) => stored(ctx, focus, (result) => sourcesCard(focus, result))),
-  },
+  shown("report", "The whole text of the last /research", fullTextCard),
+  shown("sources", "The sources of the last /research", sourcesCard),
   {
     name: "follow",
     argument: "[TOKEN]",
     summary: "Start a research shift of eight hours",
     access: "linked",
-    run: (ctx, { sender, userId, argument }) =>
-      onToken(argument, "follow", async (focus) => {
+    run: (ctx, { sender, userId, argument }) => {
+      const begin = async (focus: string): Promise<Outcome> => {
         const about = focus === "" ? {} : { token: focus };
         const stoppable = await isOwnChat(ctx, userId, sender.chatId);
-        try {
-          await ctx.runMutation(internal.research.shifts.start, {
-            ...{ userId, signedIn: true, stoppable },
-            ...about,
-          });
-        } catch (error) {
-          const failure = failureOf(error);
-          if (failure === null) throw error;
-          return { answer: notice(`${failure.message}.`) };
-        }
+        await ctx.runMutation(internal.research.shifts.start, {
+          ...{ userId, signedIn: true, stoppable },
+          ...about,
+        });
         // The card that every shift begins with says it all, where it comes to this chat.
         if (stoppable) return { answer: [] };
         return {
@@ -78,7 +57,9 @@ export const researchCommands: readonly Command[] = [
           ),
           buttons: [[STOP]],
         };
-      }),
+      };
+      return onToken(argument, "follow", (focus) => orReason(() => begin(focus)));
+    },
   },
   {
     name: "ask",
@@ -113,14 +94,23 @@ function nameOf(focus: string): string {
   return symbolText(focus === "" ? "the whole market" : focus);
 }
 
-/** Of the last result on a focus, whoever asked for it: results are everybody's. */
-async function stored(
-  ctx: MutationCtx,
-  focus: string,
-  card: (result: Result) => Paragraph[],
-): Promise<Outcome> {
-  const found: { result: Result } | null = await ctx.runQuery(internal.research.onDemand.current, { focus });
-  if (found !== null) return { answer: card(found.result) };
-  const command = focus === "" ? "/research" : `/research ${focus}`;
-  return { answer: notice(`There is no research on ${nameOf(focus)} yet: ${command} writes it.`) };
+/** Shows a part of the last result on a focus, whoever asked for it: results are everybody's. */
+function shown(
+  name: "report" | "sources",
+  summary: string,
+  card: (focus: string, result: Result) => Paragraph[],
+): Command {
+  return {
+    name,
+    argument: "[TOKEN]",
+    summary,
+    access: "anywhere",
+    run: (ctx, { argument }) =>
+      onToken(argument, name, async (focus) => {
+        const found = await ctx.runQuery(internal.research.onDemand.current, { focus });
+        if (found !== null) return { answer: card(focus, found.result) };
+        const command = focus === "" ? "/research" : `/research ${focus}`;
+        return { answer: notice(`There is no research on ${nameOf(focus)} yet: ${command} writes it.`) };
+      }),
+  };
 }

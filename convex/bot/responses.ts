@@ -2,9 +2,10 @@ import type { MutationCtx } from "../_generated/server";
 import { lastProposed } from "../alerts/model";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { MINUTE } from "../lib/time";
+import { userOfAccount } from "../messenger/model";
 import { HOW_TO_LINK, notice, UNCONFIRMED } from "./cards";
 import { commandNamed, help } from "./commands";
-import { openJob, sendAnswer, unconfirmedLinkOf, userOf } from "./model";
+import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
 import { parseCommand } from "./parsing";
 import type { Outcome, Request } from "./command";
 import type { Sender, Tapped } from "./tables";
@@ -25,7 +26,7 @@ export async function respond(
   text: string,
   { forwarded = false, tapped }: { forwarded?: boolean; tapped?: Tapped | undefined } = {},
 ): Promise<void> {
-  const userId = await userOf(ctx, sender);
+  const userId = await userOfAccount(ctx, sender.messengerId);
   const { answer, buttons, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
   const [warning] = notice(UNCONFIRMED);

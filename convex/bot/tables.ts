@@ -23,7 +23,7 @@ export const vTapped = v.object({
 export type Tapped = Infer<typeof vTapped>;
 
 /** What a command leaves to be done after its notice. */
-export const vWork = v.union(
+const vWork = v.union(
   /** A command in a group that names a bot: it is answered when the bot is this one. */
   v.object({ kind: v.literal("addressed"), to: v.string(), text: v.string() }),
   v.object({ kind: v.literal("connect"), codeHash: v.string() }),

@@ -1,11 +1,12 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { chatHasLeft } from "../lib/limits";
 import { codeHash } from "../messenger/codes";
-import { codeByHash } from "../messenger/model";
+import { codeByHash, userOfAccount } from "../messenger/model";
 import { notice } from "./cards";
-import { openJob, sendAnswer, userOf } from "./model";
+import { openJob, sendAnswer } from "./model";
 import { parseCommand, parseMention, type ParsedCommand } from "./parsing";
 import { respond } from "./responses";
 import { vSender, vTapped } from "./tables";
@@ -23,10 +24,7 @@ export const receive = internalMutation({
   },
   returns: v.null(),
   handler: async (ctx, { updateId, sender, text, forwarded, tapped }) => {
-    const known = await ctx.db
-      .query("botUpdates")
-      .withIndex("by_updateId", (q) => q.eq("updateId", updateId))
-      .unique();
+    const known = await getOneFrom(ctx.db, "botUpdates", "by_updateId", updateId);
     if (known !== null) return null;
     await ctx.db.insert("botUpdates", { updateId, receivedAt: Date.now() });
     const command = parseCommand(text);
@@ -38,7 +36,7 @@ export const receive = internalMutation({
     if (!(await chatHasLeft(ctx, "botChat", sender.chatId))) {
       // A flood is answered once, in a chat of its own.
       if (sender.alone && (await chatHasLeft(ctx, "botNotice", sender.chatId))) {
-        const userId = await userOf(ctx, sender);
+        const userId = await userOfAccount(ctx, sender.messengerId);
         await sendAnswer(
           ctx,
           sender,

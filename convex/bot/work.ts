@@ -1,4 +1,6 @@
 import { createFunctionHandle } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
@@ -9,10 +11,10 @@ import { answer as answerQuestion } from "../chat/replies";
 import { required, siteUrl } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge, type Caller } from "../lib/limits";
-import { failureOfAttempt, type Ticket } from "../lib/refreshes";
+import { failureOfAttempt, vTicket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
-import type { Button, Paragraph, Span } from "../messenger/format";
-import type { Picture } from "../messenger/tables";
+import { vButton, vSpan, type Paragraph } from "../messenger/format";
+import { vPicture } from "../messenger/tables";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { pseudonymOf } from "../users/model";
@@ -26,13 +28,20 @@ import type { Sender, Work } from "./tables";
 /** The work behind a notice, for actions. Every step can be taken twice. */
 
 /** What came of a step. */
-export type Step =
-  | { kind: "answer"; paragraphs: Span[][]; buttons?: Button[][]; picture?: Picture }
+export const vStep = v.union(
+  v.object({
+    kind: v.literal("answer"),
+    paragraphs: v.array(v.array(vSpan)),
+    buttons: v.optional(v.array(v.array(vButton))),
+    picture: v.optional(vPicture),
+  }),
   /** The research of this ticket is under way. */
-  | { kind: "wait"; ticket: Ticket }
+  v.object({ kind: v.literal("wait"), ticket: vTicket }),
   /** A command that is meant for this bot. */
-  | { kind: "respond"; text: string }
-  | { kind: "drop" };
+  v.object({ kind: v.literal("respond"), text: v.string() }),
+  v.object({ kind: v.literal("drop") }),
+);
+export type Step = Infer<typeof vStep>;
 
 type Job = { jobId: Id<"botJobs">; sender: Sender; userId?: string | undefined; work: Work };
 
@@ -61,11 +70,7 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
       await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
       // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
       const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
-      const {
-        answer: said,
-        model,
-        tokensUsed,
-      } = await answerQuestion(ctx, {
+      const told = await answerQuestion(ctx, {
         agentId: DEFAULT_AGENT,
         question: work.question,
         messages: own === null ? [] : await ctx.runQuery(internal.chat.memory.turns, own),
@@ -74,11 +79,11 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
         proven: own !== null,
       });
       if (own !== null) {
-        const reply = { answer: said, model, tokensUsed };
+        const reply = pick(told, ["answer", "model", "tokensUsed"]);
         const exchange = { ...own, question: work.question, reply, key: `ask:${jobId}` };
         await ctx.runMutation(internal.chat.memory.keep, exchange);
       }
-      return answer(said.split(/\n\s*\n/).map((paragraph) => [paragraph]));
+      return answer(told.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
     case "alert":
       return propose(ctx, work);

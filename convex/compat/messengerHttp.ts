@@ -4,7 +4,7 @@ import { EXAMPLE_USER } from "../lib/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
-import { settingsEndpoint } from "../messenger/configuring";
+import { settingsEndpoint } from "../messenger/http";
 import { awaitDelivery } from "../messenger/waiting";
 import { assertMayMove } from "../users/access";
 
@@ -49,11 +49,11 @@ const notify: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId, message }) => {
     await assertMayMove(ctx, userId);
-    const messageId = await ctx.runMutation(internal.messenger.notifications.queue, { userId, message });
+    const messageId = await ctx.runMutation(internal.messenger.notices.notify, { userId, message });
     if (messageId === null) return { sent: false, reason: "no_config" as const };
-    if (await awaitDelivery(ctx, messageId)) return { sent: true };
-    const settled = await ctx.runQuery(internal.messenger.notices.outcome, { messageId });
-    return { sent: false, reason: settled === null ? ("pending" as const) : ("refused" as const) };
+    const sent = await awaitDelivery(ctx, messageId);
+    if (sent === true) return { sent };
+    return { sent: false, reason: sent === null ? ("pending" as const) : ("refused" as const) };
   },
 });
 

@@ -7,14 +7,16 @@ import { MINUTE } from "../lib/time";
 
 /** 32 characters without 0, 1, I and O, so that a byte's low five bits choose one evenly. */
 const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
-const LENGTH = 8;
+
+/** Of a link code: 40 random bits. */
+export const CODE_LENGTH = 8;
 
 /** How long a code is good for. */
 export const CODE_MS = 10 * MINUTE;
 
-/** A new code: 8 characters, 40 random bits. */
-export function newCode(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(LENGTH));
+/** So many random characters, of five bits each. */
+export function newCode(length: number): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(length));
   return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
 }
 

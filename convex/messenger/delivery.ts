@@ -1,6 +1,7 @@
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
-import type { SendOutcome } from "../providers/messenger";
+import { vSendOutcome } from "../providers/messenger";
 
 /**
  * The state machine of one card's delivery. Pure.
@@ -35,54 +36,73 @@ export type Change = Partial<
   replaces?: undefined;
 };
 
+/** What came of a try at the next part. */
+export const vStep = v.union(
+  ...vSendOutcome.members,
+  /** There is nowhere to send it. */
+  v.object({
+    kind: v.literal("closed"),
+    state: v.union(v.literal("skipped"), v.literal("failed")),
+    reason: v.string(),
+  }),
+  /** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */
+  v.object({ kind: v.literal("unreachable") }),
+  /** There is no picture: the card goes on as text, in the same try. */
+  v.object({ kind: v.literal("undrawn") }),
+);
+export type Step = Infer<typeof vStep>;
+
 /** How long a try may take before it counts as cut off. */
 const TRY_LEASE_MS = 3 * MINUTE;
 const MAX_POSTPONEMENTS = 10;
 
 /** Begins a try at a card that is due; `null` when there is nothing to do. */
 export function beginTry(row: Row, now: number): Change | null {
-  if (row.dueAt > now) return null;
-  if (row.state === "queued")
-    return { state: "sending", attempt: (row.attempt ?? 0) + 1, dueAt: now + TRY_LEASE_MS };
-  if (row.state !== "sending") return null;
+  const isCutOff = row.state === "sending";
+  if (row.dueAt > now || !(isCutOff || row.state === "queued")) return null;
   // The last try never reported back: what it was sending may have arrived.
-  if (row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
+  if (isCutOff && row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
   return {
     state: "sending",
     attempt: (row.attempt ?? 0) + 1,
-    doubts: row.doubts + 1,
+    doubts: row.doubts + (isCutOff ? 1 : 0),
     dueAt: now + TRY_LEASE_MS,
   };
 }
 
 /** Moves a card on by what became of its next part. */
-export function afterPart(row: Row, outcome: SendOutcome, now: number): Change {
-  switch (outcome.kind) {
+export function afterStep(row: Row, step: Step, now: number): Change {
+  switch (step.kind) {
     case "sent": {
       const partsSent = row.partsSent + 1;
-      const sentId = row.partsSent === 0 && outcome.messageId !== null ? { sentId: outcome.messageId } : {};
+      const sentId = row.partsSent === 0 && step.messageId !== null ? { sentId: step.messageId } : {};
       const moved = { partsSent, doubts: 0, dueAt: now + TRY_LEASE_MS, ...sentId };
       return partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
     }
     case "wait":
-      return postpone(row, outcome.retryAfterMs, outcome.reason, now);
+      return postpone(row, step.retryAfterMs, step.reason, now);
     case "uncertain":
-      if (row.doubts >= 1) return { state: "failed", error: outcome.reason };
-      return { ...postpone(row, backoff(row), outcome.reason, now), doubts: row.doubts + 1 };
+      if (row.doubts >= 1) return { state: "failed", error: step.reason };
+      return { ...postpone(row, backoff(row), step.reason, now), doubts: row.doubts + 1 };
     case "migrated":
-      return { chatId: outcome.chatId, ...postpone(row, 0, "The chat has moved", now) };
+      return { chatId: step.chatId, ...postpone(row, 0, "The chat has moved", now) };
     case "unparsable":
-      if (row.plain === true) return { state: "failed", error: outcome.reason };
-      return { plain: true, ...postpone(row, 0, outcome.reason, now) };
+      if (row.plain === true) return { state: "failed", error: step.reason };
+      return { plain: true, ...postpone(row, 0, step.reason, now) };
     case "refused":
-      if (outcome.status === 403 || row.partsSent > 0) return { state: "failed", error: outcome.reason };
+      if (step.status === 403 || row.partsSent > 0) return { state: "failed", error: step.reason };
       // The picture, or the place of another message, is what may have been refused.
-      if (row.picture !== undefined)
-        return { ...withoutPicture(row), ...postpone(row, 0, outcome.reason, now) };
+      if (row.picture !== undefined) return { ...withoutPicture(row), ...postpone(row, 0, step.reason, now) };
       if (row.replaces !== undefined) {
-        return { replaces: undefined, ...postpone(row, 0, outcome.reason, now) };
+        return { replaces: undefined, ...postpone(row, 0, step.reason, now) };
       }
-      return { state: "failed", error: outcome.reason };
+      return { state: "failed", error: step.reason };
+    case "closed":
+      return { state: step.state, error: step.reason };
+    case "unreachable":
+      return postpone(row, backoff(row), "The messenger cannot be reached", now);
+    case "undrawn":
+      return withoutPicture(row);
   }
 }
 
@@ -92,14 +112,9 @@ export function goesWithPicture({ picture, partsSent }: Pick<Row, "picture" | "p
 }
 
 /** The card as text; a caption that it never had is no part of it. */
-export function withoutPicture({ parts }: Row): Change {
+function withoutPicture({ parts }: Row): Change {
   const [first, ...others] = parts;
   return { picture: undefined, parts: first === "" ? others : parts };
-}
-
-/** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */
-export function afterFailedProbe(row: Row, now: number): Change {
-  return postpone(row, backoff(row), "The messenger cannot be reached", now);
 }
 
 function postpone(row: Row, delayMs: number, reason: string, now: number): Change {

@@ -71,17 +71,19 @@ const GAP = "\n\n";
 
 /** @returns The card as messages of at most 4,096 characters, cut between paragraphs, else between lines, wherever they fit into one. */
 export function renderCard(paragraphs: readonly Paragraph[]): string[] {
+  return packed(paragraphs.flatMap(fittingPieces), GAP);
+}
+
+/** Pieces in a row, with a gap between them, as few as fit. */
+function packed(pieces: readonly string[], gap: string): string[] {
   const parts: string[] = [];
-  let part = "";
-  for (const html of paragraphs.flatMap(fittingPieces)) {
-    if (part === "") part = html;
-    else if (part.length + GAP.length + html.length <= PART_LIMIT) part += GAP + html;
-    else {
-      parts.push(part);
-      part = html;
-    }
+  for (const piece of pieces) {
+    const last = parts.at(-1);
+    if (last !== undefined && last.length + gap.length + piece.length <= PART_LIMIT)
+      parts[parts.length - 1] = last + gap + piece;
+    else parts.push(piece);
   }
-  return part === "" ? parts : [...parts, part];
+  return parts;
 }
 
 /** What a part says without its markup, for a client that refused the HTML. */
@@ -98,17 +100,7 @@ function fittingPieces(paragraph: Paragraph): string[] {
   const html = paragraph.map(renderSpan).join("").trim();
   if (html === "") return [];
   if (html.length <= PART_LIMIT) return [html];
-  const pieces: string[] = [];
-  let piece = "";
-  for (const line of linesOf(paragraph).flatMap(fittingLine)) {
-    if (piece === "") piece = line;
-    else if (piece.length + 1 + line.length <= PART_LIMIT) piece += `\n${line}`;
-    else {
-      pieces.push(piece);
-      piece = line;
-    }
-  }
-  return piece === "" ? pieces : [...pieces, piece];
+  return packed(linesOf(paragraph).flatMap(fittingLine), "\n");
 }
 
 function linesOf(paragraph: Paragraph): Span[][] {

@@ -1,16 +1,101 @@
+import * as z from "zod";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_USER } from "../lib/examples";
-import type { MountedEndpoint } from "../lib/http";
-import { settingsEndpoint } from "./configuring";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { chatId, userId, withAliases } from "../lib/input";
+import { assertMayMove } from "../users/access";
+import { botTokenSeal } from "./seals";
 
-const settings = settingsEndpoint({
-  path: "/user/messenger",
-  summary:
-    "Sets the user's own messenger bot and chat; either field may be sent alone, an empty one clears it.",
-  example: {
-    userId: EXAMPLE_USER,
-    messengerBotToken: "123456789:replace-with-your-bots-token",
-    messengerChatId: "123456789",
-  },
-});
+/** A user's own bot and chat, as endpoints take them. */
 
-export const messengerEndpoints: MountedEndpoint[] = [settings];
+const botToken = z
+  .string("must be a string")
+  .trim()
+  .regex(/^[\x21-\x7e]{20,128}$/, "must be 20 to 128 printable characters")
+  .describe("Token of the user's own messenger bot; an empty one goes back to the default bot.");
+
+const blank = z.literal("").meta({ accepts: () => ({ type: "string", pattern: String.raw`^\s*$` }) });
+
+/** `""` clears a setting. */
+const clearable = <Shape extends z.ZodType>(shape: Shape, problem: string) =>
+  z
+    .preprocess(
+      (value) => (typeof value === "string" ? value.trim() : value),
+      z.union([blank, shape], problem),
+    )
+    .optional();
+
+/** Either field may be sent alone; an empty one clears it. */
+const settingsInput = withAliases(
+  { telegramBotToken: "messengerBotToken", telegramChatId: "messengerChatId" },
+  z.object({
+    userId,
+    messengerBotToken: clearable(botToken, "must be 20 to 128 printable characters, or empty"),
+    messengerChatId: clearable(chatId, "must be a numeric chat id or @channel, or empty"),
+  }),
+);
+
+/**
+ * Stores what a user set, the bot token sealed.
+ * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not: whoever sets
+ * the chat reads the reports; `not_configured` when a token is set without a key.
+ */
+async function configure(
+  ctx: ActionCtx,
+  { userId, messengerBotToken, messengerChatId }: z.output<typeof settingsInput>,
+): Promise<void> {
+  await assertMayMove(ctx, userId);
+  const sealed = messengerBotToken ? await sealedToken(userId, messengerBotToken) : null;
+  await ctx.runMutation(internal.messenger.settings.save, {
+    userId,
+    ...(messengerBotToken === undefined ? {} : { sealedBotToken: sealed }),
+    ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
+  });
+}
+
+/** What seals is loaded where there is something to seal. */
+async function sealedToken(userId: string, botToken: string): Promise<string> {
+  const { seal } = await import("../lib/sealing");
+  return seal(botToken, botTokenSeal(userId));
+}
+
+/** The endpoint that takes them, under any of its names. */
+export function settingsEndpoint(named: {
+  path: `/${string}`;
+  summary: string;
+  example: Record<string, string>;
+}): MountedEndpoint {
+  return endpoint({
+    methods: ["POST"],
+    path: named.path,
+    summary: named.summary,
+    description:
+      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered. It is not tried out here: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`.",
+    needs: [],
+    limit: "settings",
+    errors: USER_TOKEN_ERRORS,
+    headers: USER_TOKEN,
+    example: { input: named.example, output: { success: true } },
+    input: settingsInput,
+    returns: z.object({ success: z.literal(true) }),
+    handler: async (ctx, input) => {
+      await configure(ctx, input);
+      return { success: true as const };
+    },
+  });
+}
+
+export const messengerEndpoints: MountedEndpoint[] = [
+  settingsEndpoint({
+    path: "/user/messenger",
+    summary:
+      "Sets the user's own messenger bot and chat; either field may be sent alone, an empty one clears it.",
+    example: {
+      userId: EXAMPLE_USER,
+      messengerBotToken: "123456789:replace-with-your-bots-token",
+      messengerChatId: "123456789",
+    },
+  }),
+];

@@ -1,10 +1,12 @@
 import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { mutation, query } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits";
 import { pseudonymOf, requireUser } from "../users/model";
-import { CODE_MS, codeHash, newCode } from "./codes";
+import { CODE_LENGTH, CODE_MS, codeHash, newCode } from "./codes";
 import { codeOf, dropLink, linkOf } from "./model";
+import { messengerTables } from "./tables";
 
 /** Linking a messenger account, as the web application does it. */
 
@@ -20,7 +22,7 @@ export const createCode = mutation({
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
-    const code = newCode();
+    const code = newCode(CODE_LENGTH);
     const expiresAt = Date.now() + CODE_MS;
     const row = { userId, codeHash: codeHash(code), expiresAt };
     const earlier = await codeOf(ctx, userId);
@@ -30,19 +32,15 @@ export const createCode = mutation({
   },
 });
 
+const vLink = messengerTables.messengerLinks.validator
+  .pick("messengerId", "linkedAt")
+  .extend({ messengerUsername: v.union(v.string(), v.null()) });
+
 /** The caller's linked messenger account, and when their open code expires (epoch ms, perhaps in the past). */
 export const status = query({
   args: {},
   returns: v.object({
-    link: v.union(
-      v.object({
-        messengerId: v.string(),
-        messengerUsername: v.union(v.string(), v.null()),
-        /** Epoch ms. */
-        linkedAt: v.number(),
-      }),
-      v.null(),
-    ),
+    link: v.union(vLink, v.null()),
     codeExpiresAt: v.union(v.number(), v.null()),
   }),
   handler: async (ctx) => {
@@ -50,14 +48,7 @@ export const status = query({
     const link = await linkOf(ctx, userId);
     const code = await codeOf(ctx, userId);
     return {
-      link:
-        link === null
-          ? null
-          : {
-              messengerId: link.messengerId,
-              messengerUsername: link.messengerUsername ?? null,
-              linkedAt: link.linkedAt,
-            },
+      link: link === null ? null : parse(vLink, { messengerUsername: null, ...link }),
       codeExpiresAt: code?.expiresAt ?? null,
     };
   },

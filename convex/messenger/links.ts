@@ -1,31 +1,24 @@
-import { v, type Infer } from "convex/values";
+import { v, type ObjectType } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { ownerOf } from "../users/model";
-import { codeByHash, linkOf, linkOfAccount } from "./model";
+import { codeByHash, linkOf, linkOfAccount, userOfAccount } from "./model";
 
 /** Binding a messenger account to the user whose code it sent. */
-
-/**
- * Who says which account sent the code: the account itself, in its chat with the bot, or whoever called the endpoint,
- * which is open. A link that the account has not made or confirmed itself gives way to the next one.
- */
-const vBy = v.union(v.literal("account"), v.literal("caller"));
 
 const vAccount = {
   codeHash: v.string(),
   /** The messenger's id of the account. */
   messengerId: v.string(),
-  by: vBy,
+  /**
+   * Who says which account sent the code: the account itself, in its chat with the bot, or whoever called the endpoint,
+   * which is open. A link that the account has not made or confirmed itself gives way to the next one.
+   */
+  by: v.union(v.literal("account"), v.literal("caller")),
 };
 
-export type Account = {
-  codeHash: string;
-  messengerId: string;
-  messengerUsername?: string | undefined;
-  by: Infer<typeof vBy>;
-};
+export type Account = ObjectType<typeof vAccount> & { messengerUsername?: string | undefined };
 
 /** Whose code it is, as far as the account could be linked with it. @throws as `link` does. */
 export const codeOwner = internalQuery({
@@ -65,10 +58,7 @@ export const link = internalMutation({
 export const find = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { messengerId }) => {
-    const link = await linkOfAccount(ctx, messengerId);
-    return link?.confirmedAt === undefined ? null : link.userId;
-  },
+  handler: (ctx, { messengerId }) => userOfAccount(ctx, messengerId),
 });
 
 /**

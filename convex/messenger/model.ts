@@ -1,9 +1,11 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore } from "../lib/pools";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
-import type { Keyboard, Picture } from "./tables";
+import { messengerTables, type Keyboard, type Picture } from "./tables";
 
 /** A card to send. */
 export type Card = {
@@ -29,26 +31,24 @@ export type Card = {
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
-  const parts = renderCard(card.paragraphs);
-  const messageId = await ctx.db.insert("messages", {
-    userId: card.userId,
-    ...(card.chatId === undefined ? {} : { chatId: card.chatId }),
-    ...(card.bot === undefined ? {} : { bot: card.bot }),
-    kind: card.kind,
-    ...(card.topic === undefined ? {} : { topic: card.topic }),
-    ...(card.replaces === undefined ? {} : { replaces: card.replaces }),
-    ...keyboardOf(card.buttons ?? []),
-    ...(card.picture === undefined ? { parts } : { parts: withPicture(parts), picture: card.picture }),
+  const { paragraphs, buttons = [], picture, onSettled, ...told } = card;
+  const parts = renderCard(paragraphs);
+  // Leaves out what is undefined.
+  const row = parse(messengerTables.messages.validator, {
+    ...told,
+    ...keyboardOf(buttons),
+    parts: picture === undefined ? parts : withPicture(parts),
+    picture,
     partsSent: 0,
     state: "queued",
     dueAt: Date.now(),
     attempt: 0,
     doubts: 0,
     postponements: 0,
-    ...(card.onSettled === undefined
-      ? {}
-      : { onSettled: card.onSettled.handle, subject: card.onSettled.subject }),
+    onSettled: onSettled?.handle,
+    subject: onSettled?.subject,
   });
+  const messageId = await ctx.db.insert("messages", row);
   await scheduleDelivery(ctx, messageId);
   return messageId;
 }
@@ -94,18 +94,12 @@ export async function scheduleDelivery(
 }
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
-  return ctx.db
-    .query("messengerConfigs")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
 }
 
 /** The messenger account a user has linked, or `null`. */
 export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
-  return ctx.db
-    .query("messengerLinks")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "messengerLinks", "by_userId", userId);
 }
 
 /** The private chat of the messenger account that is a user's by its own word, or `null`. */
@@ -122,10 +116,13 @@ export async function linkOfAccount(
   ctx: QueryCtx,
   messengerId: string,
 ): Promise<Doc<"messengerLinks"> | null> {
-  return ctx.db
-    .query("messengerLinks")
-    .withIndex("by_messengerId", (q) => q.eq("messengerId", messengerId))
-    .unique();
+  return getOneFrom(ctx.db, "messengerLinks", "by_messengerId", messengerId);
+}
+
+/** The user a messenger account is linked to by its own word, or `null`. */
+export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise<string | null> {
+  const link = await linkOfAccount(ctx, messengerId);
+  return link?.confirmedAt === undefined ? null : link.userId;
 }
 
 /** The account says that the link which somebody made for it is right. */
@@ -146,18 +143,12 @@ export async function dropLink(ctx: MutationCtx, { _id, userId }: Doc<"messenger
 
 /** The open or expired code of a hash, or `null`. */
 export async function codeByHash(ctx: QueryCtx, codeHash: string): Promise<Doc<"linkCodes"> | null> {
-  return ctx.db
-    .query("linkCodes")
-    .withIndex("by_codeHash", (q) => q.eq("codeHash", codeHash))
-    .unique();
+  return getOneFrom(ctx.db, "linkCodes", "by_codeHash", codeHash);
 }
 
 /** The latest link code of a user, perhaps expired, or `null`. */
 export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCodes"> | null> {
-  return ctx.db
-    .query("linkCodes")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "linkCodes", "by_userId", userId);
 }
 
 /** Looked at for how deliveries go: the start notice of each of ten shifts, and more. */

@@ -11,28 +11,12 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
 import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
-import {
-  afterFailedProbe,
-  afterPart,
-  beginTry,
-  goesWithPicture,
-  withoutPicture,
-  type Change,
-} from "./delivery";
+import { afterStep, beginTry, goesWithPicture, vStep, type Change, type Step } from "./delivery";
 import { marked, plainText } from "./format";
 import { configOf, linkedChat, scheduleDelivery } from "./model";
-import { NOTIFICATION } from "./notifications";
+import { NOTIFICATION } from "./notices";
 import { routeOf } from "./routes";
 import { vKeyboard, vPicture, type Picture } from "./tables";
-
-const vOutcome = v.union(
-  v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
-  v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
-  v.object({ kind: v.literal("migrated"), chatId: v.string() }),
-  v.object({ kind: v.literal("unparsable"), reason: v.string() }),
-  v.object({ kind: v.literal("refused"), status: v.number(), reason: v.string() }),
-  v.object({ kind: v.literal("uncertain"), reason: v.string() }),
-);
 
 const vTry = v.object({
   attempt: v.number(),
@@ -59,33 +43,25 @@ export const deliver = providerAction({
     let next = await ctx.runMutation(internal.messenger.outbox.claim, { messageId });
     while (next !== null) {
       const { attempt } = next;
-      const route = await routeOf(next);
-      if (route.kind !== "ready") {
-        const { kind, reason } = route;
-        await ctx.runMutation(internal.messenger.outbox.close, { messageId, attempt, state: kind, reason });
-        return null;
-      }
-      if (next.doubtful && !(await isReachable(route.botToken))) {
-        await ctx.runMutation(internal.messenger.outbox.postpone, { messageId, attempt });
-        return null;
-      }
-      const text = next.plain ? plainText(next.part) : next.part;
-      const { keyboard, edits } = next;
-      const to = { chatId: route.chatId, html: !next.plain, keyboard };
-      const png = next.picture === null ? null : await drawn(ctx, next.picture);
-      if (next.picture !== null && png === null) {
-        next = await ctx.runMutation(internal.messenger.outbox.leaveOutPicture, { messageId, attempt });
-        continue;
-      }
-      const outcome =
-        png === null
-          ? await sendMessage(route.botToken, { ...to, text, edits })
-          : await sendPhoto(route.botToken, { ...to, png, caption: text });
-      next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, attempt, outcome });
+      const step = await stepOf(ctx, next);
+      next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, attempt, step });
     }
     return null;
   },
 });
+
+/** Sends the next part, where there is a way and nothing speaks against it. */
+async function stepOf(ctx: ActionCtx, next: Infer<typeof vTry>): Promise<Step> {
+  const { keyboard, edits, plain, picture } = next;
+  const route = await routeOf(next);
+  if (route.kind === "closed") return route;
+  if (next.doubtful && !(await isReachable(route.botToken))) return { kind: "unreachable" };
+  const text = plain ? plainText(next.part) : next.part;
+  const to = { chatId: route.chatId, html: !plain, keyboard };
+  if (picture === null) return sendMessage(route.botToken, { ...to, text, edits });
+  const png = await drawn(ctx, picture);
+  return png === null ? { kind: "undrawn" } : sendPhoto(route.botToken, { ...to, png, caption: text });
+}
 
 /** The picture; `null` when there is nothing to draw, or drawing failed. */
 async function drawn(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
@@ -129,51 +105,15 @@ async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Doc<"messages"
   return (await ctx.db.get("messages", replaces.card))?.sentId ?? null;
 }
 
-/** Marks what became of the part under way; returns the next one to send, if any. */
+/** Marks what became of the part under way; returns the next one to send, if any. A word from an earlier try is ignored. */
 export const mark = internalMutation({
-  args: { messageId: v.id("messages"), attempt: v.number(), outcome: vOutcome },
+  args: { messageId: v.id("messages"), attempt: v.number(), step: vStep },
   returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, attempt, outcome }) => {
-    const row = await claimed(ctx, messageId, attempt);
-    if (row === null) return null;
-    if (outcome.kind === "migrated") await followMigration(ctx, row, outcome.chatId);
-    return apply(ctx, row, afterPart(row, outcome, Date.now()));
-  },
-});
-
-/** The card goes on as text, in the same try; returns the next part to send. */
-export const leaveOutPicture = internalMutation({
-  args: { messageId: v.id("messages"), attempt: v.number() },
-  returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, attempt }) => {
-    const row = await claimed(ctx, messageId, attempt);
-    return row === null ? null : apply(ctx, row, withoutPicture(row));
-  },
-});
-
-export const postpone = internalMutation({
-  args: { messageId: v.id("messages"), attempt: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { messageId, attempt }) => {
-    const row = await claimed(ctx, messageId, attempt);
-    if (row !== null) await apply(ctx, row, afterFailedProbe(row, Date.now()));
-    return null;
-  },
-});
-
-/** Ends a card that has nowhere to go. */
-export const close = internalMutation({
-  args: {
-    messageId: v.id("messages"),
-    attempt: v.number(),
-    state: v.union(v.literal("skipped"), v.literal("failed")),
-    reason: v.string(),
-  },
-  returns: v.null(),
-  handler: async (ctx, { messageId, attempt, state, reason }) => {
-    const row = await claimed(ctx, messageId, attempt);
-    if (row !== null) await apply(ctx, row, { state, error: reason });
-    return null;
+  handler: async (ctx, { messageId, attempt, step }) => {
+    const row = await ctx.db.get("messages", messageId);
+    if (row?.state !== "sending" || row.attempt !== attempt) return null;
+    if (step.kind === "migrated") await followMigration(ctx, row, step.chatId);
+    return apply(ctx, row, afterStep(row, step, Date.now()));
   },
 });
 
@@ -187,11 +127,6 @@ export const resumeLost = lostWork(async (ctx, now) => {
     for (const { _id } of lost) await scheduleDelivery(ctx, _id);
   }
 });
-
-async function claimed(ctx: MutationCtx, messageId: Doc<"messages">["_id"], attempt: number) {
-  const row = await ctx.db.get("messages", messageId);
-  return row !== null && row.state === "sending" && row.attempt === attempt ? row : null;
-}
 
 async function apply(
   ctx: MutationCtx,

@@ -7,7 +7,7 @@ import { botTokenSeal } from "./seals";
 
 type Route =
   | { kind: "ready"; botToken: string; chatId: string }
-  | { kind: "skipped" | "failed"; reason: string };
+  | { kind: "closed"; state: "skipped" | "failed"; reason: string };
 
 /** The user's own bot, else the default one; the default chat only ever with the default bot. */
 export async function routeOf(work: {
@@ -20,10 +20,10 @@ export async function routeOf(work: {
       work.sealedBotToken === null ? null : await open(work.sealedBotToken, botTokenSeal(work.userId));
     const botToken = own ?? optional("MESSENGER_BOT_TOKEN");
     const chatId = work.chatId ?? (own === null ? optional("MESSENGER_CHAT_ID") : undefined);
-    if (botToken === undefined) return { kind: "skipped", reason: "No bot is configured" };
-    if (chatId === undefined) return { kind: "skipped", reason: "No chat is configured" };
+    if (botToken === undefined) return { kind: "closed", state: "skipped", reason: "No bot is configured" };
+    if (chatId === undefined) return { kind: "closed", state: "skipped", reason: "No chat is configured" };
     return { kind: "ready", botToken, chatId };
   } catch (error) {
-    return { kind: "failed", reason: messageOf(error) };
+    return { kind: "closed", state: "failed", reason: messageOf(error) };
   }
 }

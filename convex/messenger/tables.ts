@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import type { Range, RecordsOf } from "../lib/records";
 
 /** A function handle that is told `{ subject }` and draws a PNG, or says `null`: there is nothing to draw. */
@@ -95,13 +96,7 @@ export const messengerTables = {
     /** How many parts have arrived. */
     partsSent: v.number(),
     /** `skipped`: no bot or no chat is configured, or the card was called off. */
-    state: v.union(
-      v.literal("queued"),
-      v.literal("sending"),
-      v.literal("sent"),
-      v.literal("failed"),
-      v.literal("skipped"),
-    ),
+    state: literals("queued", "sending", "sent", "failed", "skipped"),
     /** Queued: when to try. Sending: when the try counts as cut off. */
     dueAt: v.number(),
     /** Names the current try; a word from an earlier one is ignored. Absent on rows of 0.1.0. */

@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { internalQuery } from "../_generated/server";
 import { OPERATOR } from "../lib/audit";
 import { pseudonym } from "../lib/crypto";
@@ -31,13 +32,10 @@ export const page = internalQuery({
     const found = await ctx.db.query("auditEvents").withIndex("by_at").paginate({ numItems: PAGE, cursor });
     const key = optional("WALLET_ENCRYPTION_KEY") ?? required("LLM_GATEWAY_API_KEY");
     return {
-      lines: found.page.map(({ at, actor, action, subject, detail }) => ({
-        at: iso(at),
-        actor: actor === OPERATOR ? "operator" : pseudonym(actor, key),
-        action,
-        subject,
-        ...(detail === undefined ? {} : { detail }),
-      })),
+      lines: found.page.map(({ at, actor, ...row }) => {
+        const told = actor === OPERATOR ? "operator" : pseudonym(actor, key);
+        return parse(vLine, { ...row, at: iso(at), actor: told });
+      }),
       cursor: found.isDone ? null : found.continueCursor,
     };
   },

@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { spentToday, type Billed } from "../lib/budget";
 import { cron } from "../lib/cronRuns";
 import { log } from "../lib/log";
@@ -21,10 +22,7 @@ export const watch = cron("watch the budget", async (ctx) => {
   const { fullest, providers, resetsAt } = await spentToday(ctx, now);
   if (fullest < NEARLY) return;
   const day = dayOf(now);
-  const told = await ctx.db
-    .query("budgetWarnings")
-    .withIndex("by_day", (q) => q.eq("day", day))
-    .unique();
+  const told = await getOneFrom(ctx.db, "budgetWarnings", "by_day", day);
   if (told !== null) return;
   await ctx.db.insert("budgetWarnings", { day });
   log.warn("budget.nearly used up", { day, part: Math.round(fullest * 100) / 100 });

@@ -1,11 +1,13 @@
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { spentToday } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { laneCounts } from "../lib/lanes";
 import { callsOfLastHour } from "../lib/providerCalls";
-import { MINUTE, SECOND } from "../lib/time";
+import { iso, MINUTE, SECOND } from "../lib/time";
 import { backlog, oldestWork } from "./backlog";
+import { ownChecks } from "./shapes";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
 const CRON_SLACK_MS = 10 * MINUTE;
@@ -15,30 +17,7 @@ const LATE_MS = 30 * MINUTE;
 const MANY_CALLS = 10;
 const BAD_RATE = 0.5;
 
-const vAge = v.union(v.number(), v.null());
-
-const vChecks = v.object({
-  crons: v.record(v.string(), vAge),
-  outbox: v.object({ waiting: v.number(), oldestSeconds: vAge }),
-  pending: v.record(v.string(), vAge),
-  lanes: v.record(v.string(), v.object({ running: v.number(), waiting: v.number() })),
-  providers: v.record(
-    v.string(),
-    v.object({ calls: v.number(), failures: v.number(), errorRate: v.number() }),
-  ),
-  budget: v.object({
-    resetsAt: v.number(),
-    providers: v.record(
-      v.string(),
-      v.object({
-        limitUsd: v.number(),
-        spentUsd: v.number(),
-        leftUsd: v.number(),
-        by: v.record(v.string(), v.number()),
-      }),
-    ),
-  }),
-});
+const vChecks = zodOutputToConvex(ownChecks);
 type Checks = Infer<typeof vChecks>;
 
 /**
@@ -61,7 +40,7 @@ export const read = internalQuery({
           { calls, failures, errorRate: Math.round((failures / calls) * 1_000) / 1_000 },
         ]),
       ),
-      budget: { resetsAt: spent.resetsAt, providers: spent.providers },
+      budget: { resetsAt: iso(spent.resetsAt), providers: spent.providers },
     };
     return { reasons: reasonsOf(checks), checks };
   },

@@ -1,4 +1,4 @@
-import { STATUS, type ErrorCode } from "../lib/errors";
+import { isErrorCode, STATUS, type ErrorCode } from "../lib/errors";
 import type { Failure, MountedEndpoint } from "../lib/http";
 import { jsonSchemaOf, type JsonSchema } from "../lib/jsonSchema";
 import { templateOf } from "../lib/paths";
@@ -178,7 +178,7 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
   ];
   if (one.limit !== undefined) said.push(["rate_limited", "Too many requests."]);
   if (one.needs.length > 0) said.push(["not_configured", `${one.needs.join(" or ")} is not configured.`]);
-  for (const code of codes) {
+  for (const code of Object.keys(STATUS).filter(isErrorCode)) {
     const own = one.errors?.[code];
     if (own !== undefined) said.push([code, own]);
   }
@@ -189,20 +189,6 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
   }
   return byStatus;
 }
-
-const codes: ErrorCode[] = [
-  "invalid_request",
-  "unauthorized",
-  "payment_required",
-  "forbidden",
-  "not_found",
-  "conflict",
-  "rate_limited",
-  "internal",
-  "not_configured",
-  "upstream",
-  "paused",
-];
 
 function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
   const {

@@ -1,4 +1,4 @@
-/** The colours and typefaces of everything the service shows as HTML, in both colour schemes. */
+/** The colours and typefaces of everything the service shows as HTML, in both colour schemes, and what all pages look like. */
 
 const LIGHT = {
   ...{ paper: "#fbfaf7", raised: "#ffffff", ink: "#1f2430", soft: "#5a6272", line: "#e4e1da" },
@@ -28,4 +28,9 @@ export const PALETTE = `:root {
 @media (prefers-color-scheme: dark) {
   :root { ${variables(DARK)} }
 }
+* { box-sizing: border-box; }
+a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 0.18em; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
+.skip { position: absolute; left: -999px; }
+.skip:focus { left: 1rem; top: 1rem; z-index: 2; padding: 0.5rem 1rem; background: var(--raised); }
 `;

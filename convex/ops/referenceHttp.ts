@@ -52,7 +52,7 @@ export function referenceEndpoints(
       const { openApi } = await import("./openapi");
       const { page } = await import("./referencePage");
       const { html, headers } = page(openApi(domains(), siteUrl()));
-      return new Reply(html, { ...CACHED, ...headers });
+      return new Reply(html, headers);
     },
   });
 

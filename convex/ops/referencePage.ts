@@ -1,7 +1,5 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { utf8ToBytes } from "@noble/hashes/utils.js";
 import type { JsonSchema } from "../lib/jsonSchema";
-import { codeBlock, escaped, prose } from "./html";
+import { codeBlock, escaped, ICON, pageHeaders, prose } from "./html";
 import type { Method, OpenApi, Operation } from "./openapiTypes";
 import { fieldTables } from "./referenceFields";
 import { STYLE } from "./referenceStyle";
@@ -9,8 +7,6 @@ import { STYLE } from "./referenceStyle";
 /** The reference page, made from the API document alone. It loads nothing, runs nothing, and works as plain HTML. */
 
 const JSON_TYPE = "application/json";
-const ICON =
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E";
 
 /** An endpoint of the document with the methods it takes; the first one's operation tells the rest. */
 type Entry = { path: string; methods: Method[]; operation: Operation };
@@ -53,21 +49,8 @@ ${sections.join("\n")}
 </body>
 </html>
 `;
-  return { html, headers: HEADERS };
+  return { html, headers: pageHeaders(STYLE, "'none'") };
 }
-
-const HEADERS = {
-  "Content-Security-Policy": [
-    "default-src 'none'",
-    `style-src 'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(STYLE))))}'`,
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; "),
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
-};
 
 function entriesOf({ paths }: OpenApi, tag: string): Entry[] {
   return Object.entries(paths).flatMap(([path, { get, post }]) => {
@@ -183,12 +166,11 @@ function headerTable({ parameters = [], security }: Operation): string {
     description: "`Bearer <token>` of the signed-in user, once the `userId` belongs to one.",
   };
   const all = [...headers, ...(security === undefined ? [] : [token])];
-  if (all.length === 0) return "";
-  const rows = all.map(
-    ({ name, description = "" }) =>
-      `<tr role="row"><td role="cell" class="name"><code>${escaped(name)}</code></td><td role="cell">${prose(description)}</td></tr>`,
+  return pairTable(
+    "Headers",
+    "name",
+    all.map(({ name, description = "" }) => [`<code>${escaped(name)}</code>`, description]),
   );
-  return `<table role="table" aria-label="Headers"><tbody role="rowgroup">${rows.join("")}</tbody></table>`;
 }
 
 /** The rest of what an endpoint can answer, without what is told once for all. */
@@ -200,12 +182,17 @@ function ownFailures({ responses }: Operation, shared: Map<string, string>): [st
 }
 
 function failureTable(failures: readonly (readonly [string, string])[]): string {
-  const rows = failures.map(
-    ([status, when]) =>
-      `<tr role="row"><td role="cell" class="status">${escaped(status)}</td><td role="cell">${prose(when)}</td></tr>`,
+  return pairTable("Failures", "status", failures);
+}
+
+/** @param rows What each is about, as HTML, and what there is to say of it, as prose. */
+function pairTable(label: string, kind: string, rows: readonly (readonly [string, string])[]): string {
+  const listed = rows.map(
+    ([about, says]) =>
+      `<tr role="row"><td role="cell" class="${kind}">${about}</td><td role="cell">${prose(says)}</td></tr>`,
   );
-  if (rows.length === 0) return "";
-  return `<table role="table" aria-label="Failures"><tbody role="rowgroup">${rows.join("")}</tbody></table>`;
+  if (listed.length === 0) return "";
+  return `<table role="table" aria-label="${label}"><tbody role="rowgroup">${listed.join("")}</tbody></table>`;
 }
 
 function examples(document: OpenApi, path: string, methods: Method[], operation: Operation): string {

@@ -2,13 +2,8 @@ import { PALETTE } from "./palette";
 
 /** The reference page's look: calm, in both colour schemes, for a phone as for a desk. Nothing is loaded for it. */
 export const STYLE = `
-${PALETTE}* { box-sizing: border-box; }
-html { scroll-padding-top: 1.5rem; -webkit-text-size-adjust: 100%; }
+${PALETTE}html { scroll-padding-top: 1.5rem; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.6 var(--sans); }
-a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 0.18em; }
-:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
-.skip { position: absolute; left: -999px; }
-.skip:focus { left: 1rem; top: 1rem; z-index: 2; padding: 0.5rem 1rem; background: var(--raised); }
 code, pre { font-family: var(--mono); }
 :not(pre) > code { font-size: 0.86em; padding: 0.1em 0.35em; border-radius: 4px; background: var(--code); overflow-wrap: anywhere; }
 h1, h2, h3, h4 { line-height: 1.25; text-wrap: balance; margin: 0; }

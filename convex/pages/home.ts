@@ -1,9 +1,8 @@
-import type { Reply } from "../lib/http";
 import { sourceName } from "../lib/publicSources";
 import { iso } from "../lib/time";
 import { about } from "../ops/about";
 import { sparkline } from "./charts/sparkline";
-import { pageReply } from "./layout";
+import type { Page } from "./layout";
 import { html, type Html } from "./markup";
 import { ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
 import type { HomeData, Read } from "./reading";
@@ -14,7 +13,7 @@ import { ago, bigUsd, change, moment, since, sourceNames, usd } from "./words";
 
 const LISTED = 10;
 
-export function homePage({ prices, market, signals, whales }: HomeData, now: number): Reply<string> {
+export function homePage({ prices, market, signals, whales }: HomeData, now: number): Page {
   const content = html`<h1>${about.info.title}</h1>
     <p class="lead">
       ${about.info.summary} This page shows what this deployment sees now, where each figure comes from, and
@@ -51,16 +50,13 @@ export function homePage({ prices, market, signals, whales }: HomeData, now: num
         )}
       </section>
     </div>`;
-  return pageReply(
-    {
-      title: about.info.title,
-      description: about.info.summary,
-      path: "/",
-      data: ["/mcp/prices", "/mcp/market", "/mcp/signals/latest", "/mcp/whale-alerts?hours=24"],
-      content,
-    },
-    now,
-  );
+  return {
+    title: about.info.title,
+    description: about.info.summary,
+    path: "/",
+    data: ["/mcp/prices", "/mcp/market", "/mcp/signals/latest", "/mcp/whale-alerts?hours=24"],
+    content,
+  };
 }
 
 function whenRead<Value>(part: Read<Value>, shown: (value: Value) => Html): Html {
@@ -114,25 +110,23 @@ function marketTable(
   { fetchedAt, figures, sources }: NonNullable<Extract<HomeData["market"], object>["value"]>,
   now: number,
 ): Html {
-  const rows = figures.top20.slice(0, LISTED).map(
-    ({ name, symbol, price, change24h, marketCap }) =>
-      html`<tr>
-        <th scope="row">${symbol}${name === symbol ? null : html` <span class="soft">${name}</span>`}</th>
-        <td class="right">${usd(price)}</td>
-        <td class="right">${change(change24h)}</td>
-        <td class="right">${bigUsd(marketCap)}</td>
-      </tr>`,
-  );
+  const coins = wideTable("The ten largest coins", figures.top20.slice(0, LISTED), [
+    {
+      head: "Coin",
+      kind: "name",
+      cell: ({ name, symbol }) =>
+        html`${symbol}${name === symbol ? null : html` <span class="soft">${name}</span>`}`,
+    },
+    { head: "USD", kind: "right", cell: ({ price }) => usd(price) },
+    { head: "24 h", kind: "right", cell: ({ change24h }) => change(change24h) },
+    { head: "Market cap", kind: "right", cell: ({ marketCap }) => bigUsd(marketCap) },
+  ]);
   const held = sourceNames(sources.map(({ name }) => ({ source: name })));
-  const head = html`<th scope="col">Coin</th>
-    <th scope="col" class="right">USD</th>
-    <th scope="col" class="right">24 h</th>
-    <th scope="col" class="right">Market cap</th>`;
   const trending = figures.trending
     .slice(0, 6)
     .map(({ symbol }) => symbol)
     .join(", ");
-  return html`<div class="card">${wideTable("The ten largest coins", head, rows)}</div>
+  return html`<div class="card">${coins}</div>
     <p class="small">
       Reported by a language model ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}"
         >${iso(fetchedAt).slice(11, 16)} UTC</time

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http";
-import { EXAMPLE_TIME } from "../lib/examples";
 import { optionalToken, text, wholeNumberOr } from "../lib/input";
 import { about } from "../ops/about";
-import { readHealth, serviceHealth } from "../ops/http";
+import { readHealth } from "../ops/http";
+import { healthExample, serviceHealth } from "../ops/shapes";
 import { VERSION } from "../ops/version";
 import { signalToken } from "../signals/inputs";
+import type { Page } from "./layout";
 import {
   oneSignal,
   record,
@@ -33,7 +34,7 @@ type Shown<Input extends z.ZodType, Output extends z.ZodType> = Pick<
 > & {
   read: (ctx: ActionCtx, input: z.output<Input>) => Promise<z.input<Output>>;
   /** @param now Epoch ms. */
-  render: (value: z.output<Output>, now: number) => Promise<Reply<string>>;
+  render: (value: z.output<Output>, now: number) => Promise<Page>;
 };
 
 /** A page that shows exactly what its JSON holds. */
@@ -48,8 +49,18 @@ function shown<Input extends z.ZodType, Output extends z.ZodType>({
     needs: [],
     answerHeaders: PAGE_HEADERS,
     handler: read,
-    page: async (ctx, input) => render(described.returns.parse(await read(ctx, input)), Date.now()),
+    page: async (ctx, input) => {
+      const value = described.returns.parse(await read(ctx, input));
+      return framed((now) => render(value, now));
+    },
   });
+}
+
+/** A page of this moment, in the frame that all of them have. */
+async function framed(content: (now: number) => Page | Promise<Page>): Promise<Reply<string>> {
+  const now = Date.now();
+  const { pageReply } = await import("./layout");
+  return pageReply(await content(now), now);
 }
 
 const LINKS = { reference: "/docs", openapi: "/openapi.json", health: "/health", market: "/mcp/market" };
@@ -73,7 +84,8 @@ const home: MountedEndpoint = endpoint({
   page: async (ctx) => {
     const { readHome } = await import("./reading");
     const { homePage } = await import("./home");
-    return homePage(await readHome(ctx), Date.now());
+    const data = await readHome(ctx);
+    return framed((now) => homePage(data, now));
   },
 });
 
@@ -87,7 +99,7 @@ const recordPage: MountedEndpoint = shown({
   input: z.object({ token: signalToken }),
   returns: record,
   read: async (ctx, { token }) => (await import("./reading")).readRecord(ctx, token),
-  render: async (value, now) => (await import("./record")).recordPage(value, now),
+  render: async (value) => (await import("./record")).recordPage(value),
 });
 
 const signalPage: MountedEndpoint = shown({
@@ -100,7 +112,7 @@ const signalPage: MountedEndpoint = shown({
   input: z.object({ id: text(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
   returns: oneSignal,
   read: async (ctx, { id }) => (await import("./reading")).readSignal(ctx, id),
-  render: async (value, now) => (await import("./signal")).signalPage(value, now),
+  render: async (value) => (await import("./signal")).signalPage(value),
 });
 
 const researchPage: MountedEndpoint = shown({
@@ -133,28 +145,11 @@ const statusPage: MountedEndpoint = shown({
   path: "/status",
   summary: "How the service does: its jobs, its providers, what waits, and the day's budget.",
   description: "What /health knows, except who is asking.",
-  example: {
-    input: {},
-    output: {
-      status: "ok",
-      version: VERSION,
-      time: EXAMPLE_TIME,
-      reasons: [],
-      checks: {
-        configured: { LLM_GATEWAY_API_KEY: true },
-        crons: { "sample live prices": 72 },
-        outbox: { waiting: 0, oldestSeconds: null },
-        pending: { transactions: null },
-        lanes: { service: { running: 1, waiting: 0 } },
-        providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
-        budget: { resetsAt: "2026-01-06T00:00:00.000Z", providers: {} },
-      },
-    },
-  },
+  example: { input: {}, output: healthExample },
   input: z.object({}),
   returns: serviceHealth,
   read: (ctx) => readHealth(ctx),
-  render: async (value, now) => (await import("./status")).statusPage(value, now),
+  render: async (value) => (await import("./status")).statusPage(value),
 });
 
 export const pageEndpoints: MountedEndpoint[] = [

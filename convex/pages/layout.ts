@@ -1,8 +1,7 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Reply } from "../lib/http";
 import { iso } from "../lib/time";
 import { about } from "../ops/about";
+import { ICON, pageHeaders } from "../ops/html";
 import { VERSION } from "../ops/version";
 import { html, Html, type Part } from "./markup";
 import { STYLE } from "./style";
@@ -10,16 +9,14 @@ import { moment } from "./words";
 
 /** What all pages share: they load nothing, run nothing, and work as plain HTML. */
 
-const ICON = new Html(
-  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E",
-);
-
 const MARK = new Html(
   '<svg class="mark" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d="M1.5 12l4-5 3 3 6-7"/></svg>',
 );
 
 /** Its text is what the policy names, letter by letter. */
 const SHEET = new Html(`<style>${STYLE}</style>`);
+
+const HEADERS = pageHeaders(STYLE, "'self'");
 
 const PLACES = [
   ["/", "Today"],
@@ -58,7 +55,7 @@ export function pageReply({ title, description, path, data, content }: Page, now
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${title}</title>
         <meta name="description" content="${description}" />
-        <link rel="icon" href="${ICON}" />
+        <link rel="icon" href="${new Html(ICON)}" />
         ${SHEET}
       </head>
       <body>
@@ -85,16 +82,3 @@ export function pageReply({ title, description, path, data, content }: Page, now
     </html> `;
   return new Reply(page.text, HEADERS);
 }
-
-const HEADERS = {
-  "Cache-Control": "public, max-age=60",
-  "Content-Security-Policy": [
-    "default-src 'none'",
-    `style-src 'sha256-${btoa(String.fromCharCode(...sha256(utf8ToBytes(STYLE))))}'`,
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-  ].join("; "),
-  "Referrer-Policy": "no-referrer",
-};

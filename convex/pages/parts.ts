@@ -2,7 +2,7 @@ import type { PublicSignal } from "../signals/shapes";
 import { iso } from "../lib/time";
 import type { SignalData, WhalesData } from "./shapes";
 import { levelsChart } from "./charts/levels";
-import { html, type Html } from "./markup";
+import { html, type Html, type Part } from "./markup";
 import { windowOf } from "./reading";
 import { bigUsd, moment, signed, since, sourceNames, usd } from "./words";
 
@@ -71,21 +71,39 @@ export function movementList(alerts: WhalesData["alerts"], now: number): Html {
   </ul>`;
 }
 
-/** A row of a list of signals, with the way to its page. */
-export function signalRow(signal: PublicSignal): Html {
-  const { id, token, entry, confidence, generatedAt } = signal;
-  return html`<tr>
-    <th scope="row"><a href="/signals/${id}">${token} ${id.slice(token.length + 1)}</a></th>
-    <td>${sideTag(signal)}</td>
-    <td>${ending(signal)}</td>
-    <td class="right">${usd(entry)}</td>
-    <td class="right">${confidence}</td>
-    <td class="soft">${moment(generatedAt)}</td>
-  </tr>`;
+/** A list of signals, each with the way to its page. */
+export function signalTable(name: string, signals: readonly PublicSignal[]): Html {
+  return wideTable(name, signals, [
+    {
+      head: "Signal",
+      kind: "name",
+      cell: ({ id, token }) => html`<a href="/signals/${id}">${token} ${id.slice(token.length + 1)}</a>`,
+    },
+    { head: "Side", cell: sideTag },
+    { head: "End", cell: ending },
+    { head: "Entry", kind: "right", cell: ({ entry }) => usd(entry) },
+    { head: "Confidence", kind: "right", cell: ({ confidence }) => confidence },
+    { head: "Issued", cell: ({ generatedAt }) => html`<span class="soft">${moment(generatedAt)}</span>` },
+  ]);
 }
 
+type Column<Row> = {
+  head: string;
+  /** `name`: what a row is called by. `right`: figures, one below the other. */
+  kind?: "name" | "right";
+  cell: (row: Row) => Part;
+};
+
 /** A table that can be scrolled by keyboard where it is wider than its place. */
-export function wideTable(name: string, head: Html, rows: readonly Html[]): Html {
+export function wideTable<Row>(name: string, rows: readonly Row[], columns: readonly Column<Row>[]): Html {
+  const heads = columns.map(({ head, kind }) =>
+    kind === "right" ? html`<th scope="col" class="right">${head}</th>` : html`<th scope="col">${head}</th>`,
+  );
+  const cells = (row: Row) =>
+    columns.map(({ kind, cell }) => {
+      if (kind === "name") return html`<th scope="row">${cell(row)}</th>`;
+      return kind === "right" ? html`<td class="right">${cell(row)}</td>` : html`<td>${cell(row)}</td>`;
+    });
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${name}">
     <table>
       <caption>
@@ -93,12 +111,41 @@ export function wideTable(name: string, head: Html, rows: readonly Html[]): Html
       </caption>
       <thead>
         <tr>
-          ${head}
+          ${heads}
         </tr>
       </thead>
       <tbody>
-        ${rows}
+        ${rows.map(
+          (row) =>
+            html`<tr>
+              ${cells(row)}
+            </tr>`,
+        )}
       </tbody>
     </table>
   </div>`;
+}
+
+/** What is told by name: terms, and what each comes to. */
+export function facts(told: readonly (readonly [term: string, value: Part])[]): Html[] {
+  return told.map(
+    ([term, value]) =>
+      html`<dt>${term}</dt>
+        <dd>${value}</dd>`,
+  );
+}
+
+/** Other choices of the same page, one of which is shown. */
+export function chips(
+  label: string,
+  choices: readonly { href: string; name: string; isShown: boolean }[],
+): Html {
+  const items = choices.map(({ href, name, isShown }) =>
+    isShown
+      ? html`<li><a href="${href}" aria-current="true">${name}</a></li>`
+      : html`<li><a href="${href}">${name}</a></li>`,
+  );
+  return html`<ul class="chips" aria-label="${label}">
+    ${items}
+  </ul>`;
 }

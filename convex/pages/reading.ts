@@ -3,7 +3,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
-import { closesSince, readPrices, type PricePoint, type ShownPrices } from "../prices/shown";
+import { closesSince, readPrices, type PricePoint } from "../prices/shown";
 import { readReport, shownSnapshot } from "../research/http";
 import { equityOf } from "../signals/equity";
 import { readLab } from "../signals/lab/views";
@@ -106,25 +106,18 @@ export async function readWhales(ctx: ActionCtx, hours: number, limit = WHALES):
 /** A part of the first page: what was read, or that it could not be. */
 export type Read<Value> = { value: Value } | "failed";
 
-export type HomeData = {
-  prices: Read<ShownPrices>;
-  /** `null`: none is stored. */
-  market: Read<StoredMarket | null>;
-  signals: Read<SignalData[]>;
-  whales: Read<WhalesData>;
-};
-
-type StoredMarket = NonNullable<Awaited<ReturnType<typeof storedMarket>>>;
+export type HomeData = Awaited<ReturnType<typeof readHome>>;
 
 /** From the close of a day ago on, which the change is told against. */
 const HOME_HOURS = 25;
 const HOME_WHALES = 5;
 
 /** What a part costs when it fails is that part alone. */
-export async function readHome(ctx: ActionCtx): Promise<HomeData> {
+export async function readHome(ctx: ActionCtx) {
   const [prices, market, signals, whales] = await Promise.all([
     settled("prices", readPrices(ctx, HOME_HOURS)),
-    settled("market", storedMarket(ctx)),
+    // As it was last stored, however old: a visitor's look begins no refresh.
+    settled("market", ctx.runQuery(internal.market.snapshots.current, { focus: "" })),
     settled("signals", latestSignals(ctx)),
     settled("whales", readWhales(ctx, 24, HOME_WHALES)),
   ]);
@@ -134,11 +127,6 @@ export async function readHome(ctx: ActionCtx): Promise<HomeData> {
 async function latestSignals(ctx: ActionCtx): Promise<SignalData[]> {
   const rows = await ctx.runQuery(internal.signals.history.latest, { tokens: [...TOKENS] });
   return Promise.all(rows.map((row) => withPath(ctx, row)));
-}
-
-/** The market as it was last stored, however old: a visitor's look begins no refresh. */
-async function storedMarket(ctx: ActionCtx) {
-  return ctx.runQuery(internal.market.snapshots.current, { focus: "" });
 }
 
 async function settled<Value>(part: string, reading: Promise<Value>): Promise<Read<Value>> {

@@ -1,4 +1,3 @@
-import type { Reply } from "../lib/http";
 import { siteUrl } from "../lib/env";
 import { many } from "../lib/text";
 import { verdictWords } from "../signals/edgeShown";
@@ -8,15 +7,15 @@ import { excessChart } from "./charts/excess";
 import { reliabilityChart } from "./charts/reliability";
 import { weekChart } from "./charts/week";
 import { labSection } from "./lab";
-import { pageReply } from "./layout";
-import { html, type Html } from "./markup";
-import { signalRow, wideTable } from "./parts";
+import type { Page } from "./layout";
+import { html, type Html, type Part } from "./markup";
+import { facts, signalTable, wideTable } from "./parts";
 import type { RecordData } from "./shapes";
-import { ARM_WORDS, moment, points, signed, sourceNames } from "./words";
+import { ARM_WORDS, moment, orNone, points, signed, sourceNames } from "./words";
 
 /** How the signals have done. */
 
-export function recordPage(data: RecordData, now: number): Reply<string> {
+export function recordPage(data: RecordData): Page {
   const { stats, signals, equity, closes } = data;
   const isEmpty = stats.n === 0 && signals.length === 0;
   const content = html`<h1>The record of the signals</h1>
@@ -32,29 +31,19 @@ export function recordPage(data: RecordData, now: number): Reply<string> {
             <h2 id="week">The last seven days</h2>
             ${weekSection(signals, closes)}
             <h2 id="all">The newest signals</h2>
-            ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${wideTable("Signals, newest first", SIGNAL_HEAD, signals.map(signalRow))}</div>`}`
+            ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}`
     }
     ${labSection(data.lab)}
     <h2 id="verify">Check it yourself</h2>
     ${verifySection(data)}`;
-  return pageReply(
-    {
-      title: "The record of the signals",
-      description: "How every trading signal of this service turned out.",
-      path: "/record",
-      data: ["/record", "/mcp/signals/history", "/signals/proof", "/signals/shadow"],
-      content,
-    },
-    now,
-  );
+  return {
+    title: "The record of the signals",
+    description: "How every trading signal of this service turned out.",
+    path: "/record",
+    data: ["/record", "/mcp/signals/history", "/signals/proof", "/signals/shadow"],
+    content,
+  };
 }
-
-const SIGNAL_HEAD = html`<th scope="col">Signal</th>
-  <th scope="col">Side</th>
-  <th scope="col">End</th>
-  <th scope="col" class="right">Entry</th>
-  <th scope="col" class="right">Confidence</th>
-  <th scope="col">Issued</th>`;
 
 type Stats = RecordData["stats"];
 
@@ -95,51 +84,40 @@ function headline({
     risk.maxDrawdown === null
       ? html`none yet<small>it says little before 30 trades</small>`
       : html`${signed(-risk.maxDrawdown.percent)}<small>the deepest so far, in percentage points</small>`;
+  const ended = html`${wins} won<small
+      >${losses} lost, ${expired}
+      expired${holds === 0 ? "" : ` (${holds} without a position)`}${
+        refusedDays === 0 ? "" : `; no signal on ${many(refusedDays, "day")}`
+      }</small
+    >`;
+  const told = [
+    ["Excess over chance", excess],
+    ["Ended", ended],
+    ["Average trade", average],
+    ["Drawdown of the sum", fall],
+  ] as const;
   return html`<p>
       <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
       <span class="soft">E-value ${edge.eValue.toFixed(2)}; 20 or more counts as better than chance.</span>
     </p>
-    <dl class="grid facts">
-      <div>
-        <dt>Excess over chance</dt>
-        <dd>${excess}</dd>
-      </div>
-      <div>
-        <dt>Ended</dt>
-        <dd>
-          ${wins} won<small
-            >${losses} lost, ${expired}
-            expired${holds === 0 ? "" : ` (${holds} without a position)`}${
-              refusedDays === 0 ? "" : `; no signal on ${many(refusedDays, "day")}`
-            }</small
-          >
-        </dd>
-      </div>
-      <div>
-        <dt>Average trade</dt>
-        <dd>${average}</dd>
-      </div>
-      <div>
-        <dt>Drawdown of the sum</dt>
-        <dd>${fall}</dd>
-      </div>
-    </dl>`;
+    <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
 }
 
 function excessSection({ controls }: Stats): Html {
-  const arms = Object.entries(controls).map(
-    ([arm, told]) =>
-      html`<tr>
-        <th scope="row">${ARM_WORDS[armName(arm)]}</th>
-        <td class="right">${told.trades}</td>
-        <td class="right">${orNone(told.averageBeforeCostsPercent)}</td>
-        <td class="right">${orNone(told.averageAfterCostsPercent)}</td>
-      </tr>`,
-  );
-  const head = html`<th scope="col">Arm</th>
-    <th scope="col" class="right">Trades</th>
-    <th scope="col" class="right">Before costs</th>
-    <th scope="col" class="right">After costs</th>`;
+  const table = wideTable("Average trade", ["model", ...ARM_NAMES] as const, [
+    { head: "Arm", kind: "name", cell: (arm) => ARM_WORDS[arm] },
+    { head: "Trades", kind: "right", cell: (arm) => controls[arm].trades },
+    {
+      head: "Before costs",
+      kind: "right",
+      cell: (arm) => orNone(controls[arm].averageBeforeCostsPercent, signed),
+    },
+    {
+      head: "After costs",
+      kind: "right",
+      cell: (arm) => orNone(controls[arm].averageAfterCostsPercent, signed),
+    },
+  ]);
   return html`<h2 id="excess-heading">Against chance and plain rules</h2>
     <div class="grid aside">
       <div class="card">
@@ -152,17 +130,8 @@ function excessSection({ controls }: Stats): Html {
           </figcaption>
         </figure>
       </div>
-      <div class="card">${wideTable("Average trade", head, arms)}</div>
+      <div class="card">${table}</div>
     </div>`;
-}
-
-function armName(name: string): keyof typeof ARM_WORDS {
-  const known = ["model", "coin", "momentum", "alwaysLong", "buyAndHold"] as const;
-  return known.find((one) => one === name) ?? "model";
-}
-
-function orNone(percent: number | null): string {
-  return percent === null ? "none" : signed(percent);
 }
 
 function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }: Stats): Html {
@@ -170,23 +139,18 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
     return html`<h2 id="equity-heading">How results added up</h2>
       <p>No trade has ended yet.</p>`;
   const listed = equity.toReversed().slice(0, LISTED);
-  const rows = listed.map(
-    ({ id, closedAt, afterCostsPercent, sumPercent, fallPercent, controls }) =>
-      html`<tr>
-        <th scope="row"><a href="/signals/${id}">${id}</a></th>
-        <td>${moment(closedAt)}</td>
-        <td class="right">${signed(afterCostsPercent)}</td>
-        <td class="right">${signed(sumPercent)}</td>
-        <td class="right">${signed(-fallPercent)}</td>
-        ${ARM_NAMES.map((arm) => html`<td class="right">${signed(controls[arm])}</td>`)}
-      </tr>`,
-  );
-  const head = html`<th scope="col">Signal</th>
-    <th scope="col">Closed</th>
-    <th scope="col" class="right">Result</th>
-    <th scope="col" class="right">Sum</th>
-    <th scope="col" class="right">Below highest</th>
-    ${ARM_NAMES.map((arm) => html`<th scope="col" class="right">${ARM_WORDS[arm]}</th>`)}`;
+  const table = wideTable("Trades in closing order, newest first; sums after costs", listed, [
+    { head: "Signal", kind: "name", cell: ({ id }) => html`<a href="/signals/${id}">${id}</a>` },
+    { head: "Closed", cell: ({ closedAt }) => moment(closedAt) },
+    { head: "Result", kind: "right", cell: ({ afterCostsPercent }) => signed(afterCostsPercent) },
+    { head: "Sum", kind: "right", cell: ({ sumPercent }) => signed(sumPercent) },
+    { head: "Below highest", kind: "right", cell: ({ fallPercent }) => signed(-fallPercent) },
+    ...ARM_NAMES.map((arm) => ({
+      head: ARM_WORDS[arm],
+      kind: "right" as const,
+      cell: ({ controls }: (typeof listed)[number]) => signed(controls[arm]),
+    })),
+  ]);
   return html`<h2 id="equity-heading">How results added up</h2>
     <div class="card">
       <figure>
@@ -209,7 +173,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
       </figure>
       <details>
         <summary>The last ${listed.length} of these as a table</summary>
-        ${wideTable("Trades in closing order, newest first; sums after costs", head, rows)}
+        ${table}
       </details>
     </div>`;
 }
@@ -217,19 +181,12 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
 function calibrationSection({ calibration }: Stats): Html {
   const { n, brier, calibratedBrier, bins } = calibration;
   const told = bins.filter((bin) => bin.n > 0);
-  const rows = told.map(
-    ({ from, to, n: count, meanConfidence, winrate }) =>
-      html`<tr>
-        <th scope="row">${from} to ${to} %</th>
-        <td class="right">${count}</td>
-        <td class="right">${meanConfidence === null ? "" : meanConfidence.toFixed(1)}</td>
-        <td class="right">${winrate === null ? "" : winrate.toFixed(1)}</td>
-      </tr>`,
-  );
-  const head = html`<th scope="col">Stated</th>
-    <th scope="col" class="right">Signals</th>
-    <th scope="col" class="right">Mean stated, %</th>
-    <th scope="col" class="right">Won, %</th>`;
+  const table = wideTable("Stated and won", told, [
+    { head: "Stated", kind: "name", cell: ({ from, to }) => `${from} to ${to} %` },
+    { head: "Signals", kind: "right", cell: (bin) => bin.n },
+    { head: "Mean stated, %", kind: "right", cell: ({ meanConfidence }) => meanConfidence?.toFixed(1) ?? "" },
+    { head: "Won, %", kind: "right", cell: ({ winrate }) => winrate?.toFixed(1) ?? "" },
+  ]);
   const score =
     brier === null
       ? ""
@@ -245,9 +202,7 @@ function calibrationSection({ calibration }: Stats): Html {
           </figcaption>
         </figure>
       </div>
-      <div class="card">
-        ${told.length === 0 ? html`<p>No signal was won or lost yet.</p>` : wideTable("Stated and won", head, rows)}
-      </div>
+      <div class="card">${told.length === 0 ? html`<p>No signal was won or lost yet.</p>` : table}</div>
     </div>`;
 }
 
@@ -282,11 +237,11 @@ function verifySection({ head, anchor }: RecordData): Html {
       or left out without changing it.
     </p>
     <dl>
-      <dt>Events</dt>
-      <dd>${head.sequence}</dd>
-      <dt>Last hash</dt>
-      <dd><code>${head.hash}</code></dd>
-      ${anchorRows(anchor)}
+      ${facts([
+        ["Events", head.sequence],
+        ["Last hash", html`<code>${head.hash}</code>`],
+        anchorFact(anchor),
+      ])}
     </dl>
     <p>From a copy of the source, this reads all events and works the record out again:</p>
     <p><code>npm run verify-signals -- ${siteUrl()}</code></p>
@@ -294,15 +249,10 @@ function verifySection({ head, anchor }: RecordData): Html {
 }
 
 /** A block holds what was so when it was made. */
-function anchorRows(anchor: RecordData["anchor"]): Html {
-  if (anchor === null)
-    return html`<dt>Anchor on Base</dt>
-      <dd>none yet</dd>`;
+function anchorFact(anchor: RecordData["anchor"]): [string, Part] {
+  if (anchor === null) return ["Anchor on Base", "none yet"];
   const { sequence, signedAt, status, txHashes } = anchor;
-  return html`<dt>Last anchor on Base</dt>
-    <dd>
-      ${sequence === null ? "nothing" : `event ${sequence}`}, ${moment(signedAt)}, ${status}<br /><code
-        >${txHashes.at(-1) ?? "not signed"}</code
-      >
-    </dd>`;
+  const event = sequence === null ? "nothing" : `event ${sequence}`;
+  const hash = html`<code>${txHashes.at(-1) ?? "not signed"}</code>`;
+  return ["Last anchor on Base", html`${event}, ${moment(signedAt)}, ${status}<br />${hash}`];
 }

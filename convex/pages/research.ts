@@ -1,9 +1,9 @@
-import type { Reply } from "../lib/http";
 import { many } from "../lib/text";
 import { iso } from "../lib/time";
 import { sparkline } from "./charts/sparkline";
-import { pageReply } from "./layout";
+import type { Page } from "./layout";
 import { html, type Html } from "./markup";
+import { chips } from "./parts";
 import type { ResearchData } from "./shapes";
 import { since, sourceNames, usd } from "./words";
 
@@ -13,20 +13,16 @@ const OFFERED = ["BTC", "ETH", "SOL"];
 const WAYS = { bullish: ["up", "▲"], bearish: ["down", "▼"], neutral: ["flat", "●"] } as const;
 type Outlook = keyof typeof WAYS;
 
-export function researchPage(data: ResearchData, now: number): Reply<string> {
+export function researchPage(data: ResearchData, now: number): Page {
   const { token, report, snapshot, measured } = data;
   const subject = token === "" ? "the whole market" : token;
-  const chips = ["", ...OFFERED].map((one) => {
-    const href = one === "" ? "/research" : `/research?token=${one}`;
-    const name = one === "" ? "Whole market" : one;
-    return one === token
-      ? html`<li><a href="${href}" aria-current="true">${name}</a></li>`
-      : html`<li><a href="${href}">${name}</a></li>`;
-  });
+  const choices = ["", ...OFFERED].map((one) => ({
+    href: one === "" ? "/research" : `/research?token=${one}`,
+    name: one === "" ? "Whole market" : one,
+    isShown: one === token,
+  }));
   const content = html`<h1>Research on ${subject}</h1>
-    <ul class="chips" aria-label="Tokens">
-      ${chips}
-    </ul>
+    ${chips("Tokens", choices)}
     <form action="/research" method="get">
       <label
         >Another token<input
@@ -37,7 +33,7 @@ export function researchPage(data: ResearchData, now: number): Reply<string> {
           value="" /></label
       ><button>Show</button>
     </form>
-    ${measuredSection(token, measured)} ${latestFirst(data).map((part) => part(now))}
+    ${measuredSection(token, measured)} ${latestFirst(data, now)}
     ${
       report === null && snapshot === null
         ? html`<p class="note">
@@ -47,16 +43,13 @@ export function researchPage(data: ResearchData, now: number): Reply<string> {
         : null
     }`;
   const query = token === "" ? "" : `?token=${encodeURIComponent(token)}`;
-  return pageReply(
-    {
-      title: `Research on ${subject}`,
-      description: `The latest report on ${subject}.`,
-      path: "/research",
-      data: [`/research${query}`, ...(token === "" ? [] : [`/mcp/research/report${query}`])],
-      content,
-    },
-    now,
-  );
+  return {
+    title: `Research on ${subject}`,
+    description: `The latest report on ${subject}.`,
+    path: "/research",
+    data: [`/research${query}`, ...(token === "" ? [] : [`/mcp/research/report${query}`])],
+    content,
+  };
 }
 
 function measuredSection(token: string, measured: ResearchData["measured"]): Html | null {
@@ -77,17 +70,17 @@ function measuredSection(token: string, measured: ResearchData["measured"]): Htm
 }
 
 /** The newer of the two comes first, and the other one behind it. */
-function latestFirst({ report, snapshot }: ResearchData): ((now: number) => Html)[] {
-  const parts: { at: number; shown: (now: number) => Html }[] = [];
+function latestFirst({ report, snapshot }: ResearchData, now: number): Html[] {
+  const parts: { at: number; shown: Html }[] = [];
   if (report !== null) {
     const kind = report.type === "final" ? "Final report of a shift" : "Interim report of a shift";
     const { generatedAt: at, result } = report;
-    parts.push({ at, shown: (now) => writing("report", kind, iso(at), result, null, now) });
+    parts.push({ at, shown: writing("report", kind, iso(at), result, null, now) });
   }
   if (snapshot !== null) {
     const { generatedAt, readings } = snapshot;
-    const shown = (now: number) =>
-      writing("snapshot", "On-demand result", generatedAt, snapshot, writtenFrom(readings, now), now);
+    const read = writtenFrom(readings, now);
+    const shown = writing("snapshot", "On-demand result", generatedAt, snapshot, read, now);
     parts.push({ at: Date.parse(generatedAt), shown });
   }
   return parts.toSorted((a, b) => b.at - a.at).map(({ shown }) => shown);

@@ -1,18 +1,14 @@
-import type { Reply } from "../lib/http";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { SECOND } from "../lib/time";
-import type { ServiceHealth } from "../ops/http";
-import { pageReply } from "./layout";
+import type { ServiceHealth } from "../ops/shapes";
+import type { Page } from "./layout";
 import { html, type Html } from "./markup";
-import { wideTable } from "./parts";
+import { facts, wideTable } from "./parts";
 import { moment, span, usd } from "./words";
 
 /** How the service is doing, for people. */
 
-export function statusPage(
-  { status, version, time, reasons, checks }: ServiceHealth,
-  now: number,
-): Reply<string> {
+export function statusPage({ status, version, time, reasons, checks }: ServiceHealth): Page {
   const isWell = status === "ok";
   const content = html`<h1>Status</h1>
     <p class="lead">
@@ -52,16 +48,13 @@ export function statusPage(
         ${keyItems(checks.configured)}
       </ul>
     </div>`;
-  return pageReply(
-    {
-      title: "Status",
-      description: "How this service is doing.",
-      path: "/status",
-      data: ["/status", "/health"],
-      content,
-    },
-    now,
-  );
+  return {
+    title: "Status",
+    description: "How this service is doing.",
+    path: "/status",
+    data: ["/status", "/health"],
+    content,
+  };
 }
 
 type Checks = ServiceHealth["checks"];
@@ -89,10 +82,8 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 function budgetSection({ resetsAt, providers }: Checks["budget"]): Html {
   const cards = Object.entries(providers).map(([name, { limitUsd, spentUsd, leftUsd, by }]) => {
     const part = limitUsd === 0 ? 1 : Math.min(1, spentUsd / limitUsd);
-    const whose = Object.entries(by).map(
-      ([payer, amount]) =>
-        html`<dt>${PAYERS[payer] ?? payer}</dt>
-          <dd>${dollars(amount)}</dd>`,
+    const whose = facts(
+      Object.entries(by).map(([payer, amount]) => [PAYERS[payer] ?? payer, dollars(amount)]),
     );
     return html`<section class="card" aria-labelledby="budget-${name}">
       <h3 id="budget-${name}">${PROVIDERS[name] ?? name}</h3>
@@ -116,23 +107,19 @@ function bar(part: number): Html {
 }
 
 function providerTable(providers: Checks["providers"]): Html {
-  const rows = Object.entries(providers).map(
-    ([name, { calls, failures, errorRate }]) =>
-      html`<tr>
-        <th scope="row">${PROVIDERS[name] ?? name}</th>
-        <td class="right">${calls}</td>
-        <td class="right">${failures}</td>
-        <td class="right">
-          <span class="${errorRate > 0.5 ? "down" : "flat"}">${(errorRate * 100).toFixed(1)} %</span>
-        </td>
-      </tr>`,
-  );
-  if (rows.length === 0) return html`<p>None was asked in the last hour.</p>`;
-  const head = html`<th scope="col">Provider</th>
-    <th scope="col" class="right">Calls</th>
-    <th scope="col" class="right">Failed</th>
-    <th scope="col" class="right">Failure rate</th>`;
-  return wideTable("Calls to outside services", head, rows);
+  const asked = Object.entries(providers);
+  if (asked.length === 0) return html`<p>None was asked in the last hour.</p>`;
+  return wideTable("Calls to outside services", asked, [
+    { head: "Provider", kind: "name", cell: ([name]) => PROVIDERS[name] ?? name },
+    { head: "Calls", kind: "right", cell: ([, { calls }]) => calls },
+    { head: "Failed", kind: "right", cell: ([, { failures }]) => failures },
+    {
+      head: "Failure rate",
+      kind: "right",
+      cell: ([, { errorRate }]) =>
+        html`<span class="${errorRate > 0.5 ? "down" : "flat"}">${(errorRate * 100).toFixed(1)} %</span>`,
+    },
+  ]);
 }
 
 const LANES: Readonly<Record<string, string>> = {
@@ -146,24 +133,13 @@ const LANES: Readonly<Record<string, string>> = {
 const MANY = 100;
 
 function waitingPart({ outbox, pending, lanes }: Checks): Html {
-  const lane = Object.entries(lanes).map(
-    ([name, { running, waiting }]) =>
-      html`<tr>
-        <th scope="row">${LANES[name] ?? name}</th>
-        <td class="right">${running}</td>
-        <td class="right">${orMore(waiting)}</td>
-      </tr>`,
-  );
-  const head = html`<th scope="col">Model calls of</th>
-    <th scope="col" class="right">Running</th>
-    <th scope="col" class="right">Waiting</th>`;
-  const open = Object.entries(pending).flatMap(([kind, seconds]) =>
-    seconds === null
-      ? []
-      : [
-          html`<dt>${spoken(kind)}</dt>
-            <dd>${span(seconds * SECOND)}</dd>`,
-        ],
+  const places = wideTable("Places for model calls", Object.entries(lanes), [
+    { head: "Model calls of", kind: "name", cell: ([name]) => LANES[name] ?? name },
+    { head: "Running", kind: "right", cell: ([, { running }]) => running },
+    { head: "Waiting", kind: "right", cell: ([, { waiting }]) => orMore(waiting) },
+  ]);
+  const open = Object.entries(pending).flatMap(([kind, seconds]): [string, string][] =>
+    seconds === null ? [] : [[spoken(kind), span(seconds * SECOND)]],
   );
   const oldest =
     outbox.oldestSeconds === null ? "" : `, the oldest for ${span(outbox.oldestSeconds * SECOND)}`;
@@ -174,9 +150,9 @@ function waitingPart({ outbox, pending, lanes }: Checks): Html {
       open.length === 0
         ? html`<p>No work is unfinished.</p>`
         : html`<h3>Unfinished, and for how long</h3>
-            <dl>${open}</dl>`
+            <dl>${facts(open)}</dl>`
     }
-    ${wideTable("Places for model calls", head, lane)}`;
+    ${places}`;
 }
 
 function orMore(count: number): string {

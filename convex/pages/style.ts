@@ -35,13 +35,8 @@ ${PALETTE}:root { ${variables(LIGHT_WAYS)} }
 @media (prefers-color-scheme: dark) {
   :root { ${variables(DARK_WAYS)} }
 }
-* { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 400 1rem/1.55 var(--sans); }
-a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 0.18em; }
-:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
-.skip { position: absolute; left: -999px; }
-.skip:focus { left: 1rem; top: 1rem; z-index: 2; padding: 0.5rem 1rem; background: var(--raised); }
 .wide { max-width: 76rem; margin: 0 auto; padding-left: 1.25rem; padding-right: 1.25rem; }
 .top { border-bottom: 1px solid var(--line); background: var(--raised); }
 .top .wide { padding-top: 0.8rem; padding-bottom: 0.2rem; }

@@ -1,9 +1,8 @@
-import type { Reply } from "../lib/http";
 import { HOUR, wholeMinute } from "../lib/time";
 import { movementsChart } from "./charts/movements";
-import { pageReply } from "./layout";
+import type { Page } from "./layout";
 import { html } from "./markup";
-import { movementList } from "./parts";
+import { chips, movementList } from "./parts";
 import { WHALES } from "./reading";
 import type { WhalesData } from "./shapes";
 
@@ -18,24 +17,22 @@ const WINDOWS = [
   [168, "A week"],
 ] as const;
 
-export function whalesPage({ hours, count, alerts }: WhalesData, now: number): Reply<string> {
+export function whalesPage({ hours, count, alerts }: WhalesData, now: number): Page {
   const to = wholeMinute(now);
   // Of a time that has more of them than are read, what is shown is its end.
   const oldest = alerts.at(-1)?.detectedAt ?? to;
   const from = count < WHALES ? to - hours * HOUR : oldest;
-  const chips = WINDOWS.map(([window, name]) =>
-    window === hours
-      ? html`<li><a href="/whales?hours=${window}" aria-current="true">${name}</a></li>`
-      : html`<li><a href="/whales?hours=${window}">${name}</a></li>`,
-  );
+  const choices = WINDOWS.map(([window, name]) => ({
+    href: `/whales?hours=${window}`,
+    name,
+    isShown: window === hours,
+  }));
   const content = html`<h1>Whales</h1>
     <p class="lead">
       Large transfers and exchange flows: read on Base by this service itself, and reported from other chains
       by an AI agent, hour by hour.
     </p>
-    <ul class="chips" aria-label="Time">
-      ${chips}
-    </ul>
+    ${chips("Time", choices)}
     ${
       alerts.length === 0
         ? html`<p class="note">Nothing was seen in this period.</p>`
@@ -55,14 +52,11 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): R
             <div class="card">${movementList(alerts.slice(0, LISTED), now)}</div>
             ${count > LISTED ? html`<p class="small">The chart shows all ${count} of them, the list the newest ${LISTED}. The JSON has every one.</p>` : null}`
     }`;
-  return pageReply(
-    {
-      title: "Whales",
-      description: "Large transfers and exchange flows.",
-      path: "/whales",
-      data: [`/whales?hours=${hours}`, `/mcp/whale-alerts?hours=${hours}`],
-      content,
-    },
-    now,
-  );
+  return {
+    title: "Whales",
+    description: "Large transfers and exchange flows.",
+    path: "/whales",
+    data: [`/whales?hours=${hours}`, `/mcp/whale-alerts?hours=${hours}`],
+    content,
+  };
 }

@@ -39,9 +39,7 @@ function grouped(fixed: string): string {
 
 /** `+1.42 %`, with a minus sign that is one. */
 export function signed(value: number, digits = 2): string {
-  const shown = Math.abs(value).toFixed(digits);
-  if (Number(shown) === 0) return `${shown} %`;
-  return `${value > 0 ? "+" : "−"}${shown} %`;
+  return `${points(value, digits)} %`;
 }
 
 /** `+3.1`: hundredths of the way from stop to target. */
@@ -49,6 +47,11 @@ export function points(value: number, digits = 1): string {
   const shown = Math.abs(value).toFixed(digits);
   if (Number(shown) === 0) return shown;
   return `${value > 0 ? "+" : "−"}${shown}`;
+}
+
+/** A figure that may not exist. */
+export function orNone(value: number | null, told: (value: number) => string): string {
+  return value === null ? "none" : told(value);
 }
 
 /** The arms of the record. */

@@ -1,3 +1,4 @@
+import { SPAN, type Canvas } from "../pages/charts/frame";
 import { html, type Html, type Part } from "../pages/markup";
 import { CHART_STYLE, DARK_COLOURS } from "../pages/style";
 
@@ -72,6 +73,23 @@ export function rows<Item>(
   const GAP = 20;
   const height = (BODY.bottom - BODY.top - GAP * (items.length - 1)) / items.length;
   return items.map((item, index) => drawn(item, { top: BODY.top + index * (height + GAP), height }));
+}
+
+type Fitted = Pick<Canvas, "values" | "begin" | "names" | "marks"> &
+  Record<"above" | "below" | "apart", number>;
+
+/** A row's canvas beside its words. @param aside How wide those are; like `above`, `below` and `apart` in pixels. */
+export function canvasBeside(
+  aside: number,
+  { top: y, height }: { top: number; height: number },
+  { above, below, apart, ...rest }: Fitted,
+): Canvas {
+  const inPlot = (pixels: number) => (pixels / height) * SPAN;
+  return {
+    place: { x: MARGIN + aside, y, width: WIDTH - 2 * MARGIN - aside, height },
+    ...{ top: inPlot(above), bottom: inPlot(height - below), apart: inPlot(apart) },
+    ...rest,
+  };
 }
 
 /** ▲, ▼ or ■ as a shape: the font has letters alone. @param size Across, in pixels. */

@@ -1,10 +1,9 @@
 import { v } from "convex/values";
-import * as z from "zod";
-import { internalAction } from "../_generated/server";
+import { internalAction, type ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
 import { parseJson } from "../lib/json";
 import { pngOf } from "./png";
-import { portfolioPicture } from "./portfolio";
+import { portfolioPicture, portfolioShape } from "./portfolio";
 import { readReportPaths, readSignals, readWeek } from "./reading";
 import { reportPicture } from "./report";
 import { signalsPicture } from "./signals";
@@ -16,58 +15,36 @@ import { weekPicture } from "./week";
  * default runtime knows WebAssembly, and carries the renderer and the font in modules: nothing here needs Node.
  */
 
-/** A PNG; `null` where too little is known to be drawn. */
-const vPicture = v.union(v.bytes(), v.null());
-const args = { subject: v.string() };
-
-/** @param subject The signals' ids, with commas. */
-export const signals = internalAction({
-  args,
-  returns: vPicture,
-  handler: async (ctx, { subject }) => {
-    const drawn = await readSignals(ctx, subject.split(","));
-    return drawn === null ? null : png(signalsPicture(drawn, site()));
-  },
-});
-
-/** @param subject The week's Monday. */
-export const week = internalAction({
-  args,
-  returns: vPicture,
-  handler: async (ctx, { subject }) => {
-    const drawn = await readWeek(ctx, subject);
-    return drawn === null ? null : png(weekPicture(drawn, site()));
-  },
-});
-
-/** @param subject The shift's id. */
-export const report = internalAction({
-  args,
-  returns: vPicture,
-  handler: async (ctx, { subject }) => {
-    const drawn = await readReportPaths(ctx, subject);
-    return drawn === null ? null : png(reportPicture(drawn, site()));
-  },
-});
-
-const portfolioShape = z.object({
-  at: z.number(),
-  totalUsd: z.number(),
-  holdings: z.array(z.object({ token: z.string(), valueUsd: z.number() })).min(1),
-});
-
-/** @param subject What the card says, as JSON: the picture shows what the words do. */
-export const portfolio = internalAction({
-  args,
-  returns: vPicture,
-  handler: async (_ctx, { subject }) =>
-    png(portfolioPicture(portfolioShape.parse(parseJson(subject)), site())),
-});
-
-async function png(svg: string): Promise<ArrayBuffer> {
-  return (await pngOf(svg)).buffer;
+/**
+ * What draws a subject, once it has been read: a PNG; `null` where too little is known to be drawn.
+ * @param picture As SVG. It names the site.
+ */
+function drawing<Drawn>(
+  read: (ctx: ActionCtx, subject: string) => Promise<Drawn | null>,
+  picture: (drawn: Drawn, site: string) => string,
+) {
+  return internalAction({
+    args: { subject: v.string() },
+    returns: v.union(v.bytes(), v.null()),
+    handler: async (ctx, { subject }) => {
+      const drawn = await read(ctx, subject);
+      if (drawn === null) return null;
+      return (await pngOf(picture(drawn, new URL(siteUrl()).host))).buffer;
+    },
+  });
 }
 
-function site(): string {
-  return new URL(siteUrl()).host;
-}
+/** Of the signals of these ids, with commas. */
+export const signals = drawing((ctx, ids) => readSignals(ctx, ids.split(",")), signalsPicture);
+
+/** Of the week of this Monday. */
+export const week = drawing(readWeek, weekPicture);
+
+/** Of the shift with this id. */
+export const report = drawing(readReportPaths, reportPicture);
+
+/** Of what the card says, as JSON: the picture shows what the words do. */
+export const portfolio = drawing(
+  (_ctx, said) => Promise.resolve(portfolioShape.parse(parseJson(said))),
+  portfolioPicture,
+);

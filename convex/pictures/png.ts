@@ -1,15 +1,16 @@
+import { once } from "../lib/once";
+
 /** Pictures from SVG, by resvg. For actions. */
 
 /**
  * The renderer with its fonts, made once where a module's state lasts, as on a local stack; the platform's actions begin
  * anew. It comes to 1.4 MB that no request is to evaluate, so it is loaded here, when something is drawn.
  */
-let renderer: Promise<{ draw: (svg: string) => Uint8Array<ArrayBuffer> }> | undefined;
+const renderer = once(loadRenderer);
 
 /** An SVG of the size it says, as PNG. @throws Error for an SVG that cannot be read. */
 export async function pngOf(svg: string): Promise<Uint8Array<ArrayBuffer>> {
-  renderer ??= loadRenderer();
-  return (await renderer).draw(svg);
+  return (await renderer()).draw(svg);
 }
 
 async function loadRenderer() {

@@ -1,4 +1,5 @@
 import { scaleLinear } from "d3-scale";
+import * as z from "zod";
 import { dateTime } from "../lib/time";
 import { html } from "../pages/markup";
 import { usd } from "../pages/words";
@@ -6,19 +7,22 @@ import { BODY, MARGIN, pictureOf, WIDTH } from "./card";
 
 /** What a wallet holds, by value. */
 
-export type DrawnPortfolio = {
+export const portfolioShape = z.object({
   /** Epoch ms. */
-  at: number;
-  totalUsd: number;
+  at: z.number(),
+  totalUsd: z.number(),
   /** Of value, the largest first. */
-  holdings: readonly { token: string; valueUsd: number }[];
-};
+  holdings: z.array(z.object({ token: z.string(), valueUsd: z.number() })).min(1),
+});
 
 const SHOWN = 5;
 const BEGIN = 190;
 const END = 700;
 
-export function portfolioPicture({ at, totalUsd, holdings }: DrawnPortfolio, site: string): string {
+export function portfolioPicture(
+  { at, totalUsd, holdings }: z.output<typeof portfolioShape>,
+  site: string,
+): string {
   const shown = holdings.length > SHOWN ? holdings.slice(0, SHOWN - 1) : holdings;
   const others = holdings.slice(shown.length);
   const bars = [

@@ -1,9 +1,8 @@
 import { dateTime } from "../lib/time";
-import { SPAN, type Canvas } from "../pages/charts/frame";
 import { relativeChart } from "../pages/charts/relative";
 import { sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/shown";
-import { BODY, MARGIN, pictureOf, WIDTH } from "./card";
+import { BODY, canvasBeside, pictureOf } from "./card";
 
 /** How a shift's token has moved since the shift began, against another. */
 
@@ -19,17 +18,8 @@ export type DrawnReport = {
 };
 
 export function reportPicture({ subject, generatedAt, tokens }: DrawnReport, site: string): string {
-  const height = BODY.bottom - BODY.top;
-  const canvas: Canvas = {
-    place: { x: MARGIN, y: BODY.top, width: WIDTH - 2 * MARGIN, height },
-    bottom: ((height - 38) / height) * SPAN,
-    top: (34 / height) * SPAN,
-    values: 4,
-    begin: 110,
-    names: 790,
-    apart: (34 / height) * SPAN,
-    marks: 2,
-  };
+  const row = { top: BODY.top, height: BODY.bottom - BODY.top };
+  const fitted = { above: 34, below: 38, apart: 34, values: 4, begin: 110, names: 790, marks: 2 };
   return pictureOf(
     {
       title: `${subject} since the shift began`,
@@ -37,6 +27,6 @@ export function reportPicture({ subject, generatedAt, tokens }: DrawnReport, sit
       source: `Prices by ${sourceNames(tokens.flatMap(({ path }) => path))}`,
       site,
     },
-    relativeChart("report", tokens, canvas),
+    relativeChart("report", tokens, canvasBeside(0, row, fitted)),
   );
 }

@@ -1,11 +1,10 @@
 import { dateTime, DAY } from "../lib/time";
 import { levelsChart } from "../pages/charts/levels";
-import { SPAN, type Canvas } from "../pages/charts/frame";
 import { html, type Html } from "../pages/markup";
 import type { SignalData } from "../pages/shapes";
 import { sourceNames, usd } from "../pages/words";
 import type { PricePoint } from "../prices/shown";
-import { MARGIN, pictureOf, rows, way, WIDTH } from "./card";
+import { canvasBeside, MARGIN, pictureOf, rows, way } from "./card";
 
 /** The day's signals: a day of the price before each, with its levels for as long as it is open. */
 
@@ -32,10 +31,8 @@ export function signalsPicture(signals: readonly DrawnSignal[], site: string): s
   );
 }
 
-function signalRow(
-  { signal, path, before }: DrawnSignal,
-  { top, height }: { top: number; height: number },
-): Html {
+function signalRow({ signal, path, before }: DrawnSignal, row: { top: number; height: number }): Html {
+  const { top } = row;
   const { token, signal: side, entry, confidence, calibratedConfidence, generatedAt, expiresAt } = signal;
   const kind = SIDES[side];
   const words = html`<text class="figure" x="${MARGIN}" y="${top + 34}">${token}</text
@@ -47,24 +44,11 @@ function signalRow(
     ><text x="${MARGIN}" y="${top + 76}">${usd(entry)} USD</text
     ><text class="soft" x="${MARGIN}" y="${top + 110}">${confidence} % stated,</text
     ><text class="soft" x="${MARGIN}" y="${top + 140}">${calibratedConfidence} % by record</text>`;
-  const canvas: Canvas = {
-    place: { x: MARGIN + ASIDE, y: top, width: WIDTH - 2 * MARGIN - ASIDE, height },
-    bottom: inPlot(height - 34, height),
-    top: inPlot(8, height),
-    values: 0,
-    begin: 0,
-    names: 715,
-    apart: inPlot(30, height),
-    marks: 1.8,
-  };
+  const fitted = { above: 8, below: 34, apart: 30, values: 0, begin: 0, names: 715, marks: 1.8 };
+  const canvas = canvasBeside(ASIDE, row, fitted);
   const window = { from: Date.parse(generatedAt) - BEFORE_MS, to: Date.parse(expiresAt) };
   const start = path[0] === undefined ? Infinity : Date.parse(path[0].at);
   const earlier = before.filter(({ at }) => Date.parse(at) < start && Date.parse(at) >= window.from);
   const shown = path.filter(({ at }) => Date.parse(at) <= window.to);
   return html`${words}${levelsChart(signal, [...earlier, ...shown], window, canvas)}`;
-}
-
-/** Pixels of a chart's height in lengths of its plot. */
-function inPlot(pixels: number, height: number): number {
-  return (pixels / height) * SPAN;
 }

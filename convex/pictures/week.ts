@@ -1,10 +1,10 @@
-import { SPAN, type Canvas } from "../pages/charts/frame";
+import { SPAN } from "../pages/charts/frame";
 import { weekChart } from "../pages/charts/week";
 import { html, type Html } from "../pages/markup";
 import { signed, sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/shown";
 import type { PublicSignal } from "../signals/shapes";
-import { MARGIN, pictureOf, rows, WIDTH } from "./card";
+import { canvasBeside, MARGIN, pictureOf, rows } from "./card";
 
 /** A week's signals on the path of each token's price. */
 
@@ -34,8 +34,9 @@ export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
 
 function tokenRow(
   { token, signals, closes }: DrawnWeek["tokens"][number],
-  { top, height }: { top: number; height: number },
+  row: { top: number; height: number },
 ): Html {
+  const { top } = row;
   const count = (wanted: PublicSignal["status"]) => signals.filter(({ status }) => status === wanted).length;
   const results = signals.flatMap(({ pnlPercent }) => (typeof pnlPercent === "number" ? [pnlPercent] : []));
   const sum = results.reduce((total, one) => total + one, 0);
@@ -45,15 +46,6 @@ function tokenRow(
       >${results.length === 0 ? "no result" : signed(sum)}</text
     ><text class="soft" x="${MARGIN}" y="${top + 110}">${count("WIN")} won, ${count("LOSS")} lost</text
     ><text class="soft" x="${MARGIN}" y="${top + 140}">${count("EXPIRED")} expired</text>`;
-  const canvas: Canvas = {
-    place: { x: MARGIN + ASIDE, y: top, width: WIDTH - 2 * MARGIN - ASIDE, height },
-    bottom: ((height - 34) / height) * SPAN,
-    top: (34 / height) * SPAN,
-    values: 2,
-    begin: 170,
-    names: SPAN,
-    apart: 0,
-    marks: 1.8,
-  };
-  return html`${words}${weekChart(token, signals, closes, canvas)}`;
+  const fitted = { above: 34, below: 34, apart: 0, values: 2, begin: 170, names: SPAN, marks: 1.8 };
+  return html`${words}${weekChart(token, signals, closes, canvasBeside(ASIDE, row, fitted))}`;
 }

@@ -1,44 +1,14 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { AppError, messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { counted, providerAction } from "../lib/providerCalls";
-import { modelPrice } from "./modelData";
+import { AppError } from "../lib/errors";
+import { providerAction } from "../lib/providerCalls";
 import { findPrices } from "./sources";
-import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "./tables";
+import { vPrice, vPricedToken, type Price, type PricedToken } from "./tables";
 
 /**
- * The live price of a token in USD: the newest sample when it was taken at most 60 s ago; else from Chainlink's feeds,
- * the public tickers (Coinbase, Binance, CoinGecko) or, marked `llm`, the model's market data, and stored. Takes 24 s at
- * the very most, when every source hangs. For actions.
- * @throws AppError `upstream` naming what failed when nothing answers.
- */
-export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
-  const { price: best, failures } = await bestPrice(ctx, token, { model: true });
-  if (best !== null) return best;
-  try {
-    const price = await modelPrice(ctx, token, { ask: true });
-    if (price !== null) {
-      return await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
-    }
-    failures.push("The LLM gateway did not answer in time");
-  } catch (error) {
-    failures.push(messageOf(error));
-  }
-  throw new AppError("upstream", `No source gives a live price of ${token}: ${failures.join("; ")}`);
-});
-
-/** The same by hand: `npx convex run prices/live:current '{"token":"ETH"}'`. */
-export const current = providerAction({
-  args: { token: vPricedToken },
-  returns: vPrice,
-  handler: (ctx, { token }): Promise<Price> => currentPrice(ctx, token),
-});
-
-/**
- * As `currentPrice`, but from feeds and tickers alone: for who has no use for the model's word, which is neither asked for
- * nor taken.
+ * The live price of a token in USD by feeds and tickers alone, for those who have no use for the model's word, which is
+ * neither asked for nor taken.
  * @throws AppError `upstream` naming what failed when none of them answers.
  */
 export const measured = providerAction({
@@ -78,7 +48,7 @@ export const tradable = providerAction({
  * The young sample, else a new one from feeds and tickers; `null`, and why, when none of them tells the price.
  * @param model Whether a young sample may be the model's word.
  */
-async function bestPrice(
+export async function bestPrice(
   ctx: ActionCtx,
   token: PricedToken,
   { model }: { model: boolean },
@@ -92,24 +62,3 @@ async function bestPrice(
     failures,
   };
 }
-
-/**
- * Takes one sample of each token; one call to the chain serves all. A token that neither feeds nor tickers know gets the
- * price of the model's last market data, which are not asked for anew here.
- */
-export const sample = providerAction({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const { found, failures } = await findPrices(PRICED_TOKENS);
-    for (const price of found) await ctx.runMutation(internal.prices.samples.store, price);
-    if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
-    for (const token of PRICED_TOKENS) {
-      if (found.some((price) => price.token === token)) continue;
-      const price = await modelPrice(ctx, token, { ask: false });
-      if (price === null) log.error("prices.no sample", { token });
-      else await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
-    }
-    return null;
-  },
-});

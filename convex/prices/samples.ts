@@ -1,10 +1,8 @@
 import { v } from "convex/values";
-import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { cron } from "../lib/cronRuns";
 import { DAY, HOUR } from "../lib/time";
 import { priceOf, youngSample } from "./model";
-import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";
+import { vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";
 
 /** A week, and the week before it, that changes within it are told from. */
 const KEPT_MS = 15 * DAY;
@@ -38,15 +36,6 @@ export const between = internalQuery({
       .map(priceOf)
       .sort((a, b) => a.observedAt - b.observedAt);
   },
-});
-
-/** For the cron, every five minutes: has a sample of each token taken that has no young one. */
-export const takeDue = cron("sample live prices", async (ctx) => {
-  const now = Date.now();
-  const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
-  if (samples.some((sample) => sample === null)) {
-    await ctx.scheduler.runAfter(0, internal.prices.live.sample, {});
-  }
 });
 
 /**

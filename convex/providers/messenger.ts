@@ -1,3 +1,4 @@
+import { v, type Infer } from "convex/values";
 import * as z from "zod";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
@@ -13,13 +14,15 @@ const UPSTREAM = "The messenger";
  */
 
 /** What became of one message. Only `uncertain` leaves open whether it arrived. */
-export type SendOutcome =
-  | { kind: "sent"; messageId: number | null }
-  | { kind: "wait"; retryAfterMs: number; reason: string }
-  | { kind: "migrated"; chatId: string }
-  | { kind: "unparsable"; reason: string }
-  | { kind: "refused"; status: number; reason: string }
-  | { kind: "uncertain"; reason: string };
+export const vSendOutcome = v.union(
+  v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
+  v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
+  v.object({ kind: v.literal("migrated"), chatId: v.string() }),
+  v.object({ kind: v.literal("unparsable"), reason: v.string() }),
+  v.object({ kind: v.literal("refused"), status: v.number(), reason: v.string() }),
+  v.object({ kind: v.literal("uncertain"), reason: v.string() }),
+);
+export type SendOutcome = Infer<typeof vSendOutcome>;
 
 const answerShape = z.union([
   z.object({

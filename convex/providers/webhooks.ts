@@ -1,3 +1,4 @@
+import { v, type Infer } from "convex/values";
 import { hmacSha256 } from "../lib/crypto";
 import { deadlines } from "../lib/deadlines";
 import { SECOND } from "../lib/time";
@@ -5,11 +6,13 @@ import { SECOND } from "../lib/time";
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */
 
 /** What became of one try. */
-export type PostOutcome =
-  | { kind: "delivered" }
+export const vPostOutcome = v.union(
+  v.object({ kind: v.literal("delivered") }),
   /** 410: the receiver wants nothing more. */
-  | { kind: "gone" }
-  | { kind: "failed"; reason: string };
+  v.object({ kind: v.literal("gone") }),
+  v.object({ kind: v.literal("failed"), reason: v.string() }),
+);
+export type PostOutcome = Infer<typeof vPostOutcome>;
 
 /**
  * Posts a message, signed at this moment. Redirects are not followed, and of the answer nothing but its status is read:

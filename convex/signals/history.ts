@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { enqueueRequestedCard } from "../messenger/requested";
+import { enqueueRequestedCard } from "../messenger/notices";
 import { latestCard } from "./cards";
 import { signalsDrawn } from "./drawn";
 import { bare, chainHeadOf, findSignal, latestSignals, totalsOf } from "./model";

@@ -194,7 +194,7 @@ async function sent(
 ): Promise<boolean> {
   await charge(ctx, "card", caller);
   const messageId = await send();
-  return messageId !== null && (await awaitDelivery(ctx, messageId));
+  return messageId !== null && (await awaitDelivery(ctx, messageId)) === true;
 }
 
 export const signalEndpoints: MountedEndpoint[] = [latest, history, recap, proof, anchors];

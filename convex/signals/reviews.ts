@@ -8,7 +8,7 @@ import { providerAction } from "../lib/providerCalls";
 import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
-import { enqueueRequestedCard } from "../messenger/requested";
+import { enqueueRequestedCard } from "../messenger/notices";
 import { completeStructured } from "../providers/structured";
 import { recapCard } from "./cards";
 import { bare, findSignal } from "./model";

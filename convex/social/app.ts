@@ -1,6 +1,8 @@
 import { paginationOptsValidator, paginationResultValidator } from "convex/server";
 import { v } from "convex/values";
-import { mutation, query } from "../_generated/server";
+import { parse } from "convex-helpers/validators";
+import type { Doc } from "../_generated/dataModel";
+import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits";
 import { formatUnits, microUsd } from "../lib/money";
@@ -13,6 +15,19 @@ import { socialTables } from "./tables";
 
 /** Social trading as the web application shows and sets it. Every function is about the signed-in user alone. */
 
+const { mentions: mentionRows, socialAuthors, socialRecipients } = socialTables;
+const vAuthor = socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
+const vRecipient = socialRecipients.validator.pick("address", "addedAt");
+const vMention = mentionRows.validator.pick(
+  "tweetId",
+  "authorHandle",
+  "authorId",
+  "text",
+  "status",
+  "reason",
+  "tradeId",
+  "receivedAt",
+);
 const vLimits = v.object({
   /** USD, exact decimals. */
   perTradeUsd: v.string(),
@@ -43,24 +58,17 @@ export const startProof = mutation({
 export const settings = query({
   args: {},
   returns: v.object({
-    authors: v.array(
-      v.object({ authorId: v.string(), handle: v.string(), enabled: v.boolean(), linkedAt: v.number() }),
-    ),
+    authors: v.array(vAuthor),
     limits: vLimits,
-    recipients: v.array(v.object({ address: v.string(), addedAt: v.number() })),
+    recipients: v.array(vRecipient),
   }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     const { perTrade, perDay } = await limitsOf(ctx, userId);
     return {
-      authors: (await authorsOf(ctx, userId)).map(({ authorId, handle, enabled, linkedAt }) => ({
-        authorId,
-        handle,
-        enabled,
-        linkedAt,
-      })),
+      authors: (await authorsOf(ctx, userId)).map((row) => parse(vAuthor, row)),
       limits: { perTradeUsd: formatUnits(perTrade, 6), perDayUsd: formatUnits(perDay, 6) },
-      recipients: (await recipientsOf(ctx, userId)).map(({ address, addedAt }) => ({ address, addedAt })),
+      recipients: (await recipientsOf(ctx, userId)).map((row) => parse(vRecipient, row)),
     };
   },
 });
@@ -70,10 +78,7 @@ export const setTrading = mutation({
   args: { authorId: v.string(), enabled: v.boolean() },
   returns: v.null(),
   handler: async (ctx, { authorId, enabled }) => {
-    const { userId } = await requireUser(ctx);
-    const author = await authorById(ctx, authorId);
-    if (author?.userId !== userId) throw notLinked();
-    await ctx.db.patch("socialAuthors", author._id, { enabled });
+    await ctx.db.patch("socialAuthors", (await ownAuthor(ctx, authorId))._id, { enabled });
     return null;
   },
 });
@@ -83,16 +88,16 @@ export const unlink = mutation({
   args: { authorId: v.string() },
   returns: v.null(),
   handler: async (ctx, { authorId }) => {
-    const { userId } = await requireUser(ctx);
-    const author = await authorById(ctx, authorId);
-    if (author?.userId !== userId) throw notLinked();
-    await ctx.db.delete("socialAuthors", author._id);
+    await ctx.db.delete("socialAuthors", (await ownAuthor(ctx, authorId))._id);
     return null;
   },
 });
 
-function notLinked(): AppError {
-  return new AppError("not_found", "This account is not linked to this user");
+async function ownAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socialAuthors">> {
+  const { userId } = await requireUser(ctx);
+  const author = await authorById(ctx, authorId);
+  if (author?.userId === userId) return author;
+  throw new AppError("not_found", "This account is not linked to this user");
 }
 
 /**
@@ -167,18 +172,7 @@ export const removeRecipient = mutation({
 /** The mentions of the user's accounts, newest first. Times in epoch ms. */
 export const mentions = query({
   args: { paginationOpts: paginationOptsValidator },
-  returns: paginationResultValidator(
-    socialTables.mentions.validator.pick(
-      "tweetId",
-      "authorHandle",
-      "authorId",
-      "text",
-      "status",
-      "reason",
-      "tradeId",
-      "receivedAt",
-    ),
-  ),
+  returns: paginationResultValidator(vMention),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);
     const result = await ctx.db
@@ -186,16 +180,6 @@ export const mentions = query({
       .withIndex("by_userId", (q) => q.eq("userId", userId))
       .order("desc")
       .paginate(paginationOpts);
-    const page = result.page.map(({ tweetId, authorId, text, status, receivedAt, ...row }) => ({
-      tweetId,
-      authorId,
-      text,
-      status,
-      receivedAt,
-      ...(row.authorHandle === undefined ? {} : { authorHandle: row.authorHandle }),
-      ...(row.reason === undefined ? {} : { reason: row.reason }),
-      ...(row.tradeId === undefined ? {} : { tradeId: row.tradeId }),
-    }));
-    return { ...result, page };
+    return { ...result, page: result.page.map((row) => parse(vMention, row)) };
   },
 });

@@ -202,24 +202,12 @@ function sidesOf(
   from: Symbol | null,
   to: Symbol | null,
 ): Pick<Command, "fromToken" | "toToken"> | null {
-  switch (action) {
-    case "buy": {
-      if (to === null) return coin === null ? null : { fromToken: from ?? "USDC", toToken: coin };
-      return { fromToken: from ?? coin ?? "USDC", toToken: to };
-    }
-    case "sell": {
-      const given = from ?? coin;
-      return given === null ? null : { fromToken: given, toToken: to ?? "USDC" };
-    }
-    case "swap": {
-      const given = from ?? coin;
-      return given === null || to === null ? null : { fromToken: given, toToken: to };
-    }
-    case "send": {
-      const given = from ?? coin;
-      return given === null ? null : { fromToken: given, toToken: null };
-    }
-  }
+  if (action === "buy" && to === null)
+    return coin === null ? null : { fromToken: from ?? "USDC", toToken: coin };
+  if (action === "buy") return { fromToken: from ?? coin ?? "USDC", toToken: to };
+  const given = from ?? coin;
+  if (given === null || (action === "swap" && to === null)) return null;
+  return { fromToken: given, toToken: action === "sell" ? (to ?? "USDC") : to };
 }
 
 function unitOf(text: string | undefined): Unit | null {

@@ -1,8 +1,7 @@
-import type { Doc, Id } from "../_generated/dataModel";
+import type { Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { NEVER } from "../lib/time";
 import { enqueueCard } from "../messenger/model";
-import { recordUnreadable } from "../wallets/trades";
 import { mentionCard } from "./cards";
 import { giveBack } from "./limits";
 import type { MentionStatus } from "./tables";
@@ -32,17 +31,4 @@ export async function endMention(
     kind: "mention",
     paragraphs: mentionCard(row, { status, reason }, trade),
   });
-}
-
-/** Ends a mention of which nobody can say what trade it wants; that stays on record as a trade of unknown action. */
-export async function endUnreadable(
-  ctx: MutationCtx,
-  row: Doc<"mentions">,
-  userId: string,
-  reason: string,
-  now: number,
-): Promise<void> {
-  const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason, now });
-  await ctx.db.patch("mentions", row._id, { tradeId });
-  await endMention(ctx, row._id, { status: "ignored", reason }, now);
 }

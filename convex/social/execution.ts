@@ -9,11 +9,11 @@ import { AppError } from "../lib/errors";
 import { NEVER } from "../lib/time";
 import { walletOf } from "../wallets/model";
 import { vSymbol } from "../wallets/tables";
-import { tradeOf } from "../wallets/trades";
+import { recordUnreadable, tradeOf } from "../wallets/trades";
 import { openTransaction } from "../wallets/transactions/model";
 import type { TransactionRequest } from "../wallets/transactions/tables";
 import type { Command } from "./commands";
-import { endMention, endUnreadable } from "./endings";
+import { endMention } from "./endings";
 import { judge } from "./guards";
 import { takeShare } from "./limits";
 import { authorById, recipientOf } from "./model";
@@ -94,9 +94,13 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
   if (row.intent === undefined) return null;
   const verdict = judge(row.text, row.intent, Number(setting("SOCIAL_TRADE_CONFIDENCE")));
   if (verdict.kind === "refused") {
-    if (!verdict.unreadable) return end("ignored", verdict.reason);
-    await endUnreadable(ctx, row, userId, verdict.reason, now);
-    return null;
+    const { reason, unreadable } = verdict;
+    // Nobody can say what trade it wants; that stays on record as a trade of unknown action.
+    if (unreadable) {
+      const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason, now });
+      await ctx.db.patch("mentions", row._id, { tradeId });
+    }
+    return end("ignored", reason);
   }
   const { command } = verdict;
   if (command.recipient !== null) {

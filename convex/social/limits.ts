@@ -1,7 +1,8 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { formatUnits, microUsd } from "../lib/money";
-import { iso } from "../lib/time";
+import { dayOf } from "../lib/time";
 
 /** What mentions may move of a user's money: per trade, and per UTC day. A user may lower it and never raise it. */
 
@@ -21,10 +22,7 @@ export async function limitsOf(ctx: QueryCtx, userId: string): Promise<Limits> {
 }
 
 export async function limitsRow(ctx: QueryCtx, userId: string): Promise<Doc<"socialLimits"> | null> {
-  return ctx.db
-    .query("socialLimits")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "socialLimits", "by_userId", userId);
 }
 
 function lower(most: bigint, chosen: string | undefined): bigint {
@@ -50,7 +48,7 @@ export async function takeShare(
     const reason = `A trade by mention may be worth at most ${formatUnits(perTrade, 6)} USD`;
     return { kind: "refused", reason };
   }
-  const day = iso(now).slice(0, "2026-01-01".length);
+  const day = dayOf(now);
   const row = await dayRow(ctx, userId, day);
   const moved = BigInt(row?.microUsd ?? "0") + value;
   if (moved > perDay) {

@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
@@ -45,10 +46,7 @@ export const receive = internalMutation({
     const now = Date.now();
     let accepted = 0;
     for (const post of posts) {
-      const known = await ctx.db
-        .query("mentions")
-        .withIndex("by_tweetId", (q) => q.eq("tweetId", post.tweetId))
-        .unique();
+      const known = await getOneFrom(ctx.db, "mentions", "by_tweetId", post.tweetId);
       if (known !== null) continue;
       const mentionId = await ctx.db.insert("mentions", {
         ...post,

@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 
@@ -7,10 +8,7 @@ export const MAX_RECIPIENTS = 20;
 
 /** Who an account of the network belongs to, or `null`. */
 export async function authorById(ctx: QueryCtx, authorId: string): Promise<Doc<"socialAuthors"> | null> {
-  return ctx.db
-    .query("socialAuthors")
-    .withIndex("by_authorId", (q) => q.eq("authorId", authorId))
-    .unique();
+  return getOneFrom(ctx.db, "socialAuthors", "by_authorId", authorId);
 }
 
 /** The accounts a user has proved to be theirs, oldest first. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Doc } from "../_generated/dataModel";
 import { jsonSchemaOf } from "../lib/jsonSchema";
 import { cut } from "../lib/text";
 
@@ -7,17 +8,11 @@ import { cut } from "../lib/text";
  * with `tweet_create_events`, activity events with `data.payload`, and a filtered stream's `data` of one post. Pure.
  */
 
-type Post = {
-  tweetId: string;
-  authorId: string;
-  authorHandle?: string;
-  /** The author's own text, HTML entities decoded; quoted and retweeted posts are no part of it. */
-  text: string;
-  /** Epoch ms. */
-  postedAt?: number;
-  /** Why it can be no order, whatever it says. */
-  objection?: string;
-};
+/** A post as it is stored. */
+type Post = Pick<
+  Doc<"mentions">,
+  "tweetId" | "authorId" | "authorHandle" | "text" | "postedAt" | "objection"
+>;
 
 export type Delivery = {
   posts: Post[];

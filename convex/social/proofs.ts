@@ -1,8 +1,10 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { MutationCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { AppError } from "../lib/errors";
 import { MINUTE } from "../lib/time";
+import { newCode } from "../messenger/codes";
 import { ownerOf } from "../users/model";
 import { authorById, authorsOf, MAX_AUTHORS } from "./model";
 
@@ -13,8 +15,6 @@ import { authorById, authorsOf, MAX_AUTHORS } from "./model";
 
 const CODE_MS = 15 * MINUTE;
 
-/** 32 letters and digits that nobody takes for one another; 12 of them are 60 bits. */
-const ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE = /(?<![A-Za-z0-9])[A-Z2-9]{4}-[A-Z2-9]{4}-[A-Z2-9]{4}(?![A-Za-z0-9-])/gi;
 
 /** Opens a proof for a handle; it takes the place of the user's earlier one. */
@@ -27,12 +27,9 @@ export async function openProof(
   if ((await authorsOf(ctx, userId)).length >= MAX_AUTHORS) {
     throw new AppError("conflict", `At most ${MAX_AUTHORS} accounts can be linked`);
   }
-  const code = newCode();
+  const code = newProof();
   const row = { userId, handle: handle.toLowerCase(), codeHash: hashOf(code), expiresAt: now + CODE_MS };
-  const earlier = await ctx.db
-    .query("socialProofs")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  const earlier = await getOneFrom(ctx.db, "socialProofs", "by_userId", userId);
   if (earlier === null) await ctx.db.insert("socialProofs", row);
   else await ctx.db.replace("socialProofs", earlier._id, row);
   return { code, expiresAt: row.expiresAt };
@@ -51,7 +48,7 @@ export async function redeemProof(
   const { authorId, authorHandle: handle, text } = mention;
   if (handle === undefined) return null;
   for (const [code] of Array.from(text.matchAll(CODE)).slice(0, 3)) {
-    const proof = await proofOf(ctx, code);
+    const proof = await getOneFrom(ctx.db, "socialProofs", "by_codeHash", hashOf(code));
     if (proof === null || proof.expiresAt < now || proof.handle !== handle.toLowerCase()) continue;
     await ctx.db.delete("socialProofs", proof._id);
     const { userId } = proof;
@@ -78,16 +75,9 @@ async function link(
   return present?.userId ?? null;
 }
 
-async function proofOf(ctx: QueryCtx, code: string): Promise<Doc<"socialProofs"> | null> {
-  return ctx.db
-    .query("socialProofs")
-    .withIndex("by_codeHash", (q) => q.eq("codeHash", hashOf(code)))
-    .unique();
-}
-
-function newCode(): string {
-  const chars = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => ALPHABET[byte % 32]);
-  return [chars.slice(0, 4), chars.slice(4, 8), chars.slice(8)].map((group) => group.join("")).join("-");
+/** 60 random bits. */
+function newProof(): string {
+  return (newCode(12).match(/.{4}/g) ?? []).join("-");
 }
 
 function hashOf(code: string): string {

@@ -31,7 +31,7 @@ export const socialTables = {
     authorId: v.string(),
     /** As it was then; handles are given up and taken by others. */
     authorHandle: v.optional(v.string()),
-    /** The author's post as it came, entities decoded. */
+    /** The author's own text, HTML entities decoded; quoted and retweeted posts are no part of it. */
     text: v.string(),
     /** What the network says, epoch ms. */
     postedAt: v.optional(v.number()),

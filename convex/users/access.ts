@@ -1,4 +1,3 @@
-import type { Auth } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
@@ -15,13 +14,26 @@ import { ownerOf, requireUser } from "./model";
  * @throws AppError `unauthorized` without a valid token; `forbidden` with another user's.
  */
 export async function assertMayMove(ctx: ActionCtx, userId: string): Promise<void> {
-  const owner: string | null = await ctx.runQuery(internal.users.access.owner, { userId });
-  await assertIsOwner(ctx, owner);
+  await ctx.runQuery(internal.users.access.mayMove, { userId });
 }
+
+export const mayMove = internalQuery({
+  args: { userId: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { userId }) => {
+    await assertMayMoveNow(ctx, userId);
+    return null;
+  },
+});
 
 /** The same in the transaction that decides: a `userId` that was claimed since the caller was let in is guarded too. */
 export async function assertMayMoveNow(ctx: QueryCtx, userId: string): Promise<void> {
-  await assertIsOwner(ctx, (await ownerOf(ctx, userId))?.tokenIdentifier ?? null);
+  const owner = await ownerOf(ctx, userId);
+  if (owner === null) return;
+  const { tokenIdentifier } = await requireIdentity(ctx);
+  if (tokenIdentifier !== owner.tokenIdentifier) {
+    throw new AppError("forbidden", "This userId belongs to another signed-in user");
+  }
 }
 
 /**
@@ -34,14 +46,6 @@ export async function mayActAs(ctx: QueryCtx, userId: string | undefined): Promi
   if (owner === null) return true;
   const identity = await ctx.auth.getUserIdentity().catch(() => null);
   return identity?.tokenIdentifier === owner.tokenIdentifier;
-}
-
-async function assertIsOwner(ctx: { auth: Auth }, owner: string | null): Promise<void> {
-  if (owner === null) return;
-  const { tokenIdentifier } = await requireIdentity(ctx);
-  if (tokenIdentifier !== owner) {
-    throw new AppError("forbidden", "This userId belongs to another signed-in user");
-  }
 }
 
 /** Whether the caller is taken for the user whose `userId` they name. */
@@ -59,13 +63,6 @@ export const provesToBe = internalQuery({
     if (userId === null || (await ownerOf(ctx, userId)) === null) return false;
     return mayActAs(ctx, userId);
   },
-});
-
-/** The token identifier of the signed-in user who owns a `userId`, or `null`. */
-export const owner = internalQuery({
-  args: { userId: v.string() },
-  returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { userId }) => (await ownerOf(ctx, userId))?.tokenIdentifier ?? null,
 });
 
 /** The caller's `userId`, for actions. @throws AppError `unauthorized`, `not_found` before their first sign-in. */

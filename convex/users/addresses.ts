@@ -1,8 +1,9 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, mutation, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, mutation } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { CHAIN_ID } from "../lib/base";
 import { siteUrl } from "../lib/env";
@@ -24,7 +25,7 @@ type Challenge = Pick<Doc<"addressNonces">, "userId" | "nonce" | "expiresAt">;
  */
 function challengeText(address: string, { userId, nonce, expiresAt }: Challenge): string {
   return [
-    `I link this address to my account at the market research, signals and wallet service at ${siteHost()}.`,
+    `I link this address to my account at the market research, signals and wallet service at ${new URL(siteUrl()).host}.`,
     "Deposits sent from it are credited to that account. Sign this only in the application where you asked for it.",
     "",
     `Address: ${address}`,
@@ -51,7 +52,7 @@ export const challenge = mutation({
     const address = shown.toLowerCase();
     const nonce = bytesToHex(crypto.getRandomValues(new Uint8Array(16)));
     const expiresAt = Date.now() + CHALLENGE_MS;
-    const earlier = await openNonce(ctx, userId);
+    const earlier = await getOneFrom(ctx.db, "addressNonces", "by_userId", userId);
     const row = { userId, address, nonce, expiresAt };
     if (earlier === null) await ctx.db.insert("addressNonces", row);
     else await ctx.db.replace("addressNonces", earlier._id, row);
@@ -65,7 +66,7 @@ export const openChallenge = internalQuery({
   returns: v.union(v.object({ address: v.string(), message: v.string(), nonce: v.string() }), v.null()),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
-    const row = await openNonce(ctx, userId);
+    const row = await getOneFrom(ctx.db, "addressNonces", "by_userId", userId);
     const address = row === null ? null : checksummed(row.address);
     if (row === null || address === null) return null;
     return { address, message: challengeText(address, row), nonce: row.nonce };
@@ -82,7 +83,7 @@ export const link = internalMutation({
   returns: v.object({ address: v.string() }),
   handler: async (ctx, { nonce }) => {
     const { userId } = await requireUser(ctx);
-    const row = await openNonce(ctx, userId);
+    const row = await getOneFrom(ctx.db, "addressNonces", "by_userId", userId);
     if (row === null || row.nonce !== nonce || row.expiresAt < Date.now()) {
       throw new AppError("invalid_request", "The challenge has expired or was used: ask for another");
     }
@@ -117,14 +118,3 @@ export const unlink = mutation({
     return null;
   },
 });
-
-function siteHost(): string {
-  return new URL(siteUrl()).host;
-}
-
-async function openNonce(ctx: QueryCtx, userId: string): Promise<Doc<"addressNonces"> | null> {
-  return ctx.db
-    .query("addressNonces")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
-}

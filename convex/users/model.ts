@@ -1,4 +1,5 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
@@ -13,10 +14,7 @@ export async function findUser(ctx: QueryCtx): Promise<Doc<"users"> | null> {
 
 /** The row of a login, as its tokens name it, or `null`. */
 export async function userOfToken(ctx: QueryCtx, tokenIdentifier: string): Promise<Doc<"users"> | null> {
-  return ctx.db
-    .query("users")
-    .withIndex("by_tokenIdentifier", (q) => q.eq("tokenIdentifier", tokenIdentifier))
-    .unique();
+  return getOneFrom(ctx.db, "users", "by_tokenIdentifier", tokenIdentifier);
 }
 
 /** The caller's row. @throws AppError `unauthorized`; `not_found` before their first sign-in. */
@@ -29,10 +27,7 @@ export async function requireUser(ctx: QueryCtx): Promise<Doc<"users">> {
 
 /** The signed-in user who owns a `userId`, or `null` when it is nobody's. */
 export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Doc<"users"> | null> {
-  return ctx.db
-    .query("users")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "users", "by_userId", userId);
 }
 
 /** Who proved an address to be theirs (any case), or `null`. */
@@ -42,10 +37,7 @@ export async function linkedUser(ctx: QueryCtx, address: string): Promise<string
 
 /** The link of an address (any case), or `null`. */
 export async function linkOf(ctx: QueryCtx, address: string): Promise<Doc<"linkedAddresses"> | null> {
-  return ctx.db
-    .query("linkedAddresses")
-    .withIndex("by_address", (q) => q.eq("address", address.toLowerCase()))
-    .unique();
+  return getOneFrom(ctx.db, "linkedAddresses", "by_address", address.toLowerCase());
 }
 
 /** The name under which a user may be shown to others. @throws AppError `not_configured` without any key. */

@@ -1,30 +1,24 @@
 import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { mutation, query } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { addressesOf, findUser, newUserId } from "./model";
+import { userTables } from "./tables";
 
 /** The signed-in user as such. */
 
-/** Who the caller is here; `null` before their first sign-in. Linked addresses are lower-case. */
+const vMe = userTables.users.validator.pick("userId", "claimed", "createdAt").extend({
+  addresses: v.array(userTables.linkedAddresses.validator.pick("address", "linkedAt")),
+});
+
+/** Who the caller is here; `null` before their first sign-in. Linked addresses are lower-case, times in epoch ms. */
 export const me = query({
   args: {},
-  returns: v.union(
-    v.object({
-      /** What the HTTP endpoints and the messenger know the user by. */
-      userId: v.string(),
-      /** It was the user's own already; otherwise one of their own can still be claimed. */
-      claimed: v.boolean(),
-      /** Epoch ms. */
-      createdAt: v.number(),
-      addresses: v.array(v.object({ address: v.string(), linkedAt: v.number() })),
-    }),
-    v.null(),
-  ),
+  returns: v.union(vMe, v.null()),
   handler: async (ctx) => {
     const user = await findUser(ctx);
     if (user === null) return null;
-    const { userId, claimed, createdAt } = user;
-    return { userId, claimed, createdAt, addresses: await addressesOf(ctx, userId) };
+    return parse(vMe, { ...user, addresses: await addressesOf(ctx, user.userId) });
   },
 });
 

@@ -10,6 +10,7 @@ export const userTables = {
   users: defineTable({
     /** The identity provider's issuer and subject. */
     tokenIdentifier: v.string(),
+    /** What the HTTP endpoints and the messenger know the user by. */
     userId: v.string(),
     /** The userId is one the user brought along, not one made at sign-in: it cannot change any more. */
     claimed: v.boolean(),

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { enqueueRequestedCard } from "../messenger/requested";
+import { enqueueRequestedCard } from "../messenger/notices";
 import { alertCard } from "./cards";
 import { alertsSince, latestAlerts } from "./model";
 import { vPublicAlert } from "./tables";

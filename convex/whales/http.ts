@@ -95,7 +95,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
     const answer = { hours, count: alerts.length, alerts };
     if (userId === undefined) return answer;
     const messageId = await ctx.runMutation(internal.whales.alerts.send, { userId, hours, since });
-    return { ...answer, messengerSent: messageId !== null && (await awaitDelivery(ctx, messageId)) };
+    return { ...answer, messengerSent: messageId !== null && (await awaitDelivery(ctx, messageId)) === true };
   },
 });
 

@@ -10,32 +10,36 @@ import type { Sent } from "./walletSends";
 const orderShape = z.object({ siteUrl: z.url(), queues: z.array(z.array(z.record(z.string(), z.string()))) });
 const answerShape = z.object({ status: z.string() });
 
-const agent = new Agent({ keepAlive: true });
-
 process.once("disconnect", () => process.exit(0));
 process.on("message", (message) => {
   const { siteUrl, queues } = orderShape.parse(message);
+  // New connections for each load: the server has closed those that nobody used for a while.
+  const agent = new Agent({ keepAlive: true });
+  const to = { siteUrl, agent };
   const startedAt = performance.now();
-  void Promise.all(queues.map((queue, index) => inTurn(siteUrl, queue, `10.0.0.${index + 1}`))).then(
+  void Promise.all(queues.map((queue, index) => inTurn(to, queue, `10.0.0.${index + 1}`))).then(
     (outcomes) => {
       const sent: Sent = {
         seconds: (performance.now() - startedAt) / 1_000,
         outcomes: outcomes.flat(),
       };
+      agent.destroy();
       process.send?.(sent);
     },
   );
 });
 process.send?.("ready");
 
+type Target = { siteUrl: string; agent: Agent };
+
 /** @param address The caller's network address, as a proxy in front of a deployment tells it. */
-async function inTurn(siteUrl: string, queue: readonly object[], address: string): Promise<string[]> {
+async function inTurn(to: Target, queue: readonly object[], address: string): Promise<string[]> {
   const outcomes: string[] = [];
-  for (const order of queue) outcomes.push(await send(siteUrl, order, address));
+  for (const order of queue) outcomes.push(await send(to, order, address));
   return outcomes;
 }
 
-function send(siteUrl: string, order: object, address: string): Promise<string> {
+function send({ siteUrl, agent }: Target, order: object, address: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = { "Content-Type": "application/json", "X-Forwarded-For": address };
     const sent = request(`${siteUrl}/mcp/defi/send`, { agent, method: "POST", headers }, (got) => {

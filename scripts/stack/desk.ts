@@ -6,7 +6,7 @@ import { json, parseJson } from "./standins/http";
 
 /**
  * What the stack tells the commands beside it, on the stand-ins' port: `GET /_stack` says what it is, `POST /_token`
- * signs a user in. Only to this machine: other pages' requests come with another host or an origin.
+ * signs a user in. To commands alone, not to pages of this machine, whose requests come with an origin.
  */
 
 /** What `GET /_stack` answers. */
@@ -33,18 +33,13 @@ export function withDesk(
       const { pathname } = new URL(request.url);
       const asked = `${request.method} ${pathname}`;
       if (asked !== "GET /_stack" && asked !== "POST /_token") return standins.handle(request);
-      if (!isFromHere(request.headers)) return json({ error: "Only for commands on this machine" }, 403);
+      if (request.headers.has("origin")) return json({ error: "Only for commands on this machine" }, 403);
       if (asked === "GET /_stack") return json(await desk.facts());
       const order = orderShape.safeParse(parseJson(await request.text()));
       if (!order.success) return json({ error: "The body must be { subject }" }, 400);
       return json({ token: await desk.issuer.issue(order.data.subject) });
     },
   };
-}
-
-function isFromHere(headers: Headers): boolean {
-  const host = headers.get("host") ?? "";
-  return headers.get("origin") === null && /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i.test(host);
 }
 
 /** Of what the application sees: the values that are the stack's own, without what seals or signs. */

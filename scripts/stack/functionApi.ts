@@ -9,7 +9,6 @@ import { bearerToken, type Issuer } from "./issuer";
 import { addressOf, bodyOf, sendJson, type Handler } from "./listener";
 import { foreignness } from "./sameMachine";
 
-const MAX_BODY_BYTES = 20 * 1024 * 1024;
 /** The status Convex's clients expect for a function that failed. */
 const FUNCTION_FAILED = 560;
 
@@ -66,7 +65,7 @@ async function call(
   application: Application,
   issuer: Issuer,
 ): Promise<void> {
-  const body = await bodyOf(request, MAX_BODY_BYTES);
+  const body = await bodyOf(request);
   const parsed = callShape.safeParse(jsonOf(body?.toString("utf8") ?? ""));
   if (!parsed.success) {
     sendJson(response, 400, { code: "BadJsonBody", message: "The body must be { path, args, format }" });

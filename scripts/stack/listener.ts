@@ -12,6 +12,7 @@ export class PortInUseError extends Error {
 }
 
 const HOST = "127.0.0.1";
+const MAX_BODY_BYTES = 20 * 1024 * 1024;
 /** How long open requests get to end when the server closes. */
 const GRACE_MS = 1_000;
 
@@ -48,7 +49,7 @@ export async function listen(port: number, variable: string, handle: Handler): P
 }
 
 /** The error for a port that could not be opened. */
-export function portError(error: unknown, port: number, variable: string): Error {
+function portError(error: unknown, port: number, variable: string): Error {
   if (isTaken(error)) return new PortInUseError(port, variable);
   return error instanceof Error ? error : new Error(String(error));
 }
@@ -58,17 +59,17 @@ function isTaken(error: unknown): boolean {
   return ("code" in error && error.code === "EADDRINUSE") || isTaken(error.cause);
 }
 
-/** The whole body, or null when it is larger than `limit` bytes. */
-export async function bodyOf(request: IncomingMessage, limit: number): Promise<Buffer<ArrayBuffer> | null> {
+/** The whole body, or null when it is larger than the platform takes. */
+export async function bodyOf(request: IncomingMessage): Promise<Buffer<ArrayBuffer> | null> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue;
     size += chunk.byteLength;
     // Read to its end all the same: a client that is still sending would not see the answer.
-    if (size <= limit) chunks.push(chunk);
+    if (size <= MAX_BODY_BYTES) chunks.push(chunk);
   }
-  return size <= limit ? Buffer.concat(chunks) : null;
+  return size <= MAX_BODY_BYTES ? Buffer.concat(chunks) : null;
 }
 
 /**

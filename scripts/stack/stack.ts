@@ -16,7 +16,7 @@ import { functionApiHandler } from "./functionApi";
 import { siteHandler } from "./http";
 import { createIssuer, type Issuer } from "./issuer";
 import { freshKeys, keptKeys } from "./keys";
-import { listen, portError } from "./listener";
+import { listen } from "./listener";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { own, type Source } from "./modules";
@@ -24,7 +24,7 @@ import { createPersistence, restoreState } from "./persistence";
 import { real } from "./real";
 import { checkedSettings } from "./settings";
 import { createStandins, type Standins } from "./standins/index";
-import { serveStandins } from "./standins/server";
+import { standinsHandler } from "./standins/server";
 import { openStateDirectory } from "./stateDirectory";
 
 export const MAX_SPEED = 3_000;
@@ -147,12 +147,8 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   const facts = deferred<Facts>();
   facts.promise.catch(() => {});
   const counter = withDesk(standins, { issuer, facts: () => facts.promise });
-  const providers = await serveStandins(counter, { host: "127.0.0.1", port: providersPort }).catch(
-    (error: unknown) => {
-      throw portError(error, providersPort, "PROVIDERS_PORT");
-    },
-  );
-  ending.leave.push(() => providers.close());
+  const providers = await listen(providersPort, "PROVIDERS_PORT", standinsHandler(counter));
+  ending.leave.push(providers.close);
   const site = await listen(port, "PORT", siteHandler(application.promise, issuer));
   ending.quiet.push(site.close);
   const api = await listen(apiPort, "API_PORT", functionApiHandler(application.promise, issuer));

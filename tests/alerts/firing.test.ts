@@ -93,6 +93,18 @@ describe("an alert", () => {
     );
   });
 
+  test("of a user who has cleared their chat is no card in the service's own", async ({ app }) => {
+    await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
+    await app.post("/user/messenger", { userId: "alice", messengerChatId: "" });
+    await priced(app, START, 100);
+    const alertId = await setAlert(app, "BTC above 110");
+    await priced(app, START + 5 * MINUTE, 120);
+    await tick(app);
+    await app.settle();
+    expect(await firedAt(app, alertId)).toEqual([START + 5 * MINUTE]);
+    expect(app.cards()).toEqual([]);
+  });
+
   test("fires for everybody once, also where a price crosses very many levels", async ({ app }) => {
     await priced(app, START, 100);
     for (let i = 0; i < 60; i++)

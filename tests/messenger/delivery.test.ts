@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { afterFailedProbe, afterPart, beginTry } from "../../convex/messenger/delivery";
+import { afterStep, beginTry } from "../../convex/messenger/delivery";
 import type { SendOutcome } from "../../convex/providers/messenger";
 
 type Happening = SendOutcome | "cut off" | "probe fails";
@@ -47,7 +47,7 @@ describe("the delivery of a card", () => {
             }
             const happened = outcomes[steps] ?? "cut off";
             if (happened === "probe fails") {
-              if (row.doubts > 0) row = { ...row, ...afterFailedProbe(row, now) };
+              if (row.doubts > 0) row = { ...row, ...afterStep(row, { kind: "unreachable" }, now) };
               continue;
             }
             if (happened === "cut off" || happened.kind === "uncertain") {
@@ -55,7 +55,7 @@ describe("the delivery of a card", () => {
               expect(unknown.get(row.partsSent)).toBeLessThanOrEqual(2);
             }
             if (happened === "cut off") now = row.dueAt;
-            else row = { ...row, ...afterPart(row, happened, now) };
+            else row = { ...row, ...afterStep(row, happened, now) };
           }
           expect(row.state === "sent").toBe(row.partsSent === parts);
         },
@@ -65,7 +65,7 @@ describe("the delivery of a card", () => {
 
   test("waits as long as the messenger says", () => {
     const sending = { ...fresh(1), state: "sending" as const };
-    const change = afterPart(sending, { kind: "wait", retryAfterMs: 7_000, reason: "429" }, 1_000);
+    const change = afterStep(sending, { kind: "wait", retryAfterMs: 7_000, reason: "429" }, 1_000);
     expect(change).toMatchObject({ state: "queued", dueAt: 8_000 });
   });
 

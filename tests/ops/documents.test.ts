@@ -7,9 +7,10 @@ import { documented } from "../support/document";
 
 /** The documents' lists are what they say: of the web application's functions, and of the endpoints with their input. */
 
+const moduleShape = z.record(z.string(), z.unknown());
 const functionShape = z.object({ isPublic: z.literal(true), exportArgs: z.custom<() => string>() });
 const argsShape = z.object({ value: z.record(z.string(), z.object({ optional: z.boolean() })) });
-const modules = import.meta.glob<Record<string, unknown>>("../../convex/**/*.ts");
+const modules = import.meta.glob("../../convex/**/*.ts");
 const NO_FUNCTIONS = /_generated|\.config\.ts$|schema\.ts$|tables\.ts$|crons\.ts$|\/http\.ts$/;
 
 /** `users/addresses:challenge` → `{ address }` */
@@ -18,7 +19,7 @@ async function publicFunctions(): Promise<Map<string, string>> {
   for (const [file, load] of Object.entries(modules)) {
     if (NO_FUNCTIONS.test(file)) continue;
     const path = file.replace("../../convex/", "").replace(/\.ts$/, "");
-    for (const [name, value] of Object.entries(await load())) {
+    for (const [name, value] of Object.entries(moduleShape.parse({ ...Object(await load()) }))) {
       if (typeof value !== "function") continue;
       const parsed = functionShape.safeParse({ ...value });
       if (!parsed.success) continue;

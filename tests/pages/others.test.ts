@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { insertShifts } from "../../scripts/bench/documentRows";
 import { research, whales } from "../../convex/pages/shapes";
 import { bigUsd, usd } from "../../convex/pages/words";
-import { serviceHealth } from "../../convex/ops/http";
+import { serviceHealth } from "../../convex/ops/shapes";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";

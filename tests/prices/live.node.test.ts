@@ -10,7 +10,7 @@ useChain();
 
 const seconds = () => Math.floor(Date.now() / 1_000);
 const current = (app: WalletApp, token: "BTC" | "ETH") =>
-  app.t.action(internal.prices.live.current, { token });
+  app.t.action(internal.market.prices.current, { token });
 
 /** With feeds that stand still, as `set` by the test; afterwards they go on. */
 async function withFeeds(work: () => Promise<void>): Promise<void> {
@@ -43,7 +43,7 @@ describe("the feeds", () => {
 
   test("serve the tick's samples of both tokens with one call to the chain", async ({ app }) => {
     const requests = counting();
-    await app.t.action(internal.prices.live.sample, {});
+    await app.t.action(internal.market.prices.sample, {});
     expect(requests()).toBe(1);
     const samples = await app.rows("priceSamples");
     expect(samples.map(({ token, source }) => [token, source])).toEqual([
@@ -56,7 +56,7 @@ describe("the feeds", () => {
     await withFeeds(async () => {
       const app = createWalletApp(chain);
       await chain.feeds.set("BTC", { answer: 1n, updatedAt: seconds() - 1_400 });
-      await app.t.action(internal.prices.live.sample, {});
+      await app.t.action(internal.market.prices.sample, {});
       const samples = await app.rows("priceSamples");
       expect(samples.map(({ token, source }) => [token, source]).sort()).toEqual([
         ["BTC", "coinbase"],

@@ -10,7 +10,7 @@ import { intercept } from "../support/outside";
 const MINUTE = 60_000;
 
 const current = (app: App, token: "BTC" | "ETH" = "BTC") =>
-  app.during(app.t.action(internal.prices.live.current, { token }));
+  app.during(app.t.action(internal.market.prices.current, { token }));
 
 const failTickers = (app: App, tickers: readonly Ticker[]) => {
   for (const ticker of tickers) app.standins.fail("tickers", { mode: "status", status: 503, ticker });

@@ -148,10 +148,15 @@ describe("a proposal the rules refuse", () => {
         "signal ETH 2026-01-05",
       ]);
       expect(notes[0]?.text).toContain(reason);
-      await app.pass(2 * HOUR);
-      expect(asked(app)).toHaveLength(4);
     },
   );
+
+  test("and its repair refused, is not asked for again", async ({ app }) => {
+    await issued(app, { ...buy, tp1: 99, sl: 102 });
+    expect(asked(app)).toHaveLength(4);
+    await app.pass(2 * HOUR);
+    expect(asked(app)).toHaveLength(4);
+  });
 
   test("is entered at the measured price, whatever entry it names", async ({ app }) => {
     await issued(app, { ...buy, entry: 100.3 });
@@ -297,7 +302,7 @@ describe("a day on which something is out of reach", () => {
     await issue(app);
     expect(app.standins.sent("llm")).toEqual([]);
     for (const token of ["BTC", "ETH"] as const) {
-      const told = await app.during(app.t.action(internal.prices.live.current, { token }));
+      const told = await app.during(app.t.action(internal.market.prices.current, { token }));
       expect(told.source).toBe("llm");
     }
     await app.pass(MINUTE - 1_000);

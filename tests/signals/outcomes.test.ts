@@ -221,7 +221,7 @@ describe("where the price comes from", () => {
     await track(app);
     expect(app.standins.sent("llm").filter(({ schema }) => schema === "market_snapshot")).toEqual([]);
     for (const token of ["BTC", "ETH"] as const) {
-      const told = await app.during(app.t.action(internal.prices.live.current, { token }));
+      const told = await app.during(app.t.action(internal.market.prices.current, { token }));
       expect(told.source).toBe("llm");
     }
     await track(app);

@@ -1,13 +1,12 @@
 import { describe, expect, vi } from "vitest";
+import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/audit";
 import schema from "../../convex/schema";
 import { test } from "../support/app";
 
-const modules = import.meta.glob<Record<string, unknown>>(
-  ["../../convex/**/*.ts", "!../../convex/convex.config.ts"],
-  { eager: true },
-);
+const moduleShape = z.record(z.string(), z.unknown());
+const modules = import.meta.glob(["../../convex/**/*.ts", "!../../convex/convex.config.ts"], { eager: true });
 
 /** Each takes its user from the caller's token, which tests/web/access.test.ts proves. */
 const PUBLIC_FUNCTIONS = [
@@ -103,7 +102,7 @@ describe("custody", () => {
 
 describe("every function", () => {
   const functions = Object.entries(modules).flatMap(([file, exports]) =>
-    Object.entries(exports).flatMap(([name, value]) =>
+    Object.entries(moduleShape.parse({ ...Object(exports) })).flatMap(([name, value]) =>
       isConvexFunction(value) ? [{ file, name, value }] : [],
     ),
   );

@@ -2,7 +2,7 @@ import { scaleLinear } from "d3-scale";
 import type { SignalStats } from "../../signals/statisticsShapes";
 import { html, type Html } from "../markup";
 import { ARM_WORDS, points } from "../words";
-import { across, chart, dot, share, SPAN, upright } from "./frame";
+import { across, below, chart, dot, share, SPAN, upright } from "./frame";
 
 const TESTED = ["model", "coin", "momentum", "alwaysLong"] as const;
 const BEGIN = 270;
@@ -23,15 +23,8 @@ export function excessChart(controls: SignalStats["controls"]): Html {
       >${across(height, `interval ${isModel ? "model" : ""}`, [x(lowPoints), x(highPoints)])}${mean}`;
   });
   const ticks = x.ticks(4).map((value) => {
-    const anchor = x(value) > SPAN * 0.94 ? "end" : "middle";
-    return html`${upright(x(value), value === 0 ? "zero" : "grid-line", [0, BOTTOM])}<text
-        class="axis"
-        x="${share(x(value))}"
-        y="100%"
-        dy="-2"
-        text-anchor="${anchor}"
-        >${points(value, 0)}</text
-      >`;
+    const line = upright(x(value), value === 0 ? "zero" : "grid-line", [0, BOTTOM]);
+    return html`${line}${below(x(value), points(value, 0))}`;
   });
   const says = arms.map(({ name, excessPoints, lowPoints, highPoints }) =>
     excessPoints === null

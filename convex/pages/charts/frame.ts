@@ -1,6 +1,6 @@
 import { scaleUtc } from "d3-scale";
 import { line, type CurveFactory } from "d3-shape";
-import { iso } from "../../lib/time";
+import { DAY } from "../../lib/time";
 import { html, type Html, type Part } from "../markup";
 
 /**
@@ -151,21 +151,38 @@ export function scaleLines(
 /** Moments below the plot: hours within two days, days beyond. */
 export function timeMarks(from: number, to: number, [begin, end]: readonly [number, number]): Html[] {
   const x = scaleUtc().domain([from, to]).range([begin, end]);
-  const withinDays = to - from <= 2 * 86_400_000;
-  return x.ticks(4).map((tick) => {
-    const place = x(tick);
-    const anchor = place < SPAN * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
-    return html`<text class="axis" x="${share(place)}" y="100%" dy="-0.16em" text-anchor="${anchor}"
-      >${word(tick, withinDays)}</text
-    >`;
-  });
+  const written = x.tickFormat(4, to - from <= 2 * DAY ? "%H:%M" : "%-d %b");
+  return x.ticks(4).map((tick) => below(x(tick), written(tick)));
 }
 
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/** A word below the plot, and within its width. */
+export function below(place: number, word: string): Html {
+  const anchor = place < SPAN * 0.08 ? "start" : place > SPAN * 0.94 ? "end" : "middle";
+  return html`<text class="axis" x="${share(place)}" y="100%" dy="-0.16em" text-anchor="${anchor}"
+    >${word}</text
+  >`;
+}
 
-function word(tick: Date, withinDays: boolean): string {
-  if (withinDays) return iso(tick.getTime()).slice(11, 16);
-  return `${tick.getUTCDate()} ${MONTHS[tick.getUTCMonth()] ?? ""}`;
+/** Names at the right of what they name, moved apart where they would overlap; in the order given. */
+export function namesBeside(
+  named: readonly { kind: string; at: number; words: string }[],
+  { apart: least }: Canvas,
+): Html[] {
+  const heights = apart(
+    named.map(({ at }) => at),
+    least,
+  );
+  return named.map(
+    ({ kind, words }, index) =>
+      html`<text
+        class="named ${kind}"
+        x="100%"
+        y="${share(heights[index] ?? 0)}"
+        dy="0.33em"
+        text-anchor="end"
+        >${words}</text
+      >`,
+  );
 }
 
 /** The least and the greatest, with 8 % of their distance on both sides. */

@@ -5,13 +5,12 @@ import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";
 import {
   across,
-  apart,
   box,
   chart,
   course,
   dot,
+  namesBeside,
   PAGE,
-  share,
   spread,
   timeMarks,
   upright,
@@ -40,20 +39,10 @@ export function levelsChart(
     if (price === null) return null;
     return box(kind, [begins, ends], [Math.min(y(price), y(entry)), Math.max(y(price), y(entry))], canvas);
   };
-  const heights = apart(
-    levels.map(({ price }) => y(price)),
-    canvas.apart,
-  );
-  const names = levels.map(
-    ({ name, price, kind }, index) =>
-      html`${across(y(price), `level ${kind}`, [begins, ends])}<text
-          class="named ${kind}"
-          x="100%"
-          y="${share(heights[index] ?? 0)}"
-          dy="0.33em"
-          text-anchor="end"
-          >${name} ${shortUsd(price)}</text
-        >`,
+  const lines = levels.map(({ price, kind }) => across(y(price), `level ${kind}`, [begins, ends]));
+  const names = namesBeside(
+    levels.map(({ name, price, kind }) => ({ kind, at: y(price), words: `${name} ${shortUsd(price)}` })),
+    canvas,
   );
   const isPriced = closedAt !== undefined && typeof exitPrice === "number";
   const exit = isPriced
@@ -66,22 +55,20 @@ export function levelsChart(
           class="path"
           d="${course(places, canvas)}"
         />`,
-      marks: html`${upright(begins, "issue", [0, bottom])}${names}${dot(begins, y(entry), "pending", 5 * canvas.marks)}${exit}${timeMarks(window.from, window.to, [0, end])}`,
+      marks: html`${upright(begins, "issue", [0, bottom])}${lines}${names}${dot(begins, y(entry), "pending", 5 * canvas.marks)}${exit}${timeMarks(window.from, window.to, [0, end])}`,
     },
     canvas,
   );
 }
 
 function levelsOf({ entry, tp1, tp2, sl }: PublicSignal): Level[] {
-  const further: [string, number | null, Level["kind"]][] = [
+  const all = [
+    ["Entry", entry, "entry"],
     ["TP2", tp2, "target"],
     ["TP1", tp1, "target"],
     ["SL", sl, "stop"],
-  ];
-  return [
-    { name: "Entry", price: entry, kind: "entry" },
-    ...further.flatMap(([name, price, kind]) => (price === null ? [] : [{ name, price, kind }])),
-  ];
+  ] as const;
+  return all.flatMap(([name, price, kind]) => (price === null ? [] : [{ name, price, kind }]));
 }
 
 function saying(signal: PublicSignal, path: readonly PricePoint[]): string {

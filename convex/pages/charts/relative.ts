@@ -2,7 +2,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import type { PricePoint } from "../../prices/shown";
 import { html, type Html } from "../markup";
 import { signed } from "../words";
-import { apart, chart, course, dot, scaleLines, share, spread, timeMarks, type Canvas } from "./frame";
+import { chart, course, dot, namesBeside, scaleLines, spread, timeMarks, type Canvas } from "./frame";
 
 type Moved = Pick<PricePoint, "at" | "priceUsd">;
 
@@ -20,36 +20,29 @@ export function relativeChart(
     .domain(spread([0, ...lines.flatMap(({ moves }) => moves.map(({ percent }) => percent))]))
     .range([canvas.bottom, canvas.top]);
   const lasts = lines.map(({ moves }) => moves.at(-1)?.percent ?? 0);
-  const heights = apart(
-    lasts.map((last) => y(last)),
-    canvas.apart,
-  );
   const kindOf = (index: number) => (index === 0 ? ((lasts[0] ?? 0) >= 0 ? "up" : "down") : "beside");
   const drawn = lines.map(({ moves }, index) => {
     const places = moves.map(({ at, percent }): [number, number] => [x(at), y(percent)]);
     return html`<path class="path ${kindOf(index)}" d="${course(places, canvas)}" />`;
   });
-  const named = lines.map(
-    ({ name, moves }, index) =>
-      html`${dot(x(moves.at(-1)?.at ?? to), y(lasts[index] ?? 0), kindOf(index), 4 * canvas.marks)}<text
-          class="named ${index === 0 ? "" : "beside"}"
-          x="100%"
-          y="${share(heights[index] ?? 0)}"
-          dy="0.33em"
-          text-anchor="end"
-          >${name} ${signed(lasts[index] ?? 0)}</text
-        >`,
+  const ends = lines.map(({ moves }, index) =>
+    dot(x(moves.at(-1)?.at ?? to), y(lasts[index] ?? 0), kindOf(index), 4 * canvas.marks),
   );
+  const named = lines.map(({ name }, index) => ({
+    kind: index === 0 ? "" : "beside",
+    at: y(lasts[index] ?? 0),
+    words: `${name} ${signed(lasts[index] ?? 0)}`,
+  }));
   return chart(
     {
       id,
       title: `${lines.map(({ name }) => name).join(" against ")} since the start, in percent`,
-      says: `${lines.map(({ name }, index) => `${name} ${signed(lasts[index] ?? 0)}`).join(", ")}.`,
+      says: `${named.map(({ words }) => words).join(", ")}.`,
     },
     {
       // What it is about lies on top.
       plot: drawn.toReversed(),
-      marks: html`${scaleLines(y, (value) => signed(value, 1), canvas.values)}${named}${timeMarks(from, to, [canvas.begin, canvas.names])}`,
+      marks: html`${scaleLines(y, (value) => signed(value, 1), canvas.values)}${ends}${namesBeside(named, canvas)}${timeMarks(from, to, [canvas.begin, canvas.names])}`,
     },
     canvas,
   );

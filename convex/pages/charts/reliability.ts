@@ -1,7 +1,7 @@
 import { scaleLinear } from "d3-scale";
 import type { SignalStats } from "../../signals/statisticsShapes";
 import { html, type Html } from "../markup";
-import { chart, dot, scaleLines, share, SPAN } from "./frame";
+import { below, chart, dot, scaleLines, share, SPAN } from "./frame";
 
 const BOTTOM = 890;
 
@@ -18,12 +18,7 @@ export function reliabilityChart(bins: SignalStats["calibration"]["bins"]): Html
   const dots = told.map(({ n, meanConfidence, winrate }) =>
     dot(x(meanConfidence), y(winrate), "up", Number((4 + 8 * Math.sqrt(n / most)).toFixed(1))),
   );
-  const below = [0, 50, 100].map((value) => {
-    const anchor = value === 100 ? "end" : "middle";
-    return html`<text class="axis" x="${share(x(value))}" y="100%" dy="-2" text-anchor="${anchor}"
-      >${value} %</text
-    >`;
-  });
+  const stated = [0, 50, 100].map((value) => below(x(value), `${value} %`));
   const says = told.map(
     ({ n, meanConfidence, winrate }) =>
       `${Math.round(meanConfidence)} % stated, ${Math.round(winrate)} % won, of ${n}`,
@@ -43,7 +38,7 @@ export function reliabilityChart(bins: SignalStats["calibration"]["bins"]): Html
           y1="${share(y(0))}"
           x2="${share(x(100))}"
           y2="${share(y(100))}"
-        />${dots}${below}`,
+        />${dots}${stated}`,
     },
   );
 }

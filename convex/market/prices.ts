@@ -1,0 +1,109 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { cron } from "../lib/cronRuns";
+import { deadlines } from "../lib/deadlines";
+import { AppError, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { counted, providerAction } from "../lib/providerCalls";
+import { awaitRefresh } from "../lib/refreshes";
+import { MINUTE } from "../lib/time";
+import { bestPrice } from "../prices/live";
+import { youngSample } from "../prices/model";
+import { findPrices } from "../prices/sources";
+import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "../prices/tables";
+
+/** Prices that fall back on the model's market data where no source tells them: for showing, never for limits. */
+
+/** A snapshot this young serves at once. */
+const FRESH_MS = MINUTE;
+/** One older than this tells no live price. */
+const STALE_MS = 10 * MINUTE;
+
+/** `observedAt`: epoch ms of the snapshot. */
+export type ModelPrice = { priceUsd: number; observedAt: number };
+
+/**
+ * The model's price of a token by its symbol; `null` when the snapshot does not tell it or none is to be had in time.
+ * @param ask Whether a new snapshot may be asked for, which costs a call to the LLM gateway, shared by everyone.
+ * @throws AppError `upstream` when the gateway was asked and failed.
+ */
+export async function modelPrice(
+  ctx: ActionCtx,
+  symbol: string,
+  { ask }: { ask: boolean },
+): Promise<ModelPrice | null> {
+  const read = () => ctx.runQuery(internal.market.snapshots.current, { focus: "" });
+  let snapshot = await read();
+  if (ask && (snapshot === null || Date.now() - snapshot.fetchedAt > FRESH_MS)) {
+    const ticket = await ctx.runMutation(internal.market.snapshots.begin, {
+      focus: "",
+      caller: { address: null },
+    });
+    await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.modelPrice));
+    snapshot = await read();
+  }
+  if (snapshot === null || Date.now() - snapshot.fetchedAt > STALE_MS) return null;
+  const { keyPrices, top20 } = snapshot.figures;
+  const key = { BTC: keyPrices.bitcoin, ETH: keyPrices.ethereum }[symbol]?.usd;
+  const priceUsd = key ?? top20.find((coin) => coin.symbol === symbol)?.price;
+  return priceUsd === undefined ? null : { priceUsd, observedAt: snapshot.fetchedAt };
+}
+
+/**
+ * The live price of a token in USD: the newest sample when it was taken at most 60 s ago; else from Chainlink's feeds,
+ * the public tickers (Coinbase, Binance, CoinGecko) or, marked `llm`, the model's market data, and stored. Takes 24 s at
+ * the very most, when every source hangs. For actions.
+ * @throws AppError `upstream` naming what failed when nothing answers.
+ */
+export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
+  const { price: best, failures } = await bestPrice(ctx, token, { model: true });
+  if (best !== null) return best;
+  try {
+    const price = await modelPrice(ctx, token, { ask: true });
+    if (price !== null) {
+      return await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
+    }
+    failures.push("The LLM gateway did not answer in time");
+  } catch (error) {
+    failures.push(messageOf(error));
+  }
+  throw new AppError("upstream", `No source gives a live price of ${token}: ${failures.join("; ")}`);
+});
+
+/** The same by hand: `npx convex run market/prices:current '{"token":"ETH"}'`. */
+export const current = providerAction({
+  args: { token: vPricedToken },
+  returns: vPrice,
+  handler: (ctx, { token }): Promise<Price> => currentPrice(ctx, token),
+});
+
+/**
+ * Takes one sample of each token; one call to the chain serves all. A token that neither feeds nor tickers know gets the
+ * price of the model's last market data, which are not asked for anew here.
+ */
+export const sample = providerAction({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const { found, failures } = await findPrices(PRICED_TOKENS);
+    for (const price of found) await ctx.runMutation(internal.prices.samples.store, price);
+    if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
+    for (const token of PRICED_TOKENS) {
+      if (found.some((price) => price.token === token)) continue;
+      const price = await modelPrice(ctx, token, { ask: false });
+      if (price === null) log.error("prices.no sample", { token });
+      else await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
+    }
+    return null;
+  },
+});
+
+/** For the cron, every five minutes: has a sample of each token taken that has no young one. */
+export const takeDue = cron("sample live prices", async (ctx) => {
+  const now = Date.now();
+  const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
+  if (samples.some((sample) => sample === null)) {
+    await ctx.scheduler.runAfter(0, internal.market.prices.sample, {});
+  }
+});
