@@ -7,7 +7,7 @@ import { cut } from "../lib/text";
 import { codeHash } from "../messenger/codes";
 import type { Paragraph } from "../messenger/format";
 import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
-import { activeShiftsOf, lastCollectionOf, researchOf } from "../research/model";
+import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../research/model";
 import { walletOf } from "../wallets/model";
 import { pseudonymOf } from "../users/model";
 import { helpCard, linkedCard, notice, statusCard, UNCONFIRMED, walletCard } from "./cards";
@@ -102,7 +102,7 @@ export const commands: readonly Command[] = [
     summary: "How your research shift is doing",
     access: "linked",
     run: async (ctx, { userId }) => {
-      const { reports } = await researchOf(ctx, userId);
+      const reports = await latestReportsOf(ctx, userId);
       const active = await activeShiftsOf(ctx, userId);
       const [newest] = active;
       const collection = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);

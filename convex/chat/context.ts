@@ -4,7 +4,7 @@ import { internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { HOUR, iso } from "../lib/time";
+import { HOUR, iso, unlessLate } from "../lib/time";
 import { describeMarket, latestRow } from "../market/model";
 import { readBack } from "../market/written";
 import { describeResearch } from "../research/model";
@@ -62,7 +62,12 @@ export async function portfolioOf(ctx: ActionCtx, userId: string): Promise<strin
   try {
     const accounts = await import("../wallets/holdings");
     const read = accounts.portfolioOf(ctx, wallet.address);
-    const { balances, totalValueUsd, pricedAt } = await Promise.race([read, late()]);
+    const end = AbortSignal.timeout(deadlines.chatContext);
+    const { balances, totalValueUsd, pricedAt } = await unlessLate(
+      read,
+      end,
+      () => new Error("The chain did not answer in time"),
+    );
     const held = balances.filter(({ raw }) => raw !== "0");
     const parts = held.map(
       ({ token, balance, valueUsd }) => `${balance} ${token}${valueUsd === null ? "" : ` ($${valueUsd})`}`,
@@ -72,15 +77,6 @@ export async function portfolioOf(ctx: ActionCtx, userId: string): Promise<strin
     log.warn("chat.no portfolio", { reason: messageOf(error) });
     return null;
   }
-}
-
-async function late(): Promise<never> {
-  const end = AbortSignal.timeout(deadlines.chatContext);
-  return new Promise((_resolve, reject) => {
-    end.addEventListener("abort", () => reject(new Error("The chain did not answer in time")), {
-      once: true,
-    });
-  });
 }
 
 function describeSignal({

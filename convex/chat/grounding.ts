@@ -1,11 +1,18 @@
 import { checkTogether } from "../evidence/checking";
-import { renumbered, sourceOfFact, type CitedSource, type Ledger, type Source } from "../evidence/citing";
+import {
+  citedOf,
+  renumbered,
+  sourceOfFact,
+  sourceOfWords,
+  type CitedSource,
+  type Ledger,
+  type Source,
+} from "../evidence/citing";
 import { CITATION } from "../evidence/figures";
 import { coinsNamed } from "../evidence/lists";
 import { MAJORS } from "../evidence/model";
 import { sentencesOf } from "../evidence/sentences";
 import type { Fact, Kind } from "../evidence/tables";
-import { iso } from "../lib/time";
 import type { Context } from "./context";
 
 /** What an answer may state: numbered facts and this service's own words; every other figure is marked as the model's. Pure. */
@@ -49,7 +56,7 @@ export function citable(
     (text ?? "")
       .split("\n")
       .filter((line) => line !== "")
-      .map((says) => ({ says, value: null, unit: null, about: null, observedAt: now, name, url: null }));
+      .map((says) => sourceOfWords({ says, observedAt: now, name }));
   return [
     ...observed,
     ...own("this service's trading signals", context.signals),
@@ -57,14 +64,6 @@ export function citable(
     ...own("this user's research with this service", context.research),
     ...own("this user's own wallet, read on chain", context.portfolio),
   ].map((source, index) => ({ ...source, id: index + 1 }));
-}
-
-/** The facts as the prompt lists them. */
-export function factLines(sources: readonly Source[]): string | null {
-  if (sources.length === 0) return null;
-  return sources
-    .map(({ id, says, name, observedAt }) => `[f${id}] ${says} (${name}, ${iso(observedAt).slice(0, 16)}Z)`)
-    .join("\n");
 }
 
 export type Grounded = {
@@ -78,7 +77,6 @@ const MARK = "[model]";
 
 /** The answer with its citations counted from one and its sources named; what no fact says is marked. */
 export function groundAnswer(text: string, ledger: Ledger<Source>): Grounded {
-  const { facts } = ledger;
   const kept: number[] = [];
   let [figures, unproven] = [0, 0];
   const lines = text.split("\n").map((line) => ({ line, sentences: sentencesOf(line) }));
@@ -98,12 +96,7 @@ export function groundAnswer(text: string, ledger: Ledger<Source>): Grounded {
     });
     return indent + shown.join(" ");
   });
-  const cited = kept.flatMap((id, index): CitedSource[] => {
-    const source = facts.get(id);
-    if (source === undefined) return [];
-    const { name, url, observedAt, says } = source;
-    return [{ id: index + 1, name, url, observedAt, says }];
-  });
+  const cited = citedOf(kept, ledger);
   const named = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
   const answer = [marked.join("\n"), ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
   return { answer, sources: cited, checked: { figures, cited: cited.length, unproven } };

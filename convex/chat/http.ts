@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { citedSource } from "../evidence/shapes";
 import { refuseCrowd, waitingAs } from "../lib/crowd";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/examples";
@@ -67,15 +68,7 @@ const chat: MountedEndpoint = endpoint({
     agentId: z.string().describe("The agent that answered, by the name it was asked for"),
     model: z.string().describe("The model that answered; none when no model was asked"),
     sources: z
-      .array(
-        z.object({
-          id: z.int().describe("As the answer cites it: `[1]`"),
-          name: z.string(),
-          url: z.string().nullable(),
-          observedAt: z.iso.datetime(),
-          says: z.string(),
-        }),
-      )
+      .array(citedSource.extend({ observedAt: z.iso.datetime() }))
       .describe("The facts that the answer cites"),
     checked: z.object({
       figures: z.int().describe("Figures that the answer states"),

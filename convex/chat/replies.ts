@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { payerOf, purseOf } from "../lib/budget";
 import { gatherSoon } from "../evidence/collecting";
-import { ledgerOf } from "../evidence/citing";
+import { citableLine, ledgerOf } from "../evidence/citing";
 import { wantedFor } from "../evidence/model";
 import { namesOf } from "../evidence/names";
 import { deadlines } from "../lib/deadlines";
@@ -16,7 +16,7 @@ import { HOUR, iso, MINUTE } from "../lib/time";
 import { complete, type Message } from "../providers/llm";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
-import { citable, factLines, groundAnswer, type Grounded } from "./grounding";
+import { citable, groundAnswer, type Grounded } from "./grounding";
 import type { vTurn } from "./turns";
 
 /** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
@@ -55,7 +55,10 @@ export const answer = counted(
     const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS };
     const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
     const sources = citable(question, facts, { ...told, portfolio }, Date.now());
-    const system = systemPrompt(agentId, iso(Date.now()), { market: told.market, facts: factLines(sources) });
+    const system = systemPrompt(agentId, iso(Date.now()), {
+      market: told.market,
+      facts: sources.map(citableLine),
+    });
     const turns: Message[] = [
       { role: "system", content: system },
       ...messages,

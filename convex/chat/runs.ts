@@ -96,18 +96,8 @@ export const work = internalAction({
     try {
       const caller = { userId, address: null, signedIn: true };
       const { answer } = await import("./replies");
-      const {
-        answer: said,
-        model,
-        tokensUsed,
-      } = await answer(ctx, {
-        agentId,
-        question,
-        messages,
-        caller,
-        personal: true,
-        proven: true,
-      });
+      const asked = { agentId, question, messages, caller, personal: true, proven: true };
+      const { answer: said, model, tokensUsed } = await answer(ctx, asked);
       const reply = { answer: said, model, tokensUsed };
       await ctx.runMutation(internal.chat.runs.finish, { runId, reply });
     } catch (error) {

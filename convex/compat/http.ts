@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { deadlines } from "../lib/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, wholeNumber } from "../lib/input";
+import { wholeNumberOr } from "../lib/input";
 import { DAY, HOUR, wholeMinute } from "../lib/time";
 import { spokenDay } from "../signals/calendar";
 import { signalToken } from "../signals/inputs";
@@ -24,9 +24,9 @@ import {
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 7;
 
-const days = absentWhenEmpty(wholeNumber(1, MAX_DAYS))
-  .transform((days) => days ?? DEFAULT_DAYS)
-  .describe(`How many days to look back, 1 to ${MAX_DAYS}; ${DEFAULT_DAYS} when left out.`);
+const days = wholeNumberOr(DEFAULT_DAYS, 1, MAX_DAYS).describe(
+  `How many days to look back, 1 to ${MAX_DAYS}; ${DEFAULT_DAYS} when left out.`,
+);
 
 /** A window's rows: a token has one signal per day, and a window may begin amid one. */
 function windowOf(token: "BTC" | "ETH" | undefined, days: number) {

@@ -6,7 +6,7 @@ import { findUser, requireUser } from "../users/model";
 import { finishSession, openSession } from "./games";
 import { standingOf } from "./model";
 import { creditsPerUsdc } from "./rates";
-import { creditTables } from "./tables";
+import { creditTables, vGameResult } from "./tables";
 
 /** Credits as the web application shows them. Every function is about the signed-in user alone. */
 
@@ -34,16 +34,10 @@ export const history = query({
       .withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId))
       .order("desc")
       .paginate(paginationOpts);
-    const page = result.page.map(({ type, amount, source, balanceAfter, at, ...row }) => ({
-      type,
-      amount,
-      source,
-      balanceAfter,
-      at,
-      ...(row.model === undefined ? {} : { model: row.model }),
-      ...(row.tokensUsed === undefined ? {} : { tokensUsed: row.tokensUsed }),
-      ...(row.agentId === undefined ? {} : { agentId: row.agentId }),
-    }));
+    const page = result.page.map(
+      ({ _id, _creationTime, userId: _user, key: _key, sequence: _sequence, owedAfter: _owed, ...shown }) =>
+        shown,
+    );
     return { ...result, page };
   },
 });
@@ -62,7 +56,7 @@ export const openGame = mutation({
 /** Ends an arcade game; its credits are a deposit. Repeating it returns the first outcome. */
 export const finishGame = mutation({
   args: { sessionId: v.id("gameSessions"), levelReached: v.number() },
-  returns: v.object({ levelReached: v.number(), creditsEarned: v.number(), credited: v.number() }),
+  returns: vGameResult,
   handler: async (ctx, { sessionId, levelReached }) => {
     const { userId } = await requireUser(ctx);
     return finishSession(ctx, { userId, sessionId, levelReached });

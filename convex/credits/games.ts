@@ -1,8 +1,11 @@
+import type { Infer } from "convex/values";
+import { omit } from "convex-helpers";
 import type { Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { HOUR, iso, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";
+import type { vGameResult } from "./tables";
 
 /** Arcade games: the server opens a session, one result ends it, and what the result earns is a deposit. */
 
@@ -13,14 +16,6 @@ const DAILY_CAP = 500;
 const LEVEL_MS = 15 * SECOND;
 const CREDITS_PER_LEVEL = 100;
 const SESSION_MS = 2 * HOUR;
-
-export type GameResult = {
-  levelReached: number;
-  /** levelReached x 100. */
-  creditsEarned: number;
-  /** What of it the ledger was given: less than earned once the day's cap is reached. */
-  credited: number;
-};
 
 /** Opens a session, good for one result within two hours. */
 export async function openSession(
@@ -44,7 +39,7 @@ export async function finishSession(
     sessionId,
     levelReached,
   }: { userId: string; sessionId: Id<"gameSessions">; levelReached: number },
-): Promise<GameResult> {
+): Promise<Infer<typeof vGameResult>> {
   if (!Number.isInteger(levelReached) || levelReached < 0 || levelReached > MAX_LEVEL) {
     throw new AppError("invalid_request", `levelReached must be a whole number from 0 to ${MAX_LEVEL}`);
   }
@@ -56,8 +51,7 @@ export async function finishSession(
     if (session.result.levelReached !== levelReached) {
       throw new AppError("conflict", "This game ended with another result");
     }
-    const { creditsEarned, credited } = session.result;
-    return { levelReached, creditsEarned, credited };
+    return omit(session.result, ["finishedAt"]);
   }
   const now = Date.now();
   if (now > session.expiresAt) throw new AppError("conflict", "This game session has expired");

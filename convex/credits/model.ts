@@ -1,19 +1,14 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import type { Standing } from "./tables";
 
 /**
  * The ledger. Each function is one step of the caller's transaction: it appends rows and moves the balance with them, so
  * that the sum of a user's rows is the balance at every moment. A key is written once: repeating a step changes nothing.
  * Amounts are whole credits.
  */
-
-export type Standing = {
-  balance: number;
-  /** Credits of reversed deposits still to be taken from what comes in. */
-  owed: number;
-  transactions: number;
-};
 
 type Entry = Pick<
   Doc<"creditTransactions">,
@@ -74,10 +69,7 @@ export async function reverseDeposit(
   { key }: { key: string },
 ): Promise<{ taken: number; owed: number }> {
   const deposit = await entryWith(ctx, key);
-  const reversed = await ctx.db
-    .query("creditReversals")
-    .withIndex("by_key", (q) => q.eq("key", key))
-    .unique();
+  const reversed = await getOneFrom(ctx.db, "creditReversals", "by_key", key);
   if (deposit === null || deposit.type !== "deposit" || reversed !== null) return { taken: 0, owed: 0 };
   const { userId, amount } = deposit;
   await ctx.db.insert("creditReversals", { key, userId, amount, at: Date.now() });
@@ -174,15 +166,9 @@ async function findEntry(
 }
 
 async function entryWith(ctx: QueryCtx, key: string): Promise<Doc<"creditTransactions"> | null> {
-  return ctx.db
-    .query("creditTransactions")
-    .withIndex("by_key", (q) => q.eq("key", key))
-    .unique();
+  return getOneFrom(ctx.db, "creditTransactions", "by_key", key);
 }
 
 async function balanceRow(ctx: QueryCtx, userId: string): Promise<Doc<"creditBalances"> | null> {
-  return ctx.db
-    .query("creditBalances")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .unique();
+  return getOneFrom(ctx.db, "creditBalances", "by_userId", userId);
 }

@@ -3,7 +3,8 @@ import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
-import { standingOf, type Standing } from "./model";
+import { standingOf } from "./model";
+import { vStanding, type Standing } from "./tables";
 
 /** Rows of the ledger, or users, per transaction. */
 const PAGE = 1_000;
@@ -14,7 +15,7 @@ const PAGE = 1_000;
  */
 const vCursor = v.object({
   userId: v.string(),
-  stored: v.object({ balance: v.number(), owed: v.number(), transactions: v.number() }),
+  stored: vStanding,
   /** The sums of the rows up to this sequence number. */
   sequence: v.number(),
   balance: v.number(),

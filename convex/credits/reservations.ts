@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deduct, refund, standingOf } from "./model";
@@ -18,7 +19,7 @@ type Run = { runId: string; userId: string; agentId: string };
  * @throws AppError `payment_required` when the balance does not cover it.
  */
 export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Promise<void> {
-  if ((await reservationOf(ctx, run.runId)) !== null) return;
+  if ((await getOneFrom(ctx.db, "creditReservations", "by_runId", run.runId)) !== null) return;
   const { runId, userId, agentId } = run;
   await deduct(ctx, { ...SOURCE, userId, amount: estimate, key: `run:${runId}:reserve`, agentId });
   await ctx.db.insert("creditReservations", { runId, userId, agentId, amount: estimate, state: "held" });
@@ -74,14 +75,7 @@ export async function release(ctx: MutationCtx, runId: string): Promise<void> {
 }
 
 async function required(ctx: QueryCtx, runId: string): Promise<Doc<"creditReservations">> {
-  const reservation = await reservationOf(ctx, runId);
+  const reservation = await getOneFrom(ctx.db, "creditReservations", "by_runId", runId);
   if (reservation === null) throw new Error("A run is settled behind its reservation");
   return reservation;
-}
-
-async function reservationOf(ctx: QueryCtx, runId: string): Promise<Doc<"creditReservations"> | null> {
-  return ctx.db
-    .query("creditReservations")
-    .withIndex("by_runId", (q) => q.eq("runId", runId))
-    .unique();
 }

@@ -1,5 +1,5 @@
 import { defineTable } from "convex/server";
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { made, ofUser, type RecordsOf } from "../lib/records";
 
 const vTransactionType = v.union(v.literal("deposit"), v.literal("deduction"), v.literal("refund"));
@@ -13,6 +13,25 @@ const vCreditSource = v.union(
   /** A deposit taken back, at once or from what came in later. */
   v.literal("reversal"),
 );
+
+export const vGameResult = v.object({
+  levelReached: v.number(),
+  /** levelReached x 100. */
+  creditsEarned: v.number(),
+  /** What of it the ledger was given: less than earned once the day's cap is reached. */
+  credited: v.number(),
+});
+
+/** How a user stands by the ledger. */
+export const vStanding = v.object({
+  /** Whole credits, never below zero. */
+  balance: v.number(),
+  /** Credits of reversed deposits that were already spent; taken from whatever comes in next. */
+  owed: v.number(),
+  /** How many rows of the ledger this sums up. */
+  transactions: v.number(),
+});
+export type Standing = Infer<typeof vStanding>;
 
 export const creditTables = {
   /**
@@ -42,12 +61,7 @@ export const creditTables = {
   /** The ledger's sum per user, written in the same transaction as every row of it. Kept. */
   creditBalances: defineTable({
     userId: v.string(),
-    /** Whole credits, never below zero. */
-    balance: v.number(),
-    /** Credits of reversed deposits that were already spent; taken from whatever comes in next. */
-    owed: v.number(),
-    /** How many rows of the ledger this sums up. */
-    transactions: v.number(),
+    ...vStanding.fields,
   }).index("by_userId", ["userId"]),
 
   /** Deposits that were taken back, each once. Written by `credits/model`. Kept: the user's debt is proven by them. */
@@ -82,8 +96,8 @@ export const creditTables = {
     userId: v.string(),
     foundAt: v.number(),
     /** What the balance row said, and what the ledger's rows come to. */
-    stored: v.object({ balance: v.number(), owed: v.number(), transactions: v.number() }),
-    computed: v.object({ balance: v.number(), owed: v.number(), transactions: v.number() }),
+    stored: vStanding,
+    computed: vStanding,
   }).index("by_foundAt", ["foundAt"]),
 
   /** Arcade games, opened by the server, one result each. Written by `credits/games`. Kept with the ledger. */
@@ -92,15 +106,7 @@ export const creditTables = {
     openedAt: v.number(),
     expiresAt: v.number(),
     /** Its one result; absent while it is played. */
-    result: v.optional(
-      v.object({
-        levelReached: v.number(),
-        creditsEarned: v.number(),
-        /** What the daily cap left of them. */
-        credited: v.number(),
-        finishedAt: v.number(),
-      }),
-    ),
+    result: v.optional(vGameResult.extend({ finishedAt: v.number() })),
   }).index("by_userId", ["userId", "openedAt"]),
 
   /** What a user's games were credited with on a UTC day, for the daily cap. Written by `credits/games`. Dies after 90 days. */

@@ -8,14 +8,13 @@ import type { Fact, Kind, vChange } from "./tables";
 
 export type Change = Infer<typeof vChange>;
 
-const COMPARABLE = ["price", "openInterest", "volume24h", "stablecoinSupply"] as const;
-
-const COMPARED: Partial<Record<Kind, string>> = {
-  price: "price",
-  openInterest: "open interest in perpetuals",
-  volume24h: "volume traded in 24 hours",
-  stablecoinSupply: "supply of dollar stablecoins",
-};
+/** Amounts in USD, all of them. */
+const COMPARED: readonly { kind: Kind; what: string }[] = [
+  { kind: "price", what: "price" },
+  { kind: "openInterest", what: "open interest in perpetuals" },
+  { kind: "volume24h", what: "volume traded in 24 hours" },
+  { kind: "stablecoinSupply", what: "supply of dollar stablecoins" },
+];
 
 /** @param since What the earlier facts are of: the shift's start, or the last report on the same focus. */
 export function changesBetween(
@@ -26,7 +25,7 @@ export function changesBetween(
   const subjects = [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS, "market"])];
   return subjects.flatMap((subject) =>
     later.flatMap((fact): Change[] => {
-      const what = COMPARED[fact.kind];
+      const what = COMPARED.find(({ kind }) => kind === fact.kind)?.what;
       if (what === undefined || fact.subject !== subject) return [];
       const before = earlier.find((one) => one.subject === subject && one.kind === fact.kind);
       if (before === undefined || before.observedAt >= fact.observedAt) return [];
@@ -40,22 +39,17 @@ export function changesBetween(
 }
 
 /** The kind of fact that a change is of. */
-export function kindOfChange({ what }: Pick<Change, "what">): Kind {
-  return COMPARABLE.find((kind) => COMPARED[kind] === what) ?? "price";
+export function kindOfChange(change: Pick<Change, "what">): Kind {
+  return COMPARED.find(({ what }) => what === change.what)?.kind ?? "price";
 }
 
 /** `BTC price since the shift began: +0.87 %, from 97,250 USD (2026-01-05T09:00Z) to …` */
-export function changeSaying(change: Change, unit: Fact["unit"]): string {
+export function changeSaying(change: Change): string {
   const since = change.since === "start" ? "since the shift began" : "since the last report";
   const whose = change.subject === "market" ? "Market" : change.subject;
   const moment = (at: number) => `${iso(at).slice(0, 16)}Z`;
   return (
     `${whose} ${change.what} ${since}: ${amountOf(change.percent, "percent")}, ` +
-    `from ${amountOf(change.from, unit)} (${moment(change.fromAt)}) to ${amountOf(change.to, unit)} (${moment(change.toAt)})`
+    `from ${amountOf(change.from, "USD")} (${moment(change.fromAt)}) to ${amountOf(change.to, "USD")} (${moment(change.toAt)})`
   );
-}
-
-/** The unit in which both ends of a change are told. */
-export function changeUnit({ unit }: Change): Fact["unit"] {
-  return unit === "USD" ? "USD" : "count";
 }

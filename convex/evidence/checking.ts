@@ -79,7 +79,7 @@ export function checkTogether(sentences: readonly string[], ledger: Ledger): Che
 
 /** @param named Whom the sentence before it named. */
 export function checkSentence(sentence: string, ledger: Ledger, named: readonly string[] = []): Checked {
-  const { facts, names, now } = ledger;
+  const { facts, names, focus, now } = ledger;
   const text = plain(sentence);
   if (text.length > MOST_CHARS) return TOO_MUCH;
   const figures = readFigures(text, [...names.subjects.keys()]);
@@ -90,7 +90,8 @@ export function checkSentence(sentence: string, ledger: Ledger, named: readonly 
   const mentions = mentionsIn(bare, names);
   if (figures.length > MOST_NAMED || mentions.length > MOST_NAMED) return TOO_MUCH;
   const claims = claimsOf({ text, bare, figures, mentions });
-  const told: Told = { bare, mentions, named: named.length > 0 ? named : focusOf(ledger), ledger };
+  const meant = named.length === 0 && focus !== "" ? [focus] : named;
+  const told: Told = { bare, mentions, named: meant, ledger };
   const byGroup = new Map<Group | null, Figure[]>();
   for (const figure of figures) {
     const group = groupFor(figure, groups);
@@ -111,10 +112,6 @@ export function checkSentence(sentence: string, ledger: Ledger, named: readonly 
   }
   const subjects = [...new Set(mentions.map(({ subject }) => subject))];
   return { figures: figures.length, problems, cites: [...new Set(cites)], subjects };
-}
-
-function focusOf({ focus }: Ledger): string[] {
-  return focus === "" ? [] : [focus];
 }
 
 function problemOf({ text }: Figure, group: Group | null, cited: readonly CitableFact[]): string {

@@ -1,4 +1,5 @@
 import type { Infer } from "convex/values";
+import { iso } from "../lib/time";
 import { checkTogether, type CitableFact, type Checked, type Ledger } from "./checking";
 import { CITATION } from "./figures";
 import { sayingOf, unitOf } from "./kinds";
@@ -26,7 +27,29 @@ export function sourceOfFact(fact: Fact): Uncounted {
   return { says: sayingOf(fact), value: number, unit: unitOf(fact), about, observedAt, name, url };
 }
 
+/** Words without a figure of their own, as a source to cite. */
+export function sourceOfWords(
+  told: Pick<Source, "says" | "observedAt" | "name"> & { url?: string | null },
+): Uncounted {
+  return { value: null, unit: null, about: null, url: null, ...told };
+}
+
+/** A source as a prompt lists it. */
+export function citableLine({ id, says, name, observedAt }: Source): string {
+  return `[f${id}] ${says} (${name}, ${iso(observedAt).slice(0, 16)}Z)`;
+}
+
 export type CitedSource = Infer<typeof vCitedSource>;
+
+/** The facts that were cited, in the order in which they are counted. */
+export function citedOf(kept: readonly number[], { facts }: Ledger<Source>): CitedSource[] {
+  return kept.flatMap((fact, index) => {
+    const source = facts.get(fact);
+    if (source === undefined) return [];
+    const { name, url, observedAt, says } = source;
+    return [{ id: index + 1, name, url, observedAt, says }];
+  });
+}
 
 /** The texts of a result, in the order in which its citations are counted. */
 export type Texts = {
@@ -112,12 +135,7 @@ export function settle<Impact extends { title: string; detail: string }>(
     analysis,
     summary: summary ?? null,
     impacts,
-    sources: kept.flatMap((id, index) => {
-      const source = ledger.facts.get(id);
-      if (source === undefined) return [];
-      const { name, url, observedAt, says } = source;
-      return [{ id: index + 1, name, url, observedAt, says }];
-    }),
+    sources: citedOf(kept, ledger),
     checked: { figures, cited: kept.length, removed },
     lost: sentences === 0 ? 0 : removed / sentences,
   };

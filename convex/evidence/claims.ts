@@ -4,7 +4,7 @@ import { HERE, topicsIn, type Topic } from "./meanings";
 import type { Mention } from "./names";
 import { nounBehind } from "./numbers";
 import { windowsIn, type ToldWindow, type Window } from "./windows";
-import { whoseFigures, type Sentence, type Whose } from "./whose";
+import { lastEnd, whoseFigures, type Sentence, type Whose } from "./whose";
 
 /** What the words around each figure of a sentence claim of it, beside its value and its unit. Pure. */
 
@@ -230,9 +230,4 @@ function leadSince(text: string, figure: Figure, start: number): string {
 
 function cutAtCitation(after: string): string {
   return after.split("[f")[0] ?? "";
-}
-
-function lastEnd(text: string, pattern: RegExp): number {
-  const found = [...text.matchAll(pattern)].at(-1);
-  return found === undefined ? 0 : found.index + found[0].length;
 }

@@ -6,8 +6,8 @@ import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh, beginRefresh, finishRefresh } from "../lib/refreshes";
-import { MINUTE } from "../lib/time";
-import { collect, deadlineOf, GOOD_FOR } from "./collectors";
+import { MINUTE, unlessLate } from "../lib/time";
+import { collect, deadlineOf, goodForMs } from "./collectors";
 import { keyOf, latestOf, slotOf } from "./model";
 import { vCollector, vFact, vWanted, type Missing, type Wanted } from "./tables";
 
@@ -87,7 +87,7 @@ export const run = providerAction({
 async function collectOne(ctx: ActionCtx, { collector, subject, attempt }: Claim): Promise<void> {
   const one = { collector, subject };
   try {
-    const facts = await within(collect(ctx, one), deadlineOf(collector));
+    const facts = await unlessLate(collect(ctx, one), AbortSignal.timeout(deadlineOf(collector)), late);
     await ctx.runMutation(internal.evidence.collecting.store, { ...one, attempt, facts });
   } catch (error) {
     const failure = messageOf(error);
@@ -99,17 +99,10 @@ async function collectOne(ctx: ActionCtx, { collector, subject, attempt }: Claim
 
 async function joined(ctx: ActionCtx, { attempt, ...one }: Claim, end: AbortSignal): Promise<void> {
   const outcome = await awaitRefresh(ctx, { key: refreshKey(one), attempt }, end);
-  if (outcome === "late") throw new AppError("upstream", "It did not come in time");
+  if (outcome === "late") throw late();
 }
 
-async function within<Value>(work: Promise<Value>, ms: number): Promise<Value> {
-  const end = AbortSignal.timeout(ms);
-  const late = new Promise<never>((_resolve, reject) => {
-    const fail = () => reject(new AppError("upstream", "It did not come in time"));
-    end.addEventListener("abort", fail, { once: true });
-  });
-  return Promise.race([work, late]);
-}
+const late = () => new AppError("upstream", "It did not come in time");
 
 /** What of these has to be waited for: what now is the caller's to collect (or is collected behind), and what others are at. */
 export const claim = internalMutation({
@@ -120,7 +113,8 @@ export const claim = internalMutation({
     const claims: { mine: Claim[]; others: Claim[] } = { mine: [], others: [] };
     for (const one of wanted) {
       const stored = await latestOf(ctx, one);
-      if (stored !== null && now - stored.collectedAt <= Math.max(freshMs, GOOD_FOR[one.collector])) continue;
+      if (stored !== null && now - stored.collectedAt <= Math.max(freshMs, goodForMs(one.collector)))
+        continue;
       let whose: keyof typeof claims = "others";
       const work = { key: refreshKey(one), leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
       const { attempt } = await beginRefresh(ctx, work, () => Promise.resolve((whose = "mine")));

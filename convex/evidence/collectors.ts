@@ -11,6 +11,7 @@ import { depthWithin } from "../providers/exchangeShapes";
 import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
 import { askNews } from "../providers/gdelt";
 import { askPerpetuals } from "../providers/hyperliquid";
+import { factsOf } from "./kinds";
 import { MAJOR_NAMES } from "./model";
 import type { Collector, Fact, Wanted } from "./tables";
 
@@ -30,18 +31,16 @@ const COLLECTIONS: Record<Collector, Collection> = {
   base: collectBase,
 };
 
-/** What a source does not tell anew before this is not asked for again, however young it is wanted; in ms. */
-export const GOOD_FOR: Record<Collector, number> = {
-  markets: MINUTE,
+/** What a source does not tell anew before this, a minute unless said, is not asked for again, however young it is wanted; in ms. */
+const GOOD_FOR: Partial<Record<Collector, number>> = {
   trending: 5 * MINUTE,
-  day: MINUTE,
-  book: MINUTE,
-  candles: MINUTE,
-  perpetuals: MINUTE,
   stablecoins: HOUR,
   news: 15 * MINUTE,
-  base: MINUTE,
 };
+
+export function goodForMs(collector: Collector): number {
+  return GOOD_FOR[collector] ?? MINUTE;
+}
 
 /** How long a turn may have to be waited for: the longest queue of a source that is asked seldom, and of the others. */
 const LONG_QUEUE_MS = 50 * SECOND;
@@ -60,58 +59,36 @@ export function collect(ctx: ActionCtx, { collector, subject }: Wanted): Promise
 async function collectMarkets(ctx: ActionCtx): Promise<Fact[]> {
   const coins = await askMarkets(ctx, deadlines.publicData);
   const facts = coins.flatMap((coin): Fact[] => {
-    const { symbol: subject, observedAt, url, change24h } = coin;
+    const { symbol: subject, observedAt, url, name, rank, price, change24h, marketCap, volume24h } = coin;
     const by = { subject, observedAt, source: SOURCE_NAMES.coingecko, url };
-    return [
-      { ...by, kind: "name", value: coin.name, unit: "text" },
-      { ...by, kind: "rank", value: coin.rank, unit: "count" },
-      { ...by, kind: "price", value: coin.price, unit: "USD" },
-      ...(change24h === null
-        ? []
-        : [{ ...by, kind: "change24h" as const, value: change24h, unit: "percent" as const }]),
-      { ...by, kind: "marketCap", value: coin.marketCap, unit: "USD" },
-      { ...by, kind: "volume24h", value: coin.volume24h, unit: "USD" },
-    ];
+    return factsOf(by, { name, rank, price, change24h, marketCap, volume24h });
   });
   const told = coins.filter(({ change24h }) => change24h !== null);
   const observedAt = Math.min(...coins.map((coin) => coin.observedAt));
-  const rising: Fact = {
+  const rising = told.filter(({ change24h }) => (change24h ?? 0) > 0).length;
+  const by = {
     subject: "market",
-    kind: "rising",
-    value: told.filter(({ change24h }) => (change24h ?? 0) > 0).length,
-    unit: "count",
     observedAt,
     source: SOURCE_NAMES.coingecko,
     url: "https://www.coingecko.com",
   };
-  return [...facts, rising];
+  return [...facts, ...factsOf(by, { rising })];
 }
 
 async function collectTrending(ctx: ActionCtx): Promise<Fact[]> {
   const coins = await askTrending(ctx, deadlines.publicData);
   const observedAt = Date.now();
-  return coins.flatMap(({ symbol: subject, name, place, change24h, url }): Fact[] => {
+  return coins.flatMap(({ symbol: subject, name, place: trendingPlace, change24h: trendingChange, url }) => {
     const by = { subject, observedAt, source: SOURCE_NAMES.coingecko, url };
-    return [
-      { ...by, kind: "name", value: name, unit: "text" },
-      { ...by, kind: "trendingPlace", value: place, unit: "count" },
-      ...(change24h === null
-        ? []
-        : [{ ...by, kind: "trendingChange" as const, value: change24h, unit: "percent" as const }]),
-    ];
+    return factsOf(by, { name, trendingPlace, trendingChange });
   });
 }
 
 async function collectDay(ctx: ActionCtx, subject: string): Promise<Fact[]> {
   const { source, url, value: day } = await askForDay(ctx, subject, deadlines.publicData);
   const by = { subject, observedAt: day.observedAt, source: SOURCE_NAMES[source], url };
-  return [
-    { ...by, kind: "lastTrade", value: day.last, unit: "USD" },
-    { ...by, kind: "dayChange", value: (day.last / day.open - 1) * 100, unit: "percent" },
-    { ...by, kind: "dayHigh", value: day.high, unit: "USD" },
-    { ...by, kind: "dayLow", value: day.low, unit: "USD" },
-    { ...by, kind: "dayVolume", value: day.volume, unit: "coins" },
-  ];
+  const { last: lastTrade, open, high: dayHigh, low: dayLow, volume: dayVolume } = day;
+  return factsOf(by, { lastTrade, dayChange: (lastTrade / open - 1) * 100, dayHigh, dayLow, dayVolume });
 }
 
 /** Orders this near the middle price count as depth. */
@@ -124,11 +101,7 @@ async function collectBook(ctx: ActionCtx, subject: string): Promise<Fact[]> {
   if (depth === null)
     throw new AppError("upstream", `${name}'s order book does not reach 1 % from the price`);
   const by = { subject, observedAt: book.observedAt, source: name, url };
-  return [
-    { ...by, kind: "bidDepth", value: depth.bid, unit: "USD" },
-    { ...by, kind: "askDepth", value: depth.ask, unit: "USD" },
-    { ...by, kind: "spread", value: depth.spreadBps, unit: "bps" },
-  ];
+  return factsOf(by, { bidDepth: depth.bid, askDepth: depth.ask, spread: depth.spreadBps });
 }
 
 const CANDLE_HOURS = 48;
@@ -143,11 +116,9 @@ async function collectCandles(ctx: ActionCtx, subject: string): Promise<Fact[]> 
   if (candles.length < FEWEST_HOURS) {
     throw new AppError("upstream", `${name} has only ${candles.length} of the last ${CANDLE_HOURS} hours`);
   }
-  const by = { subject, observedAt: to, source: name, url, unit: "USD" as const };
-  return [
-    { ...by, kind: "high48h", value: Math.max(...candles.map(({ high }) => high)) },
-    { ...by, kind: "low48h", value: Math.min(...candles.map(({ low }) => low)) },
-  ];
+  const high48h = Math.max(...candles.map(({ high }) => high));
+  const low48h = Math.min(...candles.map(({ low }) => low));
+  return factsOf({ subject, observedAt: to, source: name, url }, { high48h, low48h });
 }
 
 /** Perpetual markets that reports may speak of: the largest by open interest. */
@@ -159,13 +130,10 @@ async function collectPerpetuals(ctx: ActionCtx): Promise<Fact[]> {
   return markets
     .sort((a, b) => b.openInterest - a.openInterest)
     .slice(0, PERPETUALS)
-    .flatMap(({ symbol: subject, fundingPercent, openInterest }): Fact[] => {
+    .flatMap(({ symbol: subject, fundingPercent: funding, openInterest }) => {
       const url = `https://app.hyperliquid.xyz/trade/${subject}`;
       const by = { subject, observedAt, source: SOURCE_NAMES.hyperliquid, url };
-      return [
-        { ...by, kind: "funding", value: fundingPercent, unit: "percent" },
-        { ...by, kind: "openInterest", value: openInterest, unit: "USD" },
-      ];
+      return factsOf(by, { funding, openInterest });
     });
 }
 
@@ -179,10 +147,8 @@ async function collectStablecoins(ctx: ActionCtx): Promise<Fact[]> {
         source: SOURCE_NAMES.defillama,
         url: STABLECOIN_PAGES[chain],
       };
-      return [
-        { ...by, kind: "stablecoinSupply", value: supply.now, unit: "USD" },
-        { ...by, kind: "stablecoinWeek", value: (supply.now / supply.weekAgo - 1) * 100, unit: "percent" },
-      ];
+      const stablecoinWeek = (supply.now / supply.weekAgo - 1) * 100;
+      return factsOf(by, { stablecoinSupply: supply.now, stablecoinWeek });
     }),
   );
   return facts.flat();
@@ -198,15 +164,10 @@ async function collectNews(ctx: ActionCtx, subject: string): Promise<Fact[]> {
   const name = NEWS_NAMES[subject] ?? subject;
   const query = NEWS_NAMES[subject] === undefined ? `"${name}" (crypto OR cryptocurrency)` : `"${name}"`;
   const articles = await askNews(ctx, query, deadlines.news);
-  return articles.map(({ title, url, domain, seenAt }) => ({
-    subject: subject === "" ? "market" : subject,
-    kind: "headline",
-    value: title,
-    unit: "text",
-    observedAt: seenAt,
-    source: `${domain}, found by ${SOURCE_NAMES.gdelt}`,
-    url,
-  }));
+  return articles.flatMap(({ title: headline, url, domain, seenAt: observedAt }) => {
+    const source = `${domain}, found by ${SOURCE_NAMES.gdelt}`;
+    return factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline });
+  });
 }
 
 async function collectBase(): Promise<Fact[]> {
@@ -218,9 +179,6 @@ async function collectBase(): Promise<Fact[]> {
     source: "Base, read over RPC",
     url: `https://basescan.org/block/${state.block}`,
   };
-  return [
-    { ...by, kind: "blockTransactions", value: state.transactions, unit: "count" },
-    { ...by, kind: "baseFee", value: state.baseFee, unit: "gwei" },
-    { ...by, kind: "usdcSupply", value: Number(formatUnits(state.supply, 6)), unit: "USD" },
-  ];
+  const { transactions: blockTransactions, baseFee, supply } = state;
+  return factsOf(by, { blockTransactions, baseFee, usdcSupply: Number(formatUnits(supply, 6)) });
 }

@@ -1,3 +1,4 @@
+import { escaped } from "./names";
 import { takeDates, type DateFigure } from "./dates";
 import { LESS_THAN, MORE_THAN, MULTIPLES, RATIO_ROUNDING, RATIO_WORDS, RATIOS, SHARE } from "./multiples";
 import { numberAt, SCALE, takeNumbers, WORD_NUMBER, type NumberFigure, type Ratio } from "./numbers";
@@ -82,12 +83,7 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
   hide([SPAN_IN_WORDS]);
   hide([new RegExp(`(?<![\\w.,$-])(?:${begun.join("|")})(?!\\w)`, "gi"), ...NAMES, ...SPANS]);
   for (const found of rest.text.matchAll(SHARE)) {
-    figures.push({
-      kind: "unreadable",
-      text: found[0],
-      start: found.index,
-      end: found.index + found[0].length,
-    });
+    figures.push(unreadable(found));
     rest.take(found.index, found[0].length);
   }
   for (const found of rest.text.matchAll(RATIOS)) {
@@ -113,21 +109,16 @@ export function readFigures(text: string, known: readonly string[] = []): Figure
   }
   figures.push(...takeNumbers(rest));
   for (const found of rest.text.matchAll(/\p{Nd}+(?:[.,]\p{Nd}+)*/gu)) {
-    figures.push({
-      kind: "unreadable",
-      text: found[0],
-      start: found.index,
-      end: found.index + found[0].length,
-    });
+    figures.push(unreadable(found));
   }
   return figures.sort((a, b) => a.start - b.start);
+}
+
+function unreadable({ 0: text, index: start }: RegExpExecArray): Figure {
+  return { kind: "unreadable", text, start, end: start + text.length };
 }
 
 function boundAt(text: string, at: number): Ratio["bound"] {
   const before = text.slice(0, at);
   return MORE_THAN.test(before) ? "over" : LESS_THAN.test(before) ? "under" : null;
-}
-
-function escaped(name: string): string {
-  return name.replace(/[\\^$.*+?()[\]{}|-]/g, "\\$&");
 }

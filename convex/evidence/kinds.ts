@@ -1,40 +1,12 @@
+import { namesIn } from "../lib/records";
 import { groupedDigits, withoutTrailing } from "../lib/text";
 import type { Unit } from "./numbers";
 import type { Fact, Kind } from "./tables";
 
 /** How facts are worded: for the writer of a report, for its checker and for its readers alike. Pure. */
 
-const LABELS: Record<Kind, string> = {
-  name: "name",
-  rank: "rank by market capitalisation",
-  price: "price",
-  change24h: "price change over 24 hours",
-  marketCap: "market capitalisation",
-  volume24h: "volume traded in 24 hours",
-  rising: "coins that rose over 24 hours, of the 50 largest",
-  trendingPlace: "place among the most searched coins",
-  trendingChange: "price change over 24 hours, of a most searched coin",
-  lastTrade: "last trade",
-  dayChange: "change of the last trade over 24 hours",
-  dayHigh: "24-hour high",
-  dayLow: "24-hour low",
-  dayVolume: "coins traded in 24 hours",
-  bidDepth: "buy orders within 1 % of the price",
-  askDepth: "sell orders within 1 % of the price",
-  spread: "spread between best bid and ask",
-  high48h: "48-hour high",
-  low48h: "48-hour low",
-  funding: "perpetual funding rate per hour",
-  openInterest: "open interest in perpetuals",
-  stablecoinSupply: "supply of dollar stablecoins",
-  stablecoinWeek: "change of the supply of dollar stablecoins over 7 days",
-  blockTransactions: "transactions in the latest block",
-  baseFee: "base fee of the latest block",
-  usdcSupply: "USDC on Base",
-  headline: "headline",
-};
-
-const UNITS: Record<Fact["unit"], Unit | null> = {
+/** What a fact may be measured in. */
+export const UNITS = {
   USD: "usd",
   percent: "percent",
   bps: "bps",
@@ -42,10 +14,65 @@ const UNITS: Record<Fact["unit"], Unit | null> = {
   gwei: "gwei",
   count: null,
   text: null,
-};
+} as const satisfies Record<string, Unit | null>;
+
+/** How each kind is called, and in what it is measured. */
+export const KINDS = {
+  name: { label: "name", unit: "text" },
+  rank: { label: "rank by market capitalisation", unit: "count" },
+  price: { label: "price", unit: "USD" },
+  change24h: { label: "price change over 24 hours", unit: "percent" },
+  marketCap: { label: "market capitalisation", unit: "USD" },
+  volume24h: { label: "volume traded in 24 hours", unit: "USD" },
+  rising: { label: "coins that rose over 24 hours, of the 50 largest", unit: "count" },
+  trendingPlace: { label: "place among the most searched coins", unit: "count" },
+  trendingChange: { label: "price change over 24 hours, of a most searched coin", unit: "percent" },
+  lastTrade: { label: "last trade", unit: "USD" },
+  dayChange: { label: "change of the last trade over 24 hours", unit: "percent" },
+  dayHigh: { label: "24-hour high", unit: "USD" },
+  dayLow: { label: "24-hour low", unit: "USD" },
+  dayVolume: { label: "coins traded in 24 hours", unit: "coins" },
+  bidDepth: { label: "buy orders within 1 % of the price", unit: "USD" },
+  askDepth: { label: "sell orders within 1 % of the price", unit: "USD" },
+  spread: { label: "spread between best bid and ask", unit: "bps" },
+  high48h: { label: "48-hour high", unit: "USD" },
+  low48h: { label: "48-hour low", unit: "USD" },
+  funding: { label: "perpetual funding rate per hour", unit: "percent" },
+  openInterest: { label: "open interest in perpetuals", unit: "USD" },
+  stablecoinSupply: { label: "supply of dollar stablecoins", unit: "USD" },
+  stablecoinWeek: { label: "change of the supply of dollar stablecoins over 7 days", unit: "percent" },
+  blockTransactions: { label: "transactions in the latest block", unit: "count" },
+  baseFee: { label: "base fee of the latest block", unit: "gwei" },
+  usdcSupply: { label: "USDC on Base", unit: "USD" },
+  headline: { label: "headline", unit: "text" },
+} as const satisfies Record<string, { label: string; unit: keyof typeof UNITS }>;
+
+/** What each collector brings, as readers know it. */
+export const COLLECTIONS = {
+  markets: "the table of coins",
+  trending: "the most searched coins",
+  day: "last trades",
+  book: "order book",
+  candles: "hourly candles",
+  perpetuals: "perpetual markets",
+  stablecoins: "stablecoin supply",
+  news: "news",
+  base: "the state of Base",
+} as const;
 
 export function unitOf({ unit }: Pick<Fact, "unit">): Unit | null {
   return UNITS[unit];
+}
+
+/** What a source says at once, kind by kind, as facts; `null` is what it does not say. */
+export function factsOf(
+  by: Pick<Fact, "subject" | "observedAt" | "source" | "url">,
+  told: Partial<Record<Kind, Fact["value"] | null>>,
+): Fact[] {
+  return namesIn(told).flatMap((kind) => {
+    const value = told[kind] ?? null;
+    return value === null ? [] : [{ ...by, kind, value, unit: KINDS[kind].unit }];
+  });
 }
 
 /** A fact in words: `BTC price: 97,250.50 USD`. */
@@ -57,7 +84,7 @@ export function sayingOf({
 }: Pick<Fact, "subject" | "kind" | "value" | "unit">): string {
   const told = typeof value === "string" ? `“${value}”` : amountOf(value, unit);
   const whose = subject === "market" ? "Market" : subject;
-  return `${whose} ${LABELS[kind]}: ${told}`;
+  return `${whose} ${KINDS[kind].label}: ${told}`;
 }
 
 /** A number with its unit, in as many places as matter. */

@@ -1,3 +1,4 @@
+import { namesIn } from "../lib/records";
 import type { Change } from "./changes";
 import type { Unit } from "./numbers";
 import type { Kind } from "./tables";
@@ -143,27 +144,16 @@ export function meaningOf({ kind, since }: About): Meaning {
 export function topicsIn(text: string, unit: Unit | null): { topic: Topic; start: number; end: number }[] {
   const isMeasure = unit !== null && unit !== "rank" && unit !== "coins";
   const isShare = unit === "percent" || unit === "bps";
-  return Object.entries(TOPICS)
-    .flatMap(([name, pattern]) => {
-      const topic = topicNamed(name);
-      const isStrange =
-        topic === null || (isShare && NO_SHARE.has(topic)) || (isMeasure && COUNTED.has(topic));
-      if (isStrange) return [];
-      return Array.from(text.matchAll(pattern), (found) => ({
+  return namesIn(TOPICS)
+    .flatMap((topic) => {
+      if ((isShare && NO_SHARE.has(topic)) || (isMeasure && COUNTED.has(topic))) return [];
+      return Array.from(text.matchAll(TOPICS[topic]), (found) => ({
         topic,
         start: found.index,
         end: found.index + found[0].length,
       }));
     })
     .sort((a, b) => a.start - b.start);
-}
-
-function topicNamed(name: string): Topic | null {
-  return isTopic(name) ? name : null;
-}
-
-function isTopic(name: string): name is Topic {
-  return Object.hasOwn(TOPICS, name);
 }
 
 function words(pattern: string): RegExp {

@@ -60,6 +60,7 @@ export function mentionsIn(text: string, { subjects, pattern, places }: Names): 
   });
 }
 
-function escaped(name: string): string {
+/** A name as it stands in a pattern. */
+export function escaped(name: string): string {
   return name.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }

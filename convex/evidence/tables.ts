@@ -1,37 +1,12 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { older, type RecordsOf } from "../lib/records";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
+import { namesIn, older, type RecordsOf } from "../lib/records";
+import { COLLECTIONS, KINDS, UNITS } from "./kinds";
+import { change, citedSource } from "./shapes";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
-const vKind = v.union(
-  v.literal("name"),
-  v.literal("rank"),
-  v.literal("price"),
-  v.literal("change24h"),
-  v.literal("marketCap"),
-  v.literal("volume24h"),
-  v.literal("rising"),
-  v.literal("trendingPlace"),
-  v.literal("trendingChange"),
-  v.literal("lastTrade"),
-  v.literal("dayChange"),
-  v.literal("dayHigh"),
-  v.literal("dayLow"),
-  v.literal("dayVolume"),
-  v.literal("bidDepth"),
-  v.literal("askDepth"),
-  v.literal("spread"),
-  v.literal("high48h"),
-  v.literal("low48h"),
-  v.literal("funding"),
-  v.literal("openInterest"),
-  v.literal("stablecoinSupply"),
-  v.literal("stablecoinWeek"),
-  v.literal("blockTransactions"),
-  v.literal("baseFee"),
-  v.literal("usdcSupply"),
-  v.literal("headline"),
-);
+const vKind = v.union(...namesIn(KINDS).map((kind) => v.literal(kind)));
 
 /** Something that the service observed: who said what about whom, and when. */
 export const vFact = v.object({
@@ -39,15 +14,7 @@ export const vFact = v.object({
   subject: v.string(),
   kind: vKind,
   value: v.union(v.number(), v.string()),
-  unit: v.union(
-    v.literal("USD"),
-    v.literal("percent"),
-    v.literal("coins"),
-    v.literal("count"),
-    v.literal("bps"),
-    v.literal("gwei"),
-    v.literal("text"),
-  ),
+  unit: v.union(...namesIn(UNITS).map((unit) => v.literal(unit))),
   /** Epoch ms: when the source saw it, or was asked where it does not say. */
   observedAt: v.number(),
   /** The source's name as readers know it. */
@@ -56,56 +23,15 @@ export const vFact = v.object({
   url: v.string(),
 });
 
-export const vCollector = v.union(
-  v.literal("markets"),
-  v.literal("trending"),
-  v.literal("day"),
-  v.literal("book"),
-  v.literal("candles"),
-  v.literal("perpetuals"),
-  v.literal("stablecoins"),
-  v.literal("news"),
-  v.literal("base"),
-);
+export const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.literal(collector)));
 
 /** One thing that a collector collects: `subject` is "" where it collects for everybody. */
 export const vWanted = v.object({ collector: vCollector, subject: v.string() });
 
 export const vMissing = v.object({ collector: vCollector, subject: v.string(), reason: v.string() });
 
-export const vChange = v.object({
-  subject: v.string(),
-  /** What changed, in words: `price`. */
-  what: v.string(),
-  from: v.number(),
-  to: v.number(),
-  unit: v.string(),
-  percent: v.number(),
-  since: v.union(v.literal("start"), v.literal("report")),
-  /** Epoch ms: when the earlier and the later fact were observed. */
-  fromAt: v.number(),
-  toAt: v.number(),
-});
-
-export const vCitedSource = v.object({
-  /** As the text cites it: `[1]`. */
-  id: v.number(),
-  name: v.string(),
-  url: v.union(v.string(), v.null()),
-  /** Epoch ms. */
-  observedAt: v.number(),
-  /** What it says. */
-  says: v.string(),
-});
-
-export const vCheckedCounts = v.object({
-  /** Figures that the text states. */
-  figures: v.number(),
-  /** Facts that it cites. */
-  cited: v.number(),
-  /** Sentences that went, because a figure of theirs was not what is cited. */
-  removed: v.number(),
-});
+export const vChange = zodOutputToConvex(change);
+export const vCitedSource = zodOutputToConvex(citedSource);
 
 export type Fact = Infer<typeof vFact>;
 export type Kind = Infer<typeof vKind>;

@@ -150,10 +150,8 @@ function isNamedAt(place: string, words: string): boolean {
 }
 
 function isOfTopic(meaning: Meaning, claim: Claim, { bare }: Told): boolean {
-  if (claim.topics.size > 0) {
-    if (!meaning.topics.some((topic) => claim.topics.has(topic))) return false;
-    return meaning.mustSay === null || meaning.mustSay.test(bare);
-  }
+  const isStrange = claim.topics.size > 0 && !meaning.topics.some((topic) => claim.topics.has(topic));
+  if (isStrange) return false;
   return meaning.mustSay === null || meaning.mustSay.test(bare);
 }
 

@@ -244,7 +244,8 @@ function isFronted(figure: Figure, { bare }: Sentence): boolean {
   return FRONTED.test(bare.slice(0, figure.start));
 }
 
-function lastEnd(text: string, pattern: RegExp): number {
+/** Where the last place ends that a pattern fits; 0 where none does. */
+export function lastEnd(text: string, pattern: RegExp): number {
   const found = [...text.matchAll(pattern)].at(-1);
   return found === undefined ? 0 : found.index + found[0].length;
 }

@@ -104,6 +104,11 @@ export function wholeNumber(min: number, max: number) {
     });
 }
 
+/** The same where it may be left out. @param otherwise What it is then. */
+export function wholeNumberOr(otherwise: number, min: number, max: number) {
+  return absentWhenEmpty(wholeNumber(min, max)).transform((given) => given ?? otherwise);
+}
+
 /** The first of several names under which a field is accepted, moved to its proper name. */
 export function withAliases<Shape extends z.ZodType>(aliases: Record<string, string>, shape: Shape) {
   const rename = (value: unknown) => {

@@ -130,7 +130,12 @@ export function waiting<
 
 /** The tables' names, in the order of the rooms and, within one, of its records. */
 export function tablesOf(records: Records): TableNames[] {
-  return Object.keys(records).filter((name): name is TableNames => Object.hasOwn(records, name));
+  return namesIn(records);
+}
+
+/** The names of a list's entries, in its order. */
+export function namesIn<Entries extends object>(entries: Entries): (keyof Entries & string)[] {
+  return Object.keys(entries).filter((name): name is keyof Entries & string => Object.hasOwn(entries, name));
 }
 
 /** Whether a row has come to rest. */

@@ -141,6 +141,22 @@ export async function awaitRefresh(
   return "late";
 }
 
+/** `awaitRefresh` for a caller: a stranger who comes when as many strangers wait already as may waits a moment alone. */
+export async function awaitAs(
+  ctx: ActionCtx,
+  caller: Caller,
+  ticket: Ticket,
+  patienceMs: number,
+): Promise<void> {
+  const wait = (ms: number) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms));
+  await waitingAs(
+    ctx,
+    caller,
+    () => wait(patienceMs),
+    () => wait(deadlines.crowded),
+  );
+}
+
 /**
  * Reads something cached, making it anew when it has aged.
  * @param freshMs Up to this age the stored value is returned as it is, and nothing is written.
@@ -163,13 +179,7 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   const ticket = await steps.begin();
   // The one who began it was counted, which those who join are not told.
   if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
-  const wait = (ms: number) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms));
-  await waitingAs(
-    ctx,
-    steps.caller,
-    () => wait(deadlines.caller),
-    () => wait(deadlines.crowded),
-  );
+  await awaitAs(ctx, steps.caller, ticket, deadlines.caller);
   const value = await steps.read();
   if (value === null)
     throw new AppError("upstream", `${steps.upstream} did not answer in time: ask again shortly`);

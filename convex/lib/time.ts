@@ -27,6 +27,18 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+/** Work that is given up when `end` comes: what `late` makes of it is thrown then. */
+export async function unlessLate<Value>(
+  work: Promise<Value>,
+  end: AbortSignal,
+  late: () => Error,
+): Promise<Value> {
+  const lateness = new Promise<never>((_resolve, reject) => {
+    end.addEventListener("abort", () => reject(late()), { once: true });
+  });
+  return Promise.race([work, lateness]);
+}
+
 /** After so much of a wait, the pauses between its looks begin to grow. */
 const EAGER_MS = 2 * SECOND;
 const LONGEST_PAUSE_MS = SECOND;

@@ -1,56 +1,31 @@
 import { checkTogether, type Ledger } from "../evidence/checking";
 import { listed, ledgerOf, sourceOfFact, type Source, type Uncounted } from "../evidence/citing";
+import { factsOf } from "../evidence/kinds";
 import { namesOf } from "../evidence/names";
 import { sentencesOf } from "../evidence/sentences";
-import type { Fact, Kind } from "../evidence/tables";
 import { groundToken, references, type Observed } from "./grounding";
 import type { AskedFigures } from "./tables";
 
 /** What the answer to a token question may state: what the sources say, and of a token that none knows the model's own figures. Pure. */
 
-/** What one source or the model says of a coin; `null` is what it does not say. */
-type Told = { subject: string; source: string; observedAt: number } & Partial<Record<Kind, number | null>>;
-
-function factsOf({ subject, source, observedAt, ...told }: Told): Fact[] {
-  const by = { subject, source, observedAt, url: "" };
-  const of = (kind: Kind, unit: Fact["unit"]): Fact[] => {
-    const value = told[kind];
-    return typeof value === "number" ? [{ ...by, kind, value, unit }] : [];
-  };
-  return [
-    ...of("price", "USD"),
-    ...of("change24h", "percent"),
-    ...of("marketCap", "USD"),
-    ...of("volume24h", "USD"),
-  ];
-}
-
 function ledgerFor(token: AskedFigures | null, observed: Observed, now: number): Ledger<Source> {
   // What no source says of the token that is answered with, its row marks as the model's.
   const own = token === null ? null : groundToken(token, observed).token;
+  const byModel = (subject: string) => ({ subject, source: "model", observedAt: now, url: "" });
   const isKnown = own !== null && references(observed).has(own.symbol);
   const model =
     own === null
       ? []
-      : factsOf({
-          ...{ subject: own.symbol, source: "model", observedAt: now },
+      : factsOf(byModel(own.symbol), {
           ...(isKnown ? { change24h: own.change24h } : { price: own.price, change24h: own.change24h }),
           ...(own.sizeSource === "model" ? { marketCap: own.marketCap, volume24h: own.volume24h } : {}),
         });
   const quoted = observed.quoted.flatMap(({ name: source, quotes }) =>
     quotes.flatMap(({ symbol: subject, usd: price, change24h, observedAt }) =>
-      factsOf({ subject, source, observedAt, price, change24h }),
+      factsOf({ subject, source, observedAt, url: "" }, { price, change24h }),
     ),
   );
-  const name: Fact[] =
-    own === null
-      ? []
-      : [
-          {
-            ...{ subject: own.symbol, kind: "name", value: own.name, unit: "text" },
-            ...{ observedAt: now, source: "model", url: "" },
-          },
-        ];
+  const name = own === null ? [] : factsOf(byModel(own.symbol), { name: own.name });
   const facts = [...quoted, ...observed.facts, ...model];
   const sources = facts.map(sourceOfFact).map((one: Uncounted, index) => ({ ...one, id: index + 1 }));
   const about = { names: namesOf([...facts, ...name]), focus: own?.symbol ?? "" };

@@ -1,3 +1,4 @@
+import { pick } from "convex-helpers";
 import { listedCoins, searchedCoins, type ListedCoin } from "../evidence/lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
@@ -68,10 +69,7 @@ export function groundToken(
     listed === undefined
       ? { ...token, sizeSource: "model" as const }
       : {
-          ...token,
-          name: listed.name,
-          marketCap: listed.marketCap,
-          volume24h: listed.volume24h,
+          ...{ ...token, ...pick(listed, ["name", "marketCap", "volume24h"]) },
           sizeSource: "coingecko" as const,
         };
   if (reference === undefined) return { token: { ...sized, source: "model" }, observedAt: null };

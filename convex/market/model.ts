@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx, QueryCtx } from "../_generated/server";
 import { internal } from "../_generated/api";
@@ -17,10 +18,7 @@ import type { MarketFigures, MarketSource, RowSource } from "./tables";
 
 /** The stored row of a focus ("" for the whole market), however old. */
 export async function latestRow(ctx: QueryCtx, focus: string): Promise<Doc<"marketSnapshots"> | null> {
-  return ctx.db
-    .query("marketSnapshots")
-    .withIndex("by_focus", (q) => q.eq("focus", focus))
-    .unique();
+  return getOneFrom(ctx.db, "marketSnapshots", "by_focus", focus);
 }
 
 export type AskedMarket = {

@@ -75,13 +75,9 @@ export const refresh = providerAction({
 export const store = internalMutation({
   args: {
     attempt: v.number(),
-    snapshot: v.object({
-      focus: v.string(),
-      model: v.string(),
-      figures: vMarketFigures,
-      sources: v.array(vMarketSource),
-      replaced: v.number(),
-    }),
+    snapshot: vStored
+      .omit("fetchedAt")
+      .extend({ focus: v.string(), model: v.string(), replaced: v.number() }),
   },
   returns: v.null(),
   handler: async (ctx, { attempt, snapshot }) => {

@@ -1,6 +1,8 @@
 import { v } from "convex/values";
+import { omit } from "convex-helpers";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { deadlines } from "../lib/deadlines";
 import { vCaller } from "../lib/limits";
@@ -38,10 +40,8 @@ export const current = internalQuery({
   args: { question: v.string() },
   returns: v.union(v.object({ ...vAnswer.fields, fetchedAt: v.number() }), v.null()),
   handler: async (ctx, { question }) => {
-    const row = await find(ctx, hashOf(question));
-    if (row === null) return null;
-    const { token, answer, model, priceSource, figuresAt, fetchedAt } = row;
-    return { token, answer, model, priceSource, figuresAt, fetchedAt };
+    const row = await getOneFrom(ctx.db, "tokenAnswers", "by_questionHash", hashOf(question));
+    return row === null ? null : omit(row, ["_id", "_creationTime", "questionHash"]);
   },
 });
 
@@ -122,16 +122,9 @@ export const store = internalMutation({
   handler: async (ctx, { hash, attempt, result }) => {
     if (!(await finishRefresh(ctx, refreshKey(hash), attempt, null))) return null;
     const answer = { questionHash: hash, fetchedAt: Date.now(), ...result };
-    const row = await find(ctx, hash);
+    const row = await getOneFrom(ctx.db, "tokenAnswers", "by_questionHash", hash);
     if (row === null) await ctx.db.insert("tokenAnswers", answer);
     else await ctx.db.replace("tokenAnswers", row._id, answer);
     return null;
   },
 });
-
-async function find(ctx: QueryCtx, hash: string) {
-  return ctx.db
-    .query("tokenAnswers")
-    .withIndex("by_questionHash", (q) => q.eq("questionHash", hash))
-    .unique();
-}

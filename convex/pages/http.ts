@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http";
-import { absentWhenEmpty, optionalToken, text, wholeNumber } from "../lib/input";
+import { optionalToken, text, wholeNumberOr } from "../lib/input";
 import { about } from "../ops/about";
 import { readHealth } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
@@ -134,9 +134,7 @@ const whalesPage: MountedEndpoint = shown({
   description: "The newest hundred of what /mcp/whale-alerts shows for the same hours.",
   example: { input: { hours: 24 }, output: whalesPageExample },
   input: z.object({
-    hours: absentWhenEmpty(wholeNumber(1, 168))
-      .transform((hours) => hours ?? 24)
-      .describe("How many hours to look back, 1 to 168; 24 when left out."),
+    hours: wholeNumberOr(24, 1, 168).describe("How many hours to look back, 1 to 168; 24 when left out."),
   }),
   returns: whales,
   read: async (ctx, { hours }) => (await import("./reading")).readWhales(ctx, hours),

@@ -6,7 +6,6 @@ import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
 import { closesSince, readPrices, type PricePoint } from "../prices/shown";
 import { readReport, shownSnapshot } from "../research/http";
 import { equityOf } from "../signals/equity";
-import { shownAnchor } from "../signals/proofHttp";
 import { readLab } from "../signals/lab/views";
 import { TOKENS, type Token } from "../signals/rules";
 import { statisticsOf } from "../signals/statistics";
@@ -43,7 +42,7 @@ export async function readRecord(ctx: ActionCtx, token: Token | undefined): Prom
     equity: equityOf(signals, { sum: after.sum, arms, counted: page.counted }),
     closes: { BTC: of("BTC"), ETH: of("ETH") },
     head: proof.head,
-    anchor: anchor === null ? null : shownAnchor(anchor),
+    anchor,
     lab,
   };
 }

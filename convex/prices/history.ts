@@ -1,11 +1,10 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internalQuery } from "../_generated/server";
-import { newestSample, pathBetween, priceOf, recentHourlyCloses } from "./model";
-import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource } from "./tables";
+import { HOUR, MINUTE } from "../lib/time";
+import { newestSample, priceOf, recentHourlyCloses } from "./model";
+import { PRICED_TOKENS, vClose, vPrice, vPricedToken, vPriceSource } from "./tables";
 
 /** Prices as the service itself has seen them. */
-
-const vClose = v.object({ hourEndsAt: v.number(), priceUsd: v.number(), source: vPriceSource });
 
 /** The newest price of each token that has one. */
 export const newest = internalQuery({
@@ -27,9 +26,39 @@ export const closes = internalQuery({
   }),
 });
 
-/** The path of a token's price between two moments (epoch ms, at most ten hours apart), oldest first. */
+/** Points of a path are this far apart at least. */
+const PATH_STEP_MS = 5 * MINUTE;
+/** Samples are a minute apart at least, and kept for a week. */
+const PATH_SAMPLES = 600;
+
+const vPoint = v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource });
+
+/**
+ * The path of a token's price between two moments (epoch ms, at most ten hours apart), oldest first: the last sample of
+ * each five minutes, and before the first sample that is still kept the closes of the hours.
+ */
 export const path = internalQuery({
   args: { token: vPricedToken, from: v.number(), to: v.number() },
-  returns: v.array(v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource })),
-  handler: (ctx, { token, ...range }) => pathBetween(ctx, token, range),
+  returns: v.array(vPoint),
+  handler: async (ctx, { token, from, to }) => {
+    const samples = await ctx.db
+      .query("priceSamples")
+      .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).gte("takenAt", from).lte("takenAt", to))
+      .take(PATH_SAMPLES);
+    const sampledFrom = samples[0]?.takenAt ?? Infinity;
+    const closes = await ctx.db
+      .query("hourlyCloses")
+      .withIndex("by_token_and_hourEndsAt", (q) =>
+        q.eq("token", token).gte("hourEndsAt", from).lte("hourEndsAt", to),
+      )
+      .take(Math.ceil((to - from) / HOUR) + 1);
+    const last = new Map<number, Infer<typeof vPoint>>();
+    for (const { takenAt, priceUsd, source } of samples) {
+      last.set(Math.floor(takenAt / PATH_STEP_MS), { at: takenAt, priceUsd, source });
+    }
+    const earlier = closes
+      .filter(({ hourEndsAt }) => hourEndsAt < sampledFrom)
+      .map(({ hourEndsAt, priceUsd, source }) => ({ at: hourEndsAt, priceUsd, source }));
+    return [...earlier, ...last.values()];
+  },
 });

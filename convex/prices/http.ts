@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, wholeNumber } from "../lib/input";
+import { wholeNumberOr } from "../lib/input";
 import { readPrices, shownPrices } from "./shown";
 
 const MAX_HOURS = 720;
@@ -31,9 +31,9 @@ const prices: MountedEndpoint = endpoint({
     },
   },
   input: z.object({
-    hours: absentWhenEmpty(wholeNumber(1, MAX_HOURS))
-      .transform((hours) => hours ?? DEFAULT_HOURS)
-      .describe(`How many hours of history, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`),
+    hours: wholeNumberOr(DEFAULT_HOURS, 1, MAX_HOURS).describe(
+      `How many hours of history, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
+    ),
   }),
   returns: shownPrices,
   handler: (ctx, { hours }) => readPrices(ctx, hours),

@@ -17,10 +17,8 @@ export const measured = providerAction({
   handler: async (ctx, { token }): Promise<Price> => {
     const { price, failures } = await bestPrice(ctx, token, { model: false });
     if (price !== null) return price;
-    throw new AppError(
-      "upstream",
-      `No price feed or ticker gives the price of ${token}: ${failures.join("; ")}`,
-    );
+    const why = failures.join("; ");
+    throw new AppError("upstream", `No price feed or ticker gives the price of ${token}: ${why}`);
   },
 });
 

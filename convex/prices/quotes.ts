@@ -6,7 +6,7 @@ import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh, beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
-import { MINUTE, SECOND } from "../lib/time";
+import { MINUTE, SECOND, unlessLate } from "../lib/time";
 import { askFeeds } from "./sources";
 import { askTicker, QUOTED, TICKERS } from "../providers/tickers";
 import { vQuoteSource, type QuoteSource } from "./tables";
@@ -62,7 +62,8 @@ export const refresh = providerAction({
       try {
         const asking =
           name === "chainlink" ? askFeeds(deadlines.grounding) : askTicker(name, QUOTED, deadlines.grounding);
-        const quotes = await Promise.race([asking, failAt(end)]);
+        // One that keeps no deadline of its own must not cost what the others said.
+        const quotes = await unlessLate(asking, end, () => new Error("It did not answer in time"));
         const known = QUOTED.flatMap((symbol) => {
           const quote = quotes[symbol];
           return quote === undefined ? [] : [{ symbol, ...quote }];
@@ -78,13 +79,6 @@ export const refresh = providerAction({
     return null;
   },
 });
-
-/** One that keeps no deadline of its own must not cost what the others said. */
-async function failAt(end: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    end.addEventListener("abort", () => reject(new Error("It did not answer in time")), { once: true });
-  });
-}
 
 export const store = internalMutation({
   args: { attempt: v.number(), sources: v.array(vQuoteSource) },

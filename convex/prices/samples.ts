@@ -1,7 +1,11 @@
 import { v } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
-import { priceOf, samplesBetween, storeSample, youngSample } from "./model";
-import { vPrice, vPricedToken, vPriceSource } from "./tables";
+import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { DAY, HOUR } from "../lib/time";
+import { priceOf, youngSample } from "./model";
+import { vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";
+
+/** A week, and the week before it, that changes within it are told from. */
+const KEPT_MS = 15 * DAY;
 
 /** The newest sample of a token where it is young enough to serve at `now` (epoch ms), else `null`. */
 export const young = internalQuery({
@@ -13,16 +17,64 @@ export const young = internalQuery({
   },
 });
 
-/** What feeds and tickers said in [from, to], epoch ms, oldest first. */
+/** What feeds and tickers observed in [from, to], epoch ms, oldest first; at most 400 samples: one a minute is the most. */
 export const between = internalQuery({
   args: { token: vPricedToken, from: v.number(), to: v.number() },
   returns: v.array(vPrice),
-  handler: async (ctx, { token, from, to }) => samplesBetween(ctx, token, { from, to }),
+  handler: async (ctx, { token, from, to }) => {
+    const rows = await ctx.db
+      .query("priceSamples")
+      .withIndex("by_token_and_takenAt", (q) =>
+        q
+          .eq("token", token)
+          .gte("takenAt", from)
+          .lte("takenAt", to + HOUR),
+      )
+      .take(400);
+    return rows
+      .filter(({ source, observedAt }) => source !== "llm" && observedAt >= from && observedAt <= to)
+      .map(priceOf)
+      .sort((a, b) => a.observedAt - b.observedAt);
+  },
 });
 
-/** Stores what a source said. @returns The sample that counts: an earlier one where one is young enough. */
+/**
+ * Stores a sample and its hour's close. Two that race, and a tick that runs twice, leave one: a young sample is not
+ * followed by another, unless it came from the model and the new one does not.
+ * @returns The sample that counts.
+ */
 export const store = internalMutation({
   args: { token: vPricedToken, priceUsd: v.number(), source: vPriceSource, observedAt: v.number() },
   returns: vPrice,
-  handler: async (ctx, sample) => storeSample(ctx, sample),
+  handler: async (ctx, sample) => {
+    const takenAt = Date.now();
+    const young = await youngSample(ctx, sample.token, takenAt);
+    if (young !== null && (young.source !== "llm" || sample.source === "llm")) return priceOf(young);
+    const price = { ...sample, takenAt };
+    await ctx.db.insert("priceSamples", price);
+    await closeHour(ctx, price);
+    await forgetOld(ctx, sample.token, takenAt);
+    return price;
+  },
 });
+
+/** The model's word never takes the place of a better source's. */
+async function closeHour(ctx: MutationCtx, { token, priceUsd, source, takenAt }: Price): Promise<void> {
+  const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
+  const row = await ctx.db
+    .query("hourlyCloses")
+    .withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token).eq("hourEndsAt", hourEndsAt))
+    .unique();
+  const close = { token, hourEndsAt, priceUsd, source, takenAt };
+  if (row === null) await ctx.db.insert("hourlyCloses", close);
+  else if (source !== "llm" || row.source === "llm") await ctx.db.replace("hourlyCloses", row._id, close);
+}
+
+/** More go than come, so that the table stays at its size. */
+async function forgetOld(ctx: MutationCtx, token: PricedToken, now: number): Promise<void> {
+  const old = await ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).lt("takenAt", now - KEPT_MS))
+    .take(4);
+  for (const { _id } of old) await ctx.db.delete("priceSamples", _id);
+}

@@ -2,8 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
-import type { HourlyClose } from "./model";
-import type { Price } from "./tables";
+import type { HourlyClose, Price } from "./tables";
 
 /** Prices as callers see them. */
 

@@ -28,6 +28,15 @@ export const vPrice = v.object({
 });
 export type Price = Infer<typeof vPrice>;
 
+/** The last price of an hour. */
+export const vClose = v.object({
+  /** Epoch ms, a full hour. */
+  hourEndsAt: v.number(),
+  priceUsd: v.number(),
+  source: vPriceSource,
+});
+export type HourlyClose = Infer<typeof vClose>;
+
 /** What one source said when all were asked together. */
 export const vQuoteSource = v.object({
   name: v.union(v.literal("chainlink"), v.literal("coinbase"), v.literal("binance"), v.literal("coingecko")),
@@ -74,7 +83,7 @@ export const priceTables = {
 };
 
 export const priceRecords: RecordsOf<typeof priceTables> = {
-  priceSamples: { keep: "storing a sample deletes those older than 15 days (prices/model)" },
+  priceSamples: { keep: "storing a sample deletes those older than 15 days (prices/samples)" },
   hourlyCloses: { keep: "the service's own price history: two rows an hour" },
   quoteBoards: { keep: "one row" },
 };

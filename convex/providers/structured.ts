@@ -15,8 +15,9 @@ import { ask, FormatRefused, UnusableAnswer, type Completion, type Message } fro
 export type Question<Shape extends z.ZodType> = {
   /** Names the schema on the wire: letters, digits, `_` and `-`, at most 64. */
   name: string;
-  /** The form of the answer is added to the first message. */
-  messages: Message[];
+  /** The form of the answer is added to it. */
+  system: string;
+  user: string;
   /** The longest answer, in tokens. One that needs more is given twice the room, once. */
   maxTokens: number;
   shape: Shape;
@@ -98,7 +99,10 @@ export async function askStructured<Shape extends z.ZodType>(
     }
   };
 
-  const messages = withForm(question.messages, formOf(schema));
+  const messages: Message[] = [
+    { role: "system", content: `${question.system}\n\n${formOf(schema)}` },
+    { role: "user", content: question.user },
+  ];
   const first = await turn(messages);
   const checked = check(question, first.text);
   if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
@@ -111,12 +115,6 @@ export async function askStructured<Shape extends z.ZodType>(
   const mended = parsed === undefined ? null : (question.mend?.(parsed) ?? null);
   if (mended === null) throw new UnusableAnswer(rechecked.problem);
   return { ...second, tokensUsed, value: mended, repaired: true };
-}
-
-function withForm(messages: readonly Message[], form: string): Message[] {
-  return messages.map((message, index) =>
-    index === 0 ? { ...message, content: `${message.content}\n\n${form}` } : message,
-  );
 }
 
 /** The unusable answer and what is wrong with it. Of an empty one nothing is quoted: gateways refuse empty turns. */
@@ -133,8 +131,7 @@ type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
 
 /** `value` beside a `problem`: the shape was right and only the demands were not met. */
 function check<Shape extends z.ZodType>(question: Question<Shape>, text: string): Checked<z.output<Shape>> {
-  const known = question.messages.map(({ content }) => content).join("\n");
-  const read = readAnswer(question.shape, text, known);
+  const read = readAnswer(question.shape, text, `${question.system}\n${question.user}`);
   if ("problem" in read) return read;
   return { problem: question.demands?.(read.value) ?? null, value: read.value };
 }

@@ -1,8 +1,9 @@
 import { paginationOptsValidator, paginationResultValidator } from "convex/server";
 import { v } from "convex/values";
+import { omit } from "convex-helpers";
 import { query } from "../_generated/server";
 import { requireUser } from "../users/model";
-import { researchTables, vReport } from "./tables";
+import { INWARD, researchTables, vReport } from "./tables";
 
 /** Research as the web application shows it. */
 
@@ -61,18 +62,7 @@ export const reports = query({
       .withIndex("by_userId", (q) => q.eq("userId", userId))
       .order("desc")
       .paginate(paginationOpts);
-    const page = found.page.map(
-      ({ _id, jobId, type, generatedAt, result, messengerSent, jobToken, jobStartedAt }) => ({
-        _id,
-        jobId,
-        type,
-        generatedAt,
-        result,
-        messengerSent,
-        jobToken,
-        jobStartedAt,
-      }),
-    );
+    const page = found.page.map((row) => omit(row, ["_creationTime", "userId", ...INWARD]));
     return { ...found, page };
   },
 });

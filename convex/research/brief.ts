@@ -1,11 +1,10 @@
 import type { Change } from "../evidence/changes";
-import { changeSaying, changeUnit, changesBetween, kindOfChange } from "../evidence/changes";
-import { sourceOfFact, type Source, type Uncounted } from "../evidence/citing";
-import { sayingOf, unitOf } from "../evidence/kinds";
+import { changeSaying, changesBetween, kindOfChange } from "../evidence/changes";
+import { citableLine, sourceOfFact, sourceOfWords, type Source, type Uncounted } from "../evidence/citing";
+import { COLLECTIONS, factsOf } from "../evidence/kinds";
 import { MAJORS } from "../evidence/model";
 import { namesOf, type Names } from "../evidence/names";
 import type { Fact, Kind, Missing } from "../evidence/tables";
-import { iso } from "../lib/time";
 import type { Readings } from "./readings";
 
 /** What a report is written from: facts by number, what changed, what only models say, and what is missing. Pure. */
@@ -114,27 +113,16 @@ function moverSources(
         ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
       );
       if (told.length > 0) return told.map(sourceOfFact);
-      const by = {
-        observedAt: market?.at ?? 0,
-        name: source === "model" ? modelNamed("market data") : source,
-        url: null,
-      };
-      const told24h = { subject: symbol, kind: "change24h", value: change24h, unit: "percent" } as const;
-      const priced = { subject: symbol, kind: "price", value: price, unit: "USD" } as const;
-      return [priced, told24h].map((one) => ({
-        ...by,
-        says: sayingOf(one),
-        value: one.value,
-        unit: unitOf(one),
-        about: { subject: symbol, kind: one.kind, since: null, source: by.name },
-      }));
+      const name = source === "model" ? modelNamed("market data") : source;
+      const by = { subject: symbol, observedAt: market?.at ?? 0, source: name, url: "" };
+      return factsOf(by, { price, change24h }).map((fact) => ({ ...sourceOfFact(fact), url: null }));
     });
 }
 
 function changeSource(change: Change): Uncounted {
   const { subject, since, percent: value, toAt: observedAt } = change;
   const name = "computed by this service from the facts of both times";
-  const says = changeSaying(change, changeUnit(change));
+  const says = changeSaying(change);
   return {
     says,
     value,
@@ -150,50 +138,32 @@ function persistentSource({ persistent, cycles, market }: Readings): Uncounted[]
   if (market === null || cycles < 2) return [];
   const listed = persistent.map((one) => `${one.symbol} in ${one.cycles} of ${cycles}`).join(", ");
   const says = `Most persistent trending tokens, by the collections that saw them: ${listed}`;
-  return [
-    {
-      says,
-      value: null,
-      unit: null,
-      about: null,
-      observedAt: market.at,
-      name: "counted by this service",
-      url: null,
-    },
-  ];
+  return [sourceOfWords({ says, observedAt: market.at, name: "counted by this service" })];
 }
 
 /** What only a model says is a source of its own name: who cites it says so. */
 function modelSources({ sentiment, onchain }: Readings): Uncounted[] {
-  const by = (name: string, observedAt: number) => ({
-    value: null,
-    unit: null,
-    about: null,
-    observedAt,
-    name: modelNamed(name),
-  });
   return [
     ...sentiment.flatMap(({ at, output }) => {
       const degraded = output.degraded ? ", made without a live search" : "";
       const [url = null] = output.citations;
-      const source = { ...by(`social sentiment${degraded}`, at), url };
-      return [
-        { ...source, says: `Social sentiment: ${output.overall}` },
-        ...output.tokens.map((one) => ({
-          ...source,
-          says: `${one.token} sentiment: ${one.sentiment}, buzz ${one.buzz}/10. ${one.narrative}`,
-        })),
+      const said = [
+        `Social sentiment: ${output.overall}`,
+        ...output.tokens.map(
+          (one) => `${one.token} sentiment: ${one.sentiment}, buzz ${one.buzz}/10. ${one.narrative}`,
+        ),
       ];
+      const name = modelNamed(`social sentiment${degraded}`);
+      return said.map((says) => sourceOfWords({ says, observedAt: at, name, url }));
     }),
     ...onchain.flatMap(({ at, output }) => {
-      const source = { ...by("on-chain signals", at), url: null };
-      return [
-        { ...source, says: `On-chain signals: ${output.summary}` },
-        ...output.signals.map((one) => ({
-          ...source,
-          says: `${one.token} ${one.kind}, ${one.direction}: ${one.detail}`,
-        })),
+      const said = [
+        `On-chain signals: ${output.summary}`,
+        ...output.signals.map((one) => `${one.token} ${one.kind}, ${one.direction}: ${one.detail}`),
       ];
+      return said.map((says) =>
+        sourceOfWords({ says, observedAt: at, name: modelNamed("on-chain signals") }),
+      );
     }),
   ];
 }
@@ -209,15 +179,13 @@ export function isModels({ name }: Pick<Source, "name">): boolean {
 
 /** The brief as the writer reads it. */
 export function describeBrief({ sources, previous, missing, silent }: Brief): string {
-  const line = ({ id, says, name, observedAt }: Source) =>
-    `[f${id}] ${says} (${name}, ${iso(observedAt).slice(0, 16)}Z)`;
   const observed = sources.filter((source) => !isModels(source));
   const told = sources.filter(isModels);
   return [
     "Facts, observed by this service:",
-    ...(observed.length === 0 ? ["none could be collected"] : observed.map(line)),
+    ...(observed.length === 0 ? ["none could be collected"] : observed.map(citableLine)),
     ...(told.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
-    ...told.map(line),
+    ...told.map(citableLine),
     ...(previous === null ? [] : [`The last report on this focus: ${previous}`]),
     ...silent.map((what) => `Missing: ${what}: none could be collected`),
     ...missing.map(({ collector, subject, reason }) => `Missing: ${nameOf(collector, subject)}: ${reason}`),
@@ -227,19 +195,6 @@ export function describeBrief({ sources, previous, missing, silent }: Brief): st
 export function nameOf(collector: Missing["collector"], subject: string): string {
   return subject === "" ? COLLECTIONS[collector] : `${COLLECTIONS[collector]} of ${subject}`;
 }
-
-/** What each collector brings, as readers know it. */
-const COLLECTIONS: Record<Missing["collector"], string> = {
-  markets: "the table of coins",
-  trending: "the most searched coins",
-  day: "last trades",
-  book: "order book",
-  candles: "hourly candles",
-  perpetuals: "perpetual markets",
-  stablecoins: "stablecoin supply",
-  news: "news",
-  base: "the state of Base",
-};
 
 /** Whether there is a price to write of. */
 function hasMarketFacts(facts: readonly Fact[]): boolean {

@@ -6,19 +6,11 @@ import type { ReportKind } from "./shapes";
 export const SHIFT_MS = 8 * HOUR;
 export const COLLECTION_INTERVAL_MS = 30 * MINUTE;
 
-type Checkpoint = { kind: ReportKind; afterMs: number };
-
-const INTERIM_1: Checkpoint = { kind: "interim1", afterMs: 2.5 * HOUR };
-const INTERIM_2: Checkpoint = { kind: "interim2", afterMs: 5 * HOUR };
-const FINAL: Checkpoint = { kind: "final", afterMs: SHIFT_MS };
-
-export const FIRST_CHECKPOINT = INTERIM_1;
-
 /** How far into a shift each report is due, in ms. */
 export const dueAfterMs: Record<ReportKind, number> = {
-  interim1: INTERIM_1.afterMs,
-  interim2: INTERIM_2.afterMs,
-  final: FINAL.afterMs,
+  interim1: 2.5 * HOUR,
+  interim2: 5 * HOUR,
+  final: SHIFT_MS,
 };
 
 /**
@@ -27,16 +19,16 @@ export const dueAfterMs: Record<ReportKind, number> = {
  */
 export function dueReport(waitingFor: ReportKind, startedAt: number, now: number): ReportKind {
   const elapsed = now - startedAt;
-  if (elapsed >= FINAL.afterMs) return "final";
-  if (elapsed >= INTERIM_2.afterMs && waitingFor === "interim1") return "interim2";
+  if (elapsed >= dueAfterMs.final) return "final";
+  if (elapsed >= dueAfterMs.interim2 && waitingFor === "interim1") return "interim2";
   return waitingFor;
 }
 
 /** The report after this one, and when it is due; `null` after the final one. */
 export function nextCheckpoint(done: ReportKind, startedAt: number): { kind: ReportKind; at: number } | null {
   if (done === "final") return null;
-  const next = done === "interim1" ? INTERIM_2 : FINAL;
-  return { kind: next.kind, at: startedAt + next.afterMs };
+  const kind = done === "interim1" ? "interim2" : "final";
+  return { kind, at: startedAt + dueAfterMs[kind] };
 }
 
 /** When the collection after one at `now` is due: a whole interval later, however late that one was, within the shift. */

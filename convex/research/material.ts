@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
 import { wantedFor } from "../evidence/model";
@@ -74,10 +75,7 @@ export const previous = internalQuery({
       .withIndex("by_jobToken", (q) => q.eq("jobToken", focus))
       .order("desc")
       .first();
-    const snapshot = await ctx.db
-      .query("researchResults")
-      .withIndex("by_focus", (q) => q.eq("focus", focus))
-      .unique();
+    const snapshot = await getOneFrom(ctx.db, "researchResults", "by_focus", focus);
     const [latest] = [report, snapshot]
       .flatMap((row) => (row === null ? [] : [row]))
       .sort((a, b) => b.generatedAt - a.generatedAt);

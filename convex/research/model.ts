@@ -26,22 +26,13 @@ export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: 
 /** What a shift's cards belong to. */
 export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
 
-/** A user's newest active shift and latest reports, newest first. */
-export async function researchOf(
-  ctx: QueryCtx,
-  userId: string,
-): Promise<{ shift: Doc<"shifts"> | null; reports: Doc<"reports">[] }> {
-  const shift = await ctx.db
-    .query("shifts")
-    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
-    .order("desc")
-    .first();
-  const reports = await ctx.db
+/** A user's latest reports, newest first. */
+export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Doc<"reports">[]> {
+  return ctx.db
     .query("reports")
     .withIndex("by_userId", (q) => q.eq("userId", userId))
     .order("desc")
     .take(RECENT_REPORTS);
-  return { shift, reports };
 }
 
 /** So many shifts may a user run at once. */
@@ -83,8 +74,9 @@ export async function lastCollectionOf(ctx: QueryCtx, shiftId: Id<"shifts">): Pr
 
 /** What chat tells the model about a user's research: the running shift and the last reports, in a few lines. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
-  const { shift, reports } = await researchOf(ctx, userId);
-  const lines = [...(shift === null ? [] : [describeShift(shift)]), ...reports.map(describeReport)];
+  const [newest] = await activeShiftsOf(ctx, userId);
+  const reports = await latestReportsOf(ctx, userId);
+  const lines = [...(newest === undefined ? [] : [describeShift(newest)]), ...reports.map(describeReport)];
   return lines.length === 0 ? null : lines.join("\n");
 }
 

@@ -174,7 +174,7 @@ export const settle = internalMutation({
 /** The sources of an observation as they stand, and for each that has no reading the last one stored before it. */
 export const readings = internalQuery({
   args: { observationId: v.id("observations") },
-  returns: v.object({ settled: v.boolean(), current: vSources, earlier: v.array(vSources) }),
+  returns: v.object({ current: vSources, earlier: v.array(vSources) }),
   handler: async (ctx, { observationId }) => {
     const row = await ctx.db.get("observations", observationId);
     if (row === null) throw new Error("The observation is gone");
@@ -183,11 +183,7 @@ export const readings = internalQuery({
       .withIndex("by_focus", (q) => q.eq("focus", row.focus).lt("requestedAt", row.requestedAt))
       .order("desc")
       .take(5);
-    return {
-      settled: row.state === "settled",
-      current: row.sources,
-      earlier: earlier.map(({ sources }) => sources),
-    };
+    return { current: row.sources, earlier: earlier.map(({ sources }) => sources) };
   },
 });
 

@@ -1,7 +1,8 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget";
 import { vCaller } from "../lib/limits";
 import { providerAction } from "../lib/providerCalls";
@@ -22,7 +23,7 @@ export const current = internalQuery({
   args: { focus: v.string() },
   returns: v.union(v.object({ fetchedAt: v.number(), result: vResult, sources: vSourceStates }), v.null()),
   handler: async (ctx, { focus }) => {
-    const row = await find(ctx, focus);
+    const row = await getOneFrom(ctx.db, "researchResults", "by_focus", focus);
     return row === null ? null : { fetchedAt: row.generatedAt, result: row.result, sources: row.sources };
   },
 });
@@ -93,16 +94,9 @@ export const store = internalMutation({
   handler: async (ctx, { focus, attempt, model, result, sources }) => {
     if (!(await finishRefresh(ctx, refreshKey(focus), attempt, null))) return null;
     const stored = { focus, generatedAt: Date.now(), model, result, sources };
-    const row = await find(ctx, focus);
+    const row = await getOneFrom(ctx.db, "researchResults", "by_focus", focus);
     if (row === null) await ctx.db.insert("researchResults", stored);
     else await ctx.db.replace("researchResults", row._id, stored);
     return null;
   },
 });
-
-async function find(ctx: QueryCtx, focus: string) {
-  return ctx.db
-    .query("researchResults")
-    .withIndex("by_focus", (q) => q.eq("focus", focus))
-    .unique();
-}

@@ -1,5 +1,6 @@
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
+import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -9,16 +10,15 @@ import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
 import { shiftTopic } from "./model";
-import type { ReportKind, Result } from "./shapes";
-import { vReport } from "./tables";
+import type { ReportKind } from "./shapes";
+import { INWARD, vReport } from "./tables";
+import type { Written } from "./writing";
 
 /** Shifts per transaction: each gets a report, a run, a card and its own next step. */
 const BATCH = 50;
 
 /** The agent in whose name reports are written. */
 const AGENT_ID = "research-default";
-
-type Written = { result: Result; model: string; tokensUsed: number };
 
 /** Gives a finished synthesis to every shift that waits for it, batch after batch. */
 export const publish = internalMutation({
@@ -149,8 +149,7 @@ export const latest = internalQuery({
   handler: async (ctx, { token, jobId: shift }) => {
     const row = shift === undefined ? await latestOn(ctx, token ?? "") : await latestOf(ctx, shift);
     if (row === null || (token !== undefined && row.jobToken !== token)) return null;
-    const { _id, jobId, userId, type, generatedAt, result, messengerSent, jobToken, jobStartedAt } = row;
-    return { _id, jobId, userId, type, generatedAt, result, messengerSent, jobToken, jobStartedAt };
+    return omit(row, ["_creationTime", ...INWARD]);
   },
 });
 

@@ -64,16 +64,7 @@ export function carriedOver(sources: Sources, since: number): Sources {
 /** The sources of an observation with one more settled. A source that already settled keeps its first outcome. */
 export function withSettled(sources: Sources, settled: Settled): Sources {
   if (sources[settled.source].state !== "pending") return sources;
-  switch (settled.source) {
-    case "market":
-      return { ...sources, market: settled.reading };
-    case "sentiment":
-      return { ...sources, sentiment: settled.reading };
-    case "onchain":
-      return { ...sources, onchain: settled.reading };
-    case "facts":
-      return { ...sources, facts: settled.reading };
-  }
+  return { ...sources, [settled.source]: settled.reading };
 }
 
 export function isSettled(sources: Sources): boolean {

@@ -1,13 +1,12 @@
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import { vChange, vCheckedCounts, vCitedSource, vMissing } from "../evidence/tables";
+import { checkedCounts } from "../evidence/shapes";
+import { vChange, vCitedSource, vMissing } from "../evidence/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/tables";
 import { onchainShape, sentimentShape } from "./prompts";
 import { resultShape } from "./result";
 
 /** What reports and observations hold, as the tables keep it. */
-
-export const vOutlook = v.union(v.literal("bullish"), v.literal("bearish"), v.literal("neutral"));
 
 export const vResult = v.object({
   ...zodOutputToConvex(resultShape).fields,
@@ -15,7 +14,7 @@ export const vResult = v.object({
   sources: v.array(vCitedSource),
   /** What changed since the shift began, and since the last report on the focus. */
   changes: v.array(vChange),
-  checked: vCheckedCounts,
+  checked: zodOutputToConvex(checkedCounts),
   /** What could not be collected for it, and why. */
   missing: v.array(vMissing),
 });
@@ -88,7 +87,7 @@ export const vSourceStates = v.object({
 });
 
 export type Result = Infer<typeof vResult>;
-export type Outlook = Infer<typeof vOutlook>;
+export type Outlook = Result["marketOutlook"];
 export type ReportKind = Infer<typeof vReportKind>;
 export type Sources = Infer<typeof vSources>;
 export type Settled = Infer<typeof vSettled>;

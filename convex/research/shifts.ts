@@ -1,4 +1,6 @@
 import { v } from "convex/values";
+import { pick } from "convex-helpers";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -6,13 +8,20 @@ import { payerOf, prepay } from "../lib/budget";
 import { cron } from "../lib/cronRuns";
 import { AppError } from "../lib/errors";
 import { quotaHeaders } from "../lib/quotas";
-import { MINUTE, NEVER } from "../lib/time";
+import { iso, MINUTE, NEVER } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
 import { startCard, STOP } from "./cards";
-import { FIRST_CHECKPOINT, SHIFT_MS } from "./checkpoints";
+import { dueAfterMs, SHIFT_MS } from "./checkpoints";
 import { addDataPoint } from "./dataPoints";
-import { activeShiftsOf, lastCollectionOf, MAX_ACTIVE, researchOf, shiftCosts, shiftTopic } from "./model";
-import { vOutlook } from "./shapes";
+import {
+  activeShiftsOf,
+  lastCollectionOf,
+  latestReportsOf,
+  MAX_ACTIVE,
+  shiftCosts,
+  shiftTopic,
+} from "./model";
+import { shiftStatus } from "./shown";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
@@ -34,7 +43,8 @@ export const start = internalMutation({
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
-  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey, signedIn, stoppable }) => {
+  handler: async (ctx, { stoppable, ...asked }) => {
+    const { userId, token, messengerChatId, idempotencyKey, signedIn } = asked;
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) {
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
@@ -53,22 +63,18 @@ export const start = internalMutation({
       });
     }
     const jobId = await ctx.db.insert("shifts", {
-      userId,
-      ...(token === undefined ? {} : { token }),
+      ...asked,
       focus: token ?? "",
-      ...(messengerChatId === undefined ? {} : { messengerChatId }),
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       startedAt: now,
       stopsAt: now + SHIFT_MS,
       status: "active",
       nextCollectionAt: now,
       collectionsCount: 0,
       evidence: "",
-      nextReport: FIRST_CHECKPOINT.kind,
-      nextReportAt: now + FIRST_CHECKPOINT.afterMs,
+      nextReport: "interim1",
+      nextReportAt: now + dueAfterMs.interim1,
       interimReportsCount: 0,
       finalReportSent: false,
-      signedIn,
     });
     const shift = await ctx.db.get("shifts", jobId);
     const isShared = shift !== null && (await addDataPoint(ctx, shift, now));
@@ -136,74 +142,26 @@ export const collectDue = cron("collect data for research shifts", async (ctx) =
 /** A user's active shifts, the newest one in full, their latest reports, and how delivery goes. */
 export const status = internalQuery({
   args: { userId: v.string() },
-  returns: v.object({
-    activeJob: v.union(
-      v.object({
-        jobId: v.id("shifts"),
-        status: v.string(),
-        startedAt: v.number(),
-        stopsAt: v.number(),
-        interimReportsCount: v.number(),
-        finalReportSent: v.boolean(),
-        token: v.union(v.string(), v.null()),
-        collectionsCount: v.number(),
-        lastCollection: v.union(
-          v.object({
-            at: v.number(),
-            failed: v.array(v.object({ source: v.string(), error: v.string() })),
-          }),
-          v.null(),
-        ),
-      }),
-      v.null(),
-    ),
-    activeJobs: v.array(
-      v.object({
-        jobId: v.id("shifts"),
-        token: v.union(v.string(), v.null()),
-        startedAt: v.number(),
-        stopsAt: v.number(),
-      }),
-    ),
-    deliveryProblem: v.union(v.string(), v.null()),
-    recentReports: v.array(
-      v.object({
-        type: v.union(v.literal("interim"), v.literal("final")),
-        generatedAt: v.number(),
-        outlook: vOutlook,
-        summary: v.string(),
-        messengerSent: v.boolean(),
-      }),
-    ),
-  }),
+  returns: zodOutputToConvex(shiftStatus),
   handler: async (ctx, { userId }) => {
-    const { shift, reports } = await researchOf(ctx, userId);
+    const reports = await latestReportsOf(ctx, userId);
     const active = await activeShiftsOf(ctx, userId);
+    const [newest] = active;
+    const last = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
     return {
-      activeJobs: active.map(({ _id, token, startedAt, stopsAt }) => ({
-        jobId: _id,
-        token: token ?? null,
-        startedAt,
-        stopsAt,
-      })),
-      deliveryProblem: await deliveryProblemOf(ctx, userId),
       activeJob:
-        shift === null
+        newest === undefined
           ? null
           : {
-              jobId: shift._id,
-              status: shift.status,
-              startedAt: shift.startedAt,
-              stopsAt: shift.stopsAt,
-              interimReportsCount: shift.interimReportsCount,
-              finalReportSent: shift.finalReportSent,
-              token: shift.token ?? null,
-              collectionsCount: shift.collectionsCount,
-              lastCollection: await lastCollectionOf(ctx, shift._id),
+              ...shownShift(newest),
+              ...pick(newest, ["status", "interimReportsCount", "finalReportSent", "collectionsCount"]),
+              lastCollection: last === null ? null : { ...last, at: iso(last.at) },
             },
+      activeJobs: active.map(shownShift),
+      deliveryProblem: await deliveryProblemOf(ctx, userId),
       recentReports: reports.map(({ type, generatedAt, result, messengerSent }) => ({
         type,
-        generatedAt,
+        generatedAt: iso(generatedAt),
         outlook: result.marketOutlook,
         summary: result.shortSummary,
         messengerSent,
@@ -211,6 +169,10 @@ export const status = internalQuery({
     };
   },
 });
+
+function shownShift({ _id: jobId, token, startedAt, stopsAt }: Doc<"shifts">) {
+  return { jobId, token: token ?? null, startedAt: iso(startedAt), stopsAt: iso(stopsAt) };
+}
 
 /** The data point of a collection still in flight goes: its late result is not the stopped shift's. */
 async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): Promise<void> {

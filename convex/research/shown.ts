@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { change, checkedCounts, citedSource } from "../evidence/shapes";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { iso } from "../lib/time";
 import type { Result, SourceStates } from "./shapes";
@@ -22,38 +23,12 @@ export const resultFields = {
     }),
   ),
   sources: z
-    .array(
-      z.object({
-        id: z.int().describe("As the texts cite it"),
-        name: z.string().describe("Who says it; a language model is called one, and is unverified"),
-        url: z.string().nullable().describe("Where anybody can see the like"),
-        observedAt: z.iso.datetime(),
-        says: z.string(),
-      }),
-    )
+    .array(citedSource.extend({ observedAt: z.iso.datetime() }))
     .describe("The facts that the texts cite"),
   changes: z
-    .array(
-      z.object({
-        subject: z.string(),
-        what: z.string(),
-        from: z.number(),
-        to: z.number(),
-        unit: z.string(),
-        percent: z.number(),
-        since: z.enum(["start", "report"]).describe("The shift's start, or the last report on this focus"),
-        fromAt: z.iso.datetime(),
-        toAt: z.iso.datetime(),
-      }),
-    )
+    .array(change.extend({ fromAt: z.iso.datetime(), toAt: z.iso.datetime() }))
     .describe("Computed from the facts of both times"),
-  checked: z
-    .object({
-      figures: z.int().describe("Figures that the texts state, each of them said by the fact it cites"),
-      cited: z.int().describe("Facts cited"),
-      removed: z.int().describe("Sentences taken out, because a figure was not what it cited"),
-    })
-    .describe("What the check of the figures came to"),
+  checked: checkedCounts.describe("What the check of the figures came to"),
   missing: z
     .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
     .describe("What could not be collected, and why"),
@@ -132,3 +107,45 @@ export function shownReadings({ market, sentiment, onchain }: SourceStates): z.o
   });
   return { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
 }
+
+const shift = z.object({
+  jobId: z.string(),
+  token: z.string().nullable().describe("The focus token; null for the whole market"),
+  startedAt: z.iso.datetime(),
+  stopsAt: z.iso.datetime(),
+});
+
+export const activeJob = shift.extend({
+  status: z.string().describe("active"),
+  interimReportsCount: z.int().describe("0 to 2"),
+  finalReportSent: z.boolean(),
+  collectionsCount: z.int().describe("Collections begun so far"),
+  lastCollection: z
+    .object({
+      at: z.iso.datetime(),
+      failed: z.array(z.object({ source: z.string(), error: z.string() })),
+    })
+    .nullable()
+    .describe("The latest finished collection, and which of its three sources failed; null before the first"),
+});
+
+/** How a user's shifts are doing. */
+export const shiftStatus = z.object({
+  activeJob: activeJob.nullable(),
+  activeJobs: z
+    .array(shift)
+    .describe("All active shifts, newest first: every start makes a new one, on the same token too"),
+  deliveryProblem: z
+    .string()
+    .nullable()
+    .describe("Why the latest card did not reach the messenger; null when it did, or none was sent"),
+  recentReports: z.array(
+    z.object({
+      type: z.enum(["interim", "final"]),
+      generatedAt: z.iso.datetime(),
+      outlook: z.string().describe("bullish, bearish or neutral"),
+      summary: z.string().describe("The report's shortSummary"),
+      messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+    }),
+  ),
+});

@@ -71,21 +71,13 @@ function fillIn(
   earlier: readonly Sources[],
   since: number,
 ): { sources: Sources; states: SourceStates } {
-  const market = pick(
-    current.market,
-    earlier.map((one) => one.market),
-    since,
-  );
-  const sentiment = pick(
-    current.sentiment,
-    earlier.map((one) => one.sentiment),
-    since,
-  );
-  const onchain = pick(
-    current.onchain,
-    earlier.map((one) => one.onchain),
-    since,
-  );
+  const of = <Source extends keyof SourceStates>(source: Source) =>
+    pick(
+      current[source],
+      earlier.map((one) => one[source]),
+      since,
+    );
+  const [market, sentiment, onchain] = [of("market"), of("sentiment"), of("onchain")];
   return {
     sources: {
       market: market.reading,

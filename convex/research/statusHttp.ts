@@ -3,7 +3,8 @@ import { internal } from "../_generated/api";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { userId } from "../lib/input";
-import { iso, MINUTE } from "../lib/time";
+import { MINUTE } from "../lib/time";
+import { activeJob, shiftStatus } from "./shown";
 
 /** How a user's shifts are doing. */
 
@@ -55,79 +56,19 @@ export const researchStatus: MountedEndpoint = endpoint({
   },
   input: z.object({ userId }),
   returns: z.object({
-    activeJob: z
-      .object({
-        jobId: z.string(),
-        status: z.string().describe("active"),
-        startedAt: z.iso.datetime(),
-        stopsAt: z.iso.datetime(),
-        elapsedMinutes: z.int(),
-        remainingMinutes: z.int(),
-        interimReportsCount: z.int().describe("0 to 2"),
-        finalReportSent: z.boolean(),
-        token: z.string().nullable().describe("The focus token; null for the whole market"),
-        collectionsCount: z.int().describe("Collections begun so far"),
-        lastCollection: z
-          .object({
-            at: z.iso.datetime(),
-            failed: z.array(z.object({ source: z.string(), error: z.string() })),
-          })
-          .nullable()
-          .describe(
-            "The latest finished collection, and which of its three sources failed; null before the first",
-          ),
-      })
+    ...shiftStatus.shape,
+    activeJob: activeJob
+      .extend({ elapsedMinutes: z.int(), remainingMinutes: z.int() })
       .nullable()
       .describe("The newest active shift; null when none is active"),
-    activeJobs: z
-      .array(
-        z.object({
-          jobId: z.string(),
-          token: z.string().nullable(),
-          startedAt: z.iso.datetime(),
-          stopsAt: z.iso.datetime(),
-        }),
-      )
-      .describe("All active shifts, newest first: every start makes a new one, on the same token too"),
-    deliveryProblem: z
-      .string()
-      .nullable()
-      .describe("Why the latest card did not reach the messenger; null when it did, or none was sent"),
-    recentReports: z.array(
-      z.object({
-        type: z.enum(["interim", "final"]),
-        generatedAt: z.iso.datetime(),
-        outlook: z.string().describe("bullish, bearish or neutral"),
-        summary: z.string().describe("The report's shortSummary"),
-        messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
-      }),
-    ),
   }),
   handler: async (ctx, { userId }) => {
-    const { activeJob, activeJobs, deliveryProblem, recentReports } = await ctx.runQuery(
-      internal.research.shifts.status,
-      { userId },
-    );
+    const status = await ctx.runQuery(internal.research.shifts.status, { userId });
+    const { activeJob } = status;
+    if (activeJob === null) return { ...status, activeJob };
     const now = Date.now();
-    return {
-      activeJob: activeJob && {
-        ...activeJob,
-        startedAt: iso(activeJob.startedAt),
-        stopsAt: iso(activeJob.stopsAt),
-        elapsedMinutes: Math.floor((now - activeJob.startedAt) / MINUTE),
-        remainingMinutes: Math.max(0, Math.ceil((activeJob.stopsAt - now) / MINUTE)),
-        lastCollection: activeJob.lastCollection && {
-          ...activeJob.lastCollection,
-          at: iso(activeJob.lastCollection.at),
-        },
-      },
-      activeJobs: activeJobs.map(({ startedAt, stopsAt, ...job }) => ({
-        ...job,
-        startedAt: iso(startedAt),
-        stopsAt: iso(stopsAt),
-      })),
-      deliveryProblem,
-      recentReports: recentReports.map((report) => ({ ...report, generatedAt: iso(report.generatedAt) })),
-    };
+    const elapsedMinutes = Math.floor((now - Date.parse(activeJob.startedAt)) / MINUTE);
+    const remainingMinutes = Math.max(0, Math.ceil((Date.parse(activeJob.stopsAt) - now) / MINUTE));
+    return { ...status, activeJob: { ...activeJob, elapsedMinutes, remainingMinutes } };
   },
 });

@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -81,10 +82,7 @@ async function ensureSynthesis(
   shift: Doc<"shifts">,
   now: number,
 ): Promise<Id<"syntheses">> {
-  const row = await ctx.db
-    .query("syntheses")
-    .withIndex("by_key", (q) => q.eq("key", key))
-    .unique();
+  const row = await getOneFrom(ctx.db, "syntheses", "by_key", key);
   if (row === null) {
     const synthesisId = await ctx.db.insert("syntheses", {
       key,

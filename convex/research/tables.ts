@@ -148,10 +148,11 @@ async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): 
   await db.delete("shifts", shiftId);
 }
 
+/** What of a report is how it came about. */
+export const INWARD = ["messengerError", "synthesisId", "runId"] as const;
+
 /** A report as its readers see it. */
-export const vReport = researchTables.reports.validator
-  .omit("messengerError", "synthesisId", "runId")
-  .extend({ _id: v.id("reports") });
+export const vReport = researchTables.reports.validator.omit(...INWARD).extend({ _id: v.id("reports") });
 
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {

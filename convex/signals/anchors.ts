@@ -1,4 +1,5 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -7,15 +8,14 @@ import { isSet } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { iso } from "../lib/time";
+import { dayOf, iso } from "../lib/time";
 import { prepareTransaction } from "../providers/chainPreparation";
 import { serviceAddress } from "../wallets/custody/signing";
 import { vSignedBytes } from "../wallets/transactions/model";
 import { gasLimit } from "../wallets/transactions/plan";
 import { addressesOf, lastSentBy, sentBy, storeSigned } from "../wallets/transactions/serviceAccounts";
 import { handOut, signForService } from "../wallets/transactions/signing";
-import { anchorData } from "./anchorText";
-import { dayOf } from "./calendar";
+import { anchorData, anchorShape, type Anchor } from "./anchorText";
 import type { ChainHead } from "./eventShapes";
 import { shadowHeadOf } from "./lab/model";
 import { appendEvent, chainHeadOf } from "./model";
@@ -116,15 +116,7 @@ export const store = internalMutation({
   },
 });
 
-const vAnchor = v.object({
-  nonce: v.number(),
-  sequence: v.union(v.number(), v.null()),
-  hash: v.union(v.string(), v.null()),
-  txHashes: v.array(v.string()),
-  state: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
-  signedAt: v.number(),
-});
-export type StoredAnchor = Infer<typeof vAnchor>;
+const vAnchor = zodOutputToConvex(anchorShape);
 
 /** What the accounts that ever were the anchor's have signed, by nonce. */
 export const page = internalQuery({
@@ -155,20 +147,16 @@ export const latest = internalQuery({
   },
 });
 
-function anchorOf(row: Doc<"transactions">) {
-  const { nonce, request, createdAt, state } = row;
+function anchorOf({ nonce, request, createdAt, state, txHash, replacement }: Doc<"transactions">): Anchor[] {
   if (nonce === undefined) return [];
-  const head = request.kind === "anchor" ? { sequence: request.sequence, hash: request.hash } : null;
-  const { txHash, replacement } = row;
+  const { sequence, hash } = request.kind === "anchor" ? request : { sequence: null, hash: null };
   const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
   return [
     {
-      nonce,
-      sequence: head?.sequence ?? null,
-      hash: head?.hash ?? null,
+      ...{ nonce, sequence, hash },
       txHashes: [...(txHash === undefined ? [] : [txHash]), ...others.map((one) => one.txHash)],
-      state: state === "confirmed" || state === "failed" ? state : ("pending" as const),
-      signedAt: createdAt,
+      status: state === "confirmed" || state === "failed" ? state : "pending",
+      signedAt: iso(createdAt),
     },
   ];
 }

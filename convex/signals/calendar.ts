@@ -1,4 +1,4 @@
-import { DAY, HOUR, iso, MINUTE } from "../lib/time";
+import { DAY, dayOf, HOUR, MINUTE } from "../lib/time";
 
 /** Days and weeks of signals, in UTC. Pure. A day is written `2026-11-20`; a week is named by its Monday. */
 
@@ -6,11 +6,6 @@ import { DAY, HOUR, iso, MINUTE } from "../lib/time";
 const ISSUE_HOUR = 8;
 /** A week's recap is due this long after the week began: Sunday 23:55. */
 const RECAP_AFTER_MS = 6 * DAY + 23 * HOUR + 55 * MINUTE;
-
-/** The UTC day of a moment. */
-export function dayOf(epochMs: number): string {
-  return iso(epochMs).slice(0, 10);
-}
 
 /** The first moment of the day after. */
 export function dayEnd(day: string): number {

@@ -1,3 +1,5 @@
+import { v, type Infer } from "convex/values";
+
 /**
  * What a stated confidence has been worth. Pure.
  *
@@ -14,7 +16,8 @@
  */
 
 /** By whole percent, 0 to 100: decided trades of that confidence, and how many of them won. */
-export type Outcomes = { stated: number[]; won: number[] };
+export const vOutcomes = v.object({ stated: v.array(v.number()), won: v.array(v.number()) });
+export type Outcomes = Infer<typeof vOutcomes>;
 
 export const PERCENTS = 101;
 
@@ -42,12 +45,14 @@ export function outcomesOf(all: readonly Outcomes[]): Outcomes {
   );
 }
 
-/** The record on which a prompt tells a model how it has done. */
-export function recordOfToken({ stated, won }: Outcomes): {
-  n: number;
-  wins: number;
-  meanConfidence: number | null;
-} {
+/** The record on which a prompt tells a model how it has done: its decided trades so far. */
+export const vTold = v.object({
+  n: v.number(),
+  wins: v.number(),
+  meanConfidence: v.union(v.number(), v.null()),
+});
+
+export function recordOfToken({ stated, won }: Outcomes): Infer<typeof vTold> {
   const n = total(stated);
   const sum = stated.reduce((before, count, percent) => before + count * percent, 0);
   return { n, wins: total(won), meanConfidence: n === 0 ? null : Number((sum / n).toFixed(1)) };
@@ -56,15 +61,14 @@ export function recordOfToken({ stated, won }: Outcomes): {
 const SHRUNK_BELOW = 30;
 const ISOTONIC_FROM = 500;
 
-type Method = "shrinkage" | "platt" | "isotonic";
-
-export type Calibrated = {
+export const vCalibrated = v.object({
   /** Percent to one decimal, 0 to 100. */
-  confidence: number;
-  method: Method;
+  confidence: v.number(),
+  method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
   /** Outcomes it was learned from. */
-  n: number;
-};
+  n: v.number(),
+});
+export type Calibrated = Infer<typeof vCalibrated>;
 
 /**
  * @param confidence As stated, whole percent.

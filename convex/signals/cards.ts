@@ -4,7 +4,8 @@ import type { Paragraph, Span } from "../messenger/format";
 import { sourceName } from "../lib/publicSources";
 import { verdictWords } from "./edgeShown";
 import type { ChainHead } from "./eventShapes";
-import { standingOf, type Standing } from "./standing";
+import type { Standing } from "./shapes";
+import { standingOf } from "./standing";
 import type { Edge } from "./statisticsShapes";
 import type { Signal, Week, WeekSignal } from "./tables";
 
@@ -16,7 +17,10 @@ const ENDINGS = { PENDING: "⏳ open", WIN: "✅ win", LOSS: "❌ loss", EXPIRED
 /** The day's new signals. */
 export function issuedCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
   return [
-    [{ bold: "📈 Trading signals · 1h" }, `\n${dateTime(Math.max(...times(signals)))}`],
+    [
+      { bold: "📈 Trading signals · 1h" },
+      `\n${dateTime(Math.max(...signals.map(({ generatedAt }) => generatedAt)))}`,
+    ],
     ...signals.flatMap((signal) => [levelLines(signal), [quoted(signal.reasoning)]]),
     ...headLine(head),
   ];
@@ -142,10 +146,6 @@ function quoted(words: string): string {
 /** Whoever keeps this line can prove that nothing before it was changed. */
 function headLine(head: ChainHead | null): Paragraph[] {
   return head === null ? [] : [[`🔗 Record ${head.sequence}: ${head.hash}`]];
-}
-
-function times(signals: readonly Signal[]): number[] {
-  return signals.map(({ generatedAt }) => generatedAt);
 }
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];

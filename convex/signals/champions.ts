@@ -6,18 +6,13 @@ import type { Token } from "./rules";
 
 /** What writes the daily signals: `LLM_MODEL` with the first prompt, until the operator promotes another arm (`signals/shadow`). */
 
-/** The one promoted last before a moment (epoch ms); `null` where none was. */
-async function championAt(ctx: QueryCtx, time: number): Promise<Doc<"signalChampions"> | null> {
+/** The one that writes at a moment (epoch ms), or now: promoted last before it; `null` where none was. */
+export async function champion(ctx: QueryCtx, time = Infinity): Promise<Doc<"signalChampions"> | null> {
   return ctx.db
     .query("signalChampions")
     .withIndex("by_since", (q) => q.lte("since", time))
     .order("desc")
     .first();
-}
-
-/** The one that writes now; `null`: none was ever promoted. */
-export async function champion(ctx: QueryCtx): Promise<Doc<"signalChampions"> | null> {
-  return championAt(ctx, Infinity);
 }
 
 export function promptOf(row: Doc<"signalChampions"> | null): PromptVersion {
@@ -33,7 +28,7 @@ export async function learnFrom(
   { token, generatedAt, confidence }: { token: Token; generatedAt: number; confidence: number },
   isWin: boolean,
 ): Promise<void> {
-  const row = await championAt(ctx, generatedAt);
+  const row = await champion(ctx, generatedAt);
   if (row === null) return;
   const learned: Outcomes = addOutcome(row.outcomes[token], confidence, isWin);
   await ctx.db.patch("signalChampions", row._id, { outcomes: { ...row.outcomes, [token]: learned } });

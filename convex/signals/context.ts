@@ -1,11 +1,10 @@
 import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { failureOf } from "../lib/errors";
-import { log } from "../lib/log";
 import { DAY, HOUR } from "../lib/time";
 import { askForCandles, askForDay } from "../providers/exchanges";
 import { askPerpetuals } from "../providers/hyperliquid";
-import type { HourlyClose } from "../prices/model";
+import type { HourlyClose } from "../prices/tables";
+import { reached } from "./sight";
 import { HOURS, type Hour, type MarketContext } from "./prompts";
 import type { LabToken } from "./rules";
 
@@ -20,9 +19,9 @@ export async function marketContext(
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { interval: "hour", from: to - HOURS * HOUR, to } as const;
   const [candles, day, perpetuals] = await Promise.all([
-    reached(askForCandles(ctx, token, range, deadlines.publicData)),
-    reached(askForDay(ctx, token, deadlines.publicData)),
-    reached(askPerpetuals(ctx, deadlines.publicData)),
+    reached(askForCandles(ctx, token, range, deadlines.publicData), "signals.context is incomplete"),
+    reached(askForDay(ctx, token, deadlines.publicData), "signals.context is incomplete"),
+    reached(askPerpetuals(ctx, deadlines.publicData), "signals.context is incomplete"),
   ]);
   const told = (candles?.value ?? []).map(({ openedAt, close, low, high, volume }): Hour => {
     return { endsAt: openedAt + HOUR, close, source: candles?.source ?? "", range: { low, high, volume } };
@@ -47,15 +46,4 @@ export async function marketContext(
 export function dayAgo(hours: readonly Hour[], now: number): number | null {
   const hour = hours.findLast(({ endsAt }) => endsAt <= now - DAY);
   return hour === undefined || hour.endsAt <= now - DAY - HOUR ? null : hour.close;
-}
-
-async function reached<Value>(asking: Promise<Value>): Promise<Value | null> {
-  try {
-    return await asking;
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.warn("signals.context is incomplete", { reason: failure.message });
-    return null;
-  }
 }

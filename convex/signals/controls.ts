@@ -1,5 +1,6 @@
+import { v, type Infer } from "convex/values";
 import { sha256Hex } from "../lib/crypto";
-import { outcomeOf, type Decider, type Outcome, type Stretch } from "./path";
+import { outcomeOf, vDecider, vEnd, type Stretch } from "./path";
 import { pnlPercent, type Position } from "./rules";
 
 /**
@@ -38,14 +39,15 @@ export function mirrored({ signal, entry, tp1, sl }: Position): Position {
 }
 
 /** How the trades ended that the model did not make. */
-export type Comparison = {
-  mirrorStatus: Outcome["status"];
-  mirrorExitPrice: number | null;
-  mirrorGapMinutes: number;
+export const vComparison = v.object({
+  mirrorStatus: vEnd,
+  mirrorExitPrice: v.union(v.number(), v.null()),
+  mirrorGapMinutes: v.number(),
   /** The price at expiry, for who has bought and held; `null` when nobody knew it. */
-  holdExitPrice: number | null;
-  decidedBy: Decider | null;
-};
+  holdExitPrice: v.union(v.number(), v.null()),
+  decidedBy: v.union(vDecider, v.null()),
+});
+export type Comparison = Infer<typeof vComparison>;
 
 /**
  * Both from the path of the signal's whole life; `null` while its end is not known.

@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { addDayOfTrades } from "./arms";
@@ -24,10 +25,7 @@ export async function completeDay(ctx: MutationCtx, day: string): Promise<void> 
   const rows = await Promise.all(TOKENS.map((token) => findSignal(ctx, token, day)));
   const signals = rows.filter((row) => row !== null);
   if (signals.some(({ status, comparison }) => status === "PENDING" || comparison === "due")) return;
-  const counted = await ctx.db
-    .query("signalDays")
-    .withIndex("by_day", (q) => q.eq("day", day))
-    .unique();
+  const counted = await getOneFrom(ctx.db, "signalDays", "by_day", day);
   if (counted !== null) return;
   await ctx.db.insert("signalDays", { day });
   for (const scope of [...TOKENS, "ALL"] as const) {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Arms } from "./arms";
+import { rounded } from "./ratios";
 import type { PublicSignal } from "./shapes";
 
 /** How results add up, trade by trade, beside those of the control arms. Pure. Percentage points, after costs. */
@@ -50,12 +51,11 @@ export function equityOf(
     return [{ id, closedAt, afterCostsPercent: afterCostsPercent ?? null, controls, isCounted }];
   });
   let total = whole - closed.reduce((all, one) => all + (one.afterCostsPercent ?? 0), 0);
-  const sums: Record<ArmName, number> = { coin: 0, momentum: 0, alwaysLong: 0, buyAndHold: 0 };
-  for (const arm of ARM_NAMES) {
-    const shown = closed.filter(({ isCounted }) => isCounted);
+  const shown = closed.filter(({ isCounted }) => isCounted);
+  const sums = ofEachArm((arm) => {
     const own = shown.reduce((all, { controls }) => all + (controls?.[arm]?.afterCostsPercent ?? 0), 0);
-    sums[arm] = arms[arm].pnlSum - arms[arm].costSum - own;
-  }
+    return arms[arm].pnlSum - arms[arm].costSum - own;
+  });
   let highest = Math.max(0, total);
   return closed
     .toSorted((a, b) => Date.parse(a.closedAt) - Date.parse(b.closedAt))
@@ -64,23 +64,20 @@ export function equityOf(
       if (afterCostsPercent === null) return [];
       total += afterCostsPercent;
       highest = Math.max(highest, total);
-      const { coin, momentum, alwaysLong, buyAndHold } = sums;
       return [
         {
           ...{ id, closedAt, afterCostsPercent },
-          sumPercent: rounded(total),
-          fallPercent: rounded(highest - total),
-          controls: {
-            coin: rounded(coin),
-            momentum: rounded(momentum),
-            alwaysLong: rounded(alwaysLong),
-            buyAndHold: rounded(buyAndHold),
-          },
+          sumPercent: rounded(total, 6),
+          fallPercent: rounded(highest - total, 6),
+          controls: ofEachArm((arm) => rounded(sums[arm], 6)),
         },
       ];
     });
 }
 
-function rounded(value: number): number {
-  return Number(value.toFixed(6)) + 0;
+function ofEachArm(of: (arm: ArmName) => number): Record<ArmName, number> {
+  return {
+    ...{ coin: of("coin"), momentum: of("momentum") },
+    ...{ alwaysLong: of("alwaysLong"), buyAndHold: of("buyAndHold") },
+  };
 }

@@ -1,14 +1,5 @@
 import { sha256Hex } from "../lib/crypto";
-import type {
-  ChainHead,
-  ClosedContent,
-  ComparedContent,
-  IssuedContent,
-  PromotedContent,
-  RefusedContent,
-  ShadowContent,
-  SignalEvent,
-} from "./eventShapes";
+import type { ChainHead, SignalEvent } from "./eventShapes";
 
 /**
  * The chain of signal events: each carries the hash of its content and of the event before it, so that none can be
@@ -19,32 +10,11 @@ import type {
 /** What stands before the first event. */
 export const GENESIS = "0".repeat(64);
 
-/** What is said by an event, before it is linked. */
-export type Statement =
-  | { kind: "issued"; content: IssuedContent }
-  | { kind: "closed"; content: ClosedContent }
-  | { kind: "compared"; content: ComparedContent }
-  | { kind: "refused"; content: RefusedContent }
-  | { kind: "promoted"; content: PromotedContent }
-  | { kind: "shadow"; content: ShadowContent };
-
-/** Links and statement as one event. */
-export function eventOf(links: ReturnType<typeof linksAfter>, statement: Statement): SignalEvent {
-  switch (statement.kind) {
-    case "issued":
-      return { ...links, kind: statement.kind, content: statement.content };
-    case "closed":
-      return { ...links, kind: statement.kind, content: statement.content };
-    case "compared":
-      return { ...links, kind: statement.kind, content: statement.content };
-    case "refused":
-      return { ...links, kind: statement.kind, content: statement.content };
-    case "promoted":
-      return { ...links, kind: statement.kind, content: statement.content };
-    case "shadow":
-      return { ...links, kind: statement.kind, content: statement.content };
-  }
-}
+/** What is said by an event of a chain, before it is linked. */
+export type StatementOf<Event extends { kind: string; content: object }> = Event extends unknown
+  ? Pick<Event, "kind" | "content">
+  : never;
+export type Statement = StatementOf<SignalEvent>;
 
 export function isOfDay<Event extends { kind: SignalEvent["kind"] }>(
   event: Event,

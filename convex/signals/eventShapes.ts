@@ -121,9 +121,7 @@ export const chainHead = z.strictObject({ sequence: link.sequence, hash });
 export type IssuedContent = z.output<typeof issuedContent>;
 export type ClosedContent = z.output<typeof closedContent>;
 export type ComparedContent = z.output<typeof comparedContent>;
-export type RefusedContent = z.output<typeof refusedContent>;
 export type PromotedContent = z.output<typeof promotedContent>;
-export type ShadowContent = z.output<typeof shadowContent>;
 export type SignalEvent = z.output<typeof signalEvent>;
 /** An event of a token's day. */
 export type DayEvent = Exclude<SignalEvent, { kind: "promoted" | "shadow" }>;

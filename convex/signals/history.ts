@@ -49,7 +49,7 @@ export const page = internalQuery({
   },
   returns: v.object({ signals: v.array(vSignal), totals: v.object(totalsFields) }),
   handler: async (ctx, { token, limit, before }) => {
-    const rows = await newestFirst(ctx, token, before ?? Infinity).take(limit);
+    const rows = await newestFirst(ctx, token, { before: before ?? Infinity }).take(limit);
     return { signals: rows.map(bare), totals: await totalsOf(ctx, token ?? "ALL") };
   },
 });
@@ -63,7 +63,7 @@ export const end = internalQuery({
     counted: v.array(v.string()),
   }),
   handler: async (ctx, { token, limit }) => {
-    const rows = await newestFirst(ctx, token, Infinity).take(limit);
+    const rows = await newestFirst(ctx, token, {}).take(limit);
     const days = await ctx.db
       .query("signalDays")
       .withIndex("by_day", (q) => q.gte("day", rows.at(-1)?.day ?? ""))
@@ -81,12 +81,8 @@ export const since = internalQuery({
   args: { token: v.union(vToken, v.null()), since: v.number(), limit: v.number() },
   returns: v.array(vSignal),
   handler: async (ctx, { token, since, limit }) => {
-    const signals = ctx.db.query("signals");
-    const indexed =
-      token === null
-        ? signals.withIndex("by_generatedAt", (q) => q.gte("generatedAt", since))
-        : signals.withIndex("by_token", (q) => q.eq("token", token).gte("generatedAt", since));
-    return (await indexed.order("desc").take(limit)).map(bare);
+    const rows = await newestFirst(ctx, token, { since }).take(limit);
+    return rows.map(bare);
   },
 });
 
@@ -103,12 +99,19 @@ export const proof = internalQuery({
   },
 });
 
-function newestFirst(ctx: QueryCtx, token: Token | null, before: number) {
+/** Those generated since a moment and before another. */
+function newestFirst(
+  ctx: QueryCtx,
+  token: Token | null,
+  { since = 0, before = Infinity }: { since?: number; before?: number },
+) {
   const signals = ctx.db.query("signals");
   const indexed =
     token === null
-      ? signals.withIndex("by_generatedAt", (q) => q.lt("generatedAt", before))
-      : signals.withIndex("by_token", (q) => q.eq("token", token).lt("generatedAt", before));
+      ? signals.withIndex("by_generatedAt", (q) => q.gte("generatedAt", since).lt("generatedAt", before))
+      : signals.withIndex("by_token", (q) =>
+          q.eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
+        );
   return indexed.order("desc");
 }
 

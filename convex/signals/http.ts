@@ -5,7 +5,7 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
+import { absentWhenEmpty, userId, wholeNumberOr } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { once } from "../lib/once";
 import { iso, SECOND } from "../lib/time";
@@ -15,7 +15,7 @@ import { signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
 import { TOKENS } from "./rules";
 import { signalStats } from "./statisticsShapes";
-import { publicSignal } from "./shapes";
+import { publicSignal, standing } from "./shapes";
 import { anchors, proof } from "./proofHttp";
 import { reviewedDay } from "./waiting";
 
@@ -82,9 +82,7 @@ const history: MountedEndpoint = endpoint({
   },
   input: z.object({
     token: signalToken,
-    limit: absentWhenEmpty(wholeNumber(1, 100))
-      .transform((limit) => limit ?? 10)
-      .describe("1 to 100, default 10"),
+    limit: wholeNumberOr(10, 1, 100).describe("1 to 100, default 10"),
     before: absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
       "Only signals generated before this time: the last `generatedAt` of a page gets the next one.",
     ),
@@ -112,22 +110,7 @@ const history: MountedEndpoint = endpoint({
 /** What the waits for a review and for a card take beyond their deadlines. */
 const MARGIN_MS = 2 * SECOND;
 
-const tokenRecord = z.object({
-  wins: z.number(),
-  losses: z.number(),
-  expired: z.number(),
-  pending: z.number(),
-  winrate: z.number().nullable().describe("0 to 100; null when none was won or lost"),
-  trades: z.number().describe("BUY and SELL that were closed at a price: the n of the results"),
-  totalPnlPercent: z.number(),
-  totalAfterCostsPercent: z.number(),
-  excessPoints: z
-    .number()
-    .describe(
-      "Sum of score minus chance over the trades, in points; a day proves nothing, see /mcp/signals/history",
-    ),
-  signal: publicSignal.nullable(),
-});
+const tokenRecord = standing.extend({ signal: publicSignal.nullable() });
 
 const recordExample = {
   wins: 1,
@@ -142,15 +125,8 @@ const recordExample = {
 };
 
 const NO_RECORD = {
-  wins: 0,
-  losses: 0,
-  expired: 0,
-  pending: 0,
-  winrate: null,
-  trades: 0,
-  totalPnlPercent: 0,
-  totalAfterCostsPercent: 0,
-  excessPoints: 0,
+  ...{ ...recordExample, wins: 0, winrate: null, trades: 0 },
+  ...{ totalPnlPercent: 0, totalAfterCostsPercent: 0, excessPoints: 0 },
 };
 
 const recap: MountedEndpoint = endpoint({
@@ -178,7 +154,7 @@ const recap: MountedEndpoint = endpoint({
     },
   },
   input: z.object({ userId: recipient }),
-  returns: tokenRecord.omit({ signal: true }).extend({
+  returns: standing.extend({
     date: z.string().describe("UTC day, 2026-11-20"),
     byToken: z.object({ BTC: tokenRecord, ETH: tokenRecord }),
     review: z.string().nullable(),

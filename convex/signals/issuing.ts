@@ -1,41 +1,31 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import {
-  internalMutation,
-  internalQuery,
-  type ActionCtx,
-  type MutationCtx,
-  type QueryCtx,
-} from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
-import { deadlines } from "../lib/deadlines";
-import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { enter, telling, vFailure } from "../lib/lanes";
 import { providerAction } from "../lib/providerCalls";
-import { SECOND } from "../lib/time";
+import { dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 import { recentHourlyCloses } from "../prices/model";
-import { vPriceSource, type Price } from "../prices/tables";
+import { vClose, type Price } from "../prices/tables";
 import { UnusableAnswer } from "../providers/llm";
-import { completeStructured } from "../providers/structured";
-import { recordOfToken } from "./calibration";
-import { dayBefore, dayEnd, dayOf, isIssueTime } from "./calendar";
+import { recordOfToken, vTold } from "./calibration";
+import { dayBefore, dayEnd, isIssueTime } from "./calendar";
 import { issuedCard } from "./cards";
-import { dayAgo, marketContext } from "./context";
+import { dayAgo } from "./context";
 import { champion, promptOf } from "./champions";
 import { momentumOf } from "./controls";
 import { completeDay, findRun } from "./days";
 import { signalsDrawn } from "./drawn";
 import { bare, chainHeadOf, findSignal, issueSignal, keepRefusal, nextIssueTime, totalsOf } from "./model";
-import { HOURS, signalQuestion } from "./prompts";
-import { entered, problemsOf, TOKENS, type Token } from "./rules";
+import { HOURS } from "./prompts";
+import { askForSignal } from "./proposals";
+import { entered, TOKENS } from "./rules";
 import { proposalFields, vPriceAtIssue, vSide, vSignal, vToken } from "./tables";
 
-/** A price seen longer ago is none to enter a trade at. */
-const PRICE_AGE_MS = 15 * SECOND;
 /** After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use. */
 const ATTEMPTS = 6;
 
@@ -71,17 +61,11 @@ export const write = providerAction({
   handler: async (ctx, { runId }) => {
     const task = await ctx.runQuery(internal.signals.issuing.task, { runId });
     if (task === null) return null;
-    const { token, closes, promptVersion, model: asked, championId } = task;
-    const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
-    // The levels are checked against this price; checking the model against itself would check nothing.
-    const price = await priceNow(ctx, token);
-    const market = await marketContext(ctx, token, closes);
-    const context = { ...task, ...market, nowMs: Date.now(), price, costBps };
-    const question = signalQuestion(promptVersion, context, (proposal) =>
-      problemsOf(proposal, { priceUsd: price.priceUsd, costBps }),
-    );
-    const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer: "service" as const, model: asked };
-    const answer = await completeStructured(ctx, question, patience).catch((error: unknown) => {
+    const { token, promptVersion, championId } = task;
+    const measured = (observedSince: number): Promise<Price> =>
+      ctx.runAction(internal.prices.live.tradable, { token, observedSince });
+    const asked = { attempts: 2, payer: "service" as const, model: task.model };
+    const answer = await askForSignal(ctx, task, measured, asked).catch((error: unknown) => {
       if (error instanceof UnusableAnswer) return error;
       throw error;
     });
@@ -89,26 +73,15 @@ export const write = providerAction({
       await ctx.runMutation(internal.signals.issuing.refuse, { runId, problem: answer.problem });
       return null;
     }
-    const { value: proposal, model } = answer;
-    const { priceUsd, source, observedAt } = await priceNow(ctx, token);
-    const problem = problemsOf(proposal, { priceUsd, costBps });
-    if (problem !== null) {
-      throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
-    }
+    const { hours, ...proposed } = answer;
     await ctx.runMutation(internal.signals.issuing.store, {
-      ...{ runId, proposal, model, promptVersion, costBps, championId },
-      price: { usd: priceUsd, source, observedAt },
-      momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
-      missingHours: Math.max(0, HOURS - market.hours.length),
+      ...{ runId, ...proposed, promptVersion, championId },
+      momentum: momentumOf(proposed.price.usd, dayAgo(hours, Date.now())),
+      missingHours: Math.max(0, HOURS - hours.length),
     });
     return null;
   },
 });
-
-/** A price at which somebody could trade at this moment. */
-async function priceNow(ctx: ActionCtx, token: Token): Promise<Price> {
-  return ctx.runAction(internal.prices.live.tradable, { token, observedSince: Date.now() - PRICE_AGE_MS });
-}
 
 const vPromptVersion = v.union(v.literal("signal-2"), v.literal("signal-3"));
 const vChampionId = v.union(v.id("signalChampions"), v.null());
@@ -119,12 +92,8 @@ export const task = internalQuery({
   returns: v.union(
     v.object({
       token: vToken,
-      closes: v.array(v.object({ hourEndsAt: v.number(), priceUsd: v.number(), source: vPriceSource })),
-      calibration: v.object({
-        n: v.number(),
-        wins: v.number(),
-        meanConfidence: v.union(v.number(), v.null()),
-      }),
+      closes: v.array(vClose),
+      calibration: vTold,
       yesterday: v.array(vSignal),
       /** Which model and prompt, and who of the promoted that is. */
       model: v.optional(v.string()),

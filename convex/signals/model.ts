@@ -1,4 +1,5 @@
 import type { WithoutSystemFields } from "convex/server";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { iso } from "../lib/time";
@@ -6,11 +7,11 @@ import { calibrated, outcomesOf, type Outcomes } from "./calibration";
 import { champion, learnFrom } from "./champions";
 import { coinFlip, type Comparison } from "./controls";
 import { chanceOf } from "./edge";
-import { eventOf, GENESIS, linksAfter, type Statement } from "./eventChain";
+import { GENESIS, linksAfter, type Statement } from "./eventChain";
 import type { ChainHead } from "./eventShapes";
 import type { Outcome } from "./path";
-import { LIFETIME_MS, positionOf, TOKENS, type Token } from "./rules";
-import type { Signal } from "./tables";
+import { LIFETIME_MS, positionOf, TOKENS, type Levels, type Token } from "./rules";
+import type { courseFields, Held, Signal } from "./tables";
 import { addClosed, emptyTotals, type Totals } from "./totals";
 
 /** Signals, their events and their totals: what is written together is written here. */
@@ -24,19 +25,16 @@ export async function findSignal(ctx: QueryCtx, token: Token, day: string): Prom
     .unique();
 }
 
-/** The token's newest signal, whatever became of it. */
-async function latestSignal(ctx: QueryCtx, token: Token): Promise<Doc<"signals"> | null> {
-  return ctx.db
-    .query("signals")
-    .withIndex("by_token", (q) => q.eq("token", token))
-    .order("desc")
-    .first();
-}
-
-/** The newest signal of each of the tokens that has one, in the order of `TOKENS`. */
+/** The newest signal of each of the tokens that has one, whatever became of it, in the order of `TOKENS`. */
 export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Promise<Signal[]> {
   const wanted = TOKENS.filter((token) => tokens.includes(token));
-  const rows = await Promise.all(wanted.map((token) => latestSignal(ctx, token)));
+  const newest = (token: Token) =>
+    ctx.db
+      .query("signals")
+      .withIndex("by_token", (q) => q.eq("token", token))
+      .order("desc")
+      .first();
+  const rows = await Promise.all(wanted.map(newest));
   return rows.flatMap((row) => (row === null ? [] : [bare(row)]));
 }
 
@@ -52,63 +50,61 @@ export async function nextIssueTime(ctx: QueryCtx, now: number): Promise<number>
 }
 
 /** What is issued: the proposal entered at its price, and what was known then. */
-export type Issue = Pick<
-  Signal,
-  | "token"
-  | "day"
-  | "signal"
-  | "entry"
-  | "tp1"
-  | "tp2"
-  | "sl"
-  | "confidence"
-  | "reasoning"
-  | "generatedAt"
-  | "model"
-  | "promptVersion"
-  | "price"
-  | "costBps"
-  | "momentum"
-> & {
+type Issue = Omit<Signal, keyof typeof courseFields | "coin" | "comparison" | "compared"> & {
   /** Hours of the prompt's candles that were not to be had. */
   missingHours: number;
 };
 
-/** Stores a new signal with its event: its calibration from the outcomes so far, its coin from the chain's head. */
-export async function issueSignal(ctx: MutationCtx, { missingHours, ...issue }: Issue): Promise<void> {
-  const { token, day, confidence, generatedAt } = issue;
+/** How a signal of the day or a shadow begins. @param outcomes What its confidence is calibrated by. */
+export function begun(issue: Levels & Pick<Signal, "confidence" | "generatedAt">, outcomes: Outcomes) {
+  const { confidence, generatedAt } = issue;
   const position = positionOf(issue);
-  const head = await chainHeadOf(ctx);
   // A HOLD risks nothing and gains nothing.
   const chance = position === null ? 0.5 : chanceOf(position);
-  const signal: Signal = {
-    ...issue,
-    status: "PENDING",
+  return {
+    status: "PENDING" as const,
     expiresAt: generatedAt + LIFETIME_MS,
-    calibrated: calibrated(await outcomesSoFar(ctx), confidence, chance),
-    coin: position === null ? null : coinFlip(head?.hash ?? GENESIS, token, day),
-    momentum: position === null ? null : issue.momentum,
+    calibrated: calibrated(outcomes, confidence, chance),
     walkedUntil: generatedAt,
     gapMinutes: 0,
+  };
+}
+
+/** What the event of an issue says of a signal of the day and of a shadow. */
+export function issuedFacts({ signal, ...held }: Held) {
+  const { entry, tp1, tp2, sl, confidence, costBps, model, price } = held;
+  return {
+    ...{ model, signal, entry, tp1, tp2, sl, confidence, costBps },
+    calibratedConfidence: held.calibrated.confidence,
+    calibrationMethod: held.calibrated.method,
+    calibrationOutcomes: held.calibrated.n,
+    generatedAt: iso(held.generatedAt),
+    expiresAt: iso(held.expiresAt),
+    priceSource: price.source,
+    priceObservedAt: iso(price.observedAt),
+  };
+}
+
+/** Stores a new signal with its event: its calibration from the outcomes so far, its coin from the chain's head. */
+export async function issueSignal(ctx: MutationCtx, { missingHours, ...issue }: Issue): Promise<void> {
+  const { token, day, reasoning } = issue;
+  const position = positionOf(issue);
+  const head = await chainHeadOf(ctx);
+  const signal: Signal = {
+    ...issue,
+    ...begun(issue, await outcomesSoFar(ctx)),
+    coin: position === null ? null : coinFlip(head?.hash ?? GENESIS, token, day),
+    momentum: position === null ? null : issue.momentum,
     comparison: position === null ? "none" : "due",
   };
   await ctx.db.insert("signals", signal);
-  const { entry, tp1, tp2, sl, reasoning, expiresAt, coin, momentum, costBps, price } = signal;
+  const { coin, momentum } = signal;
   await appendEvent(ctx, {
     kind: "issued",
     content: {
       ...(await circumstancesOf(ctx, signal, 60 * missingHours)),
-      timeframe: "1h",
-      signal: signal.signal,
-      ...{ entry, tp1, tp2, sl, confidence },
-      calibratedConfidence: signal.calibrated.confidence,
-      calibrationMethod: signal.calibrated.method,
-      calibrationOutcomes: signal.calibrated.n,
-      ...{ costBps, coin, momentum, reasoning },
-      generatedAt: iso(generatedAt),
-      expiresAt: iso(expiresAt),
-      priceSource: price.source,
-      priceObservedAt: iso(price.observedAt),
+      ...issuedFacts(signal),
+      ...{ timeframe: "1h", coin, momentum, reasoning },
     },
   });
 }
@@ -205,10 +201,7 @@ export async function totalsOf(ctx: QueryCtx, scope: Scope): Promise<Totals> {
 }
 
 async function totalsRow(ctx: QueryCtx, scope: Scope) {
-  const row = await ctx.db
-    .query("signalTotals")
-    .withIndex("by_scope", (q) => q.eq("scope", scope))
-    .unique();
+  const row = await getOneFrom(ctx.db, "signalTotals", "by_scope", scope);
   if (row === null) return { _id: null, totals: emptyTotals() };
   const { _id, _creationTime, scope: _scope, ...totals } = row;
   return { _id, totals };
@@ -223,6 +216,6 @@ export async function chainHeadOf(ctx: QueryCtx): Promise<ChainHead | null> {
 /** Adds an event to the chain. */
 export async function appendEvent(ctx: MutationCtx, statement: Statement): Promise<ChainHead> {
   const links = linksAfter(await chainHeadOf(ctx), statement);
-  await ctx.db.insert("signalEvents", eventOf(links, statement));
+  await ctx.db.insert("signalEvents", { ...statement, ...links });
   return { sequence: links.sequence, hash: links.hash };
 }

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
 import { providerAction } from "../lib/providerCalls";
 import { HOUR } from "../lib/time";
@@ -9,7 +9,7 @@ import { comparisonOf } from "./controls";
 import { completeDay } from "./days";
 import { hasGaps } from "./edge";
 import { closeSignal, keepComparison } from "./model";
-import { assembled, knownUntil, outcomeOf, uncoveredMinutes, type Stretch } from "./path";
+import { assembled, outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "./path";
 import { LIFETIME_MS, positionOf, TOKENS, type Token } from "./rules";
 import { measuredNow, pathOf, type Span } from "./sight";
 import { vToken } from "./tables";
@@ -101,16 +101,6 @@ function spanOf({ generatedAt, expiresAt, comparison, walkedUntil }: Doc<"signal
   return { from, to: Math.min(now, expiresAt) };
 }
 
-export const vStretch = v.object({
-  from: v.number(),
-  to: v.number(),
-  open: v.number(),
-  high: v.number(),
-  low: v.number(),
-  close: v.number(),
-  by: v.union(v.literal("candle"), v.literal("sample"), v.literal("price")),
-});
-
 /** Holds an open signal, and its controls once they are due, against what was seen. */
 export const settle = internalMutation({
   args: { signalId: v.id("signals"), seen: v.array(vStretch) },
@@ -127,24 +117,17 @@ export const settle = internalMutation({
 });
 
 type Sight = { seen: readonly Stretch[]; now: number };
-type MutationContext = Parameters<typeof closeSignal>[0];
 
-async function settleOutcome(
-  ctx: MutationContext,
-  signal: Doc<"signals">,
-  { seen, now }: Sight,
-): Promise<void> {
+async function settleOutcome(ctx: MutationCtx, signal: Doc<"signals">, { seen, now }: Sight): Promise<void> {
   const { walkedUntil: since, gapMinutes: earlierGaps } = signal;
   const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
   if (outcome !== null) return closeSignal(ctx, signal, outcome);
-  const walkedUntil = Math.min(knownUntil(seen, since), signal.expiresAt);
-  if (walkedUntil === since) return;
-  const gapMinutes = earlierGaps + uncoveredMinutes(seen, since, walkedUntil);
-  await ctx.db.patch("signals", signal._id, { walkedUntil, gapMinutes });
+  const walked = walkedOn(signal, seen);
+  if (walked !== null) await ctx.db.patch("signals", signal._id, walked);
 }
 
 async function settleComparison(
-  ctx: MutationContext,
+  ctx: MutationCtx,
   signal: Doc<"signals">,
   { seen, now }: Sight,
 ): Promise<void> {

@@ -1,3 +1,4 @@
+import { v, type Infer } from "convex/values";
 import { MINUTE } from "../lib/time";
 import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from "./rules";
 
@@ -11,32 +12,37 @@ import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from 
  * labels (`npm run test:long -- labels`).
  */
 
-export type Decider = "candle" | "sample" | "price";
+export const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"));
+type Decider = Infer<typeof vDecider>;
 
 /** What is known of the price in [from, to]: a candle. A sample, or a price looked at, has no length. */
-export type Stretch = {
-  from: number;
-  to: number;
-  open: number;
-  high: number;
-  low: number;
-  close: number;
-  by: Decider;
-};
+export const vStretch = v.object({
+  from: v.number(),
+  to: v.number(),
+  open: v.number(),
+  high: v.number(),
+  low: v.number(),
+  close: v.number(),
+  by: vDecider,
+});
+export type Stretch = Infer<typeof vStretch>;
 
-export type Outcome = {
-  status: "WIN" | "LOSS" | "EXPIRED";
-  /** The level touched, or the price at expiry, never beyond a level; `null` when nobody knew one. */
-  exitPrice: number | null;
+export const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
+
+export const vOutcome = v.object({
+  status: vEnd,
+  /** USD: the level touched, or the price at expiry, never beyond a level; `null` when nobody knew one. */
+  exitPrice: v.union(v.number(), v.null()),
   /** Signed by direction, before costs; `null` for HOLD and without an exit price. */
-  pnlPercent: number | null;
+  pnlPercent: v.union(v.number(), v.null()),
   /** The touch, to the candle's minute, or the expiry. */
-  closedAt: number;
+  closedAt: v.number(),
   /** What told it; `null` when nothing did. */
-  decidedBy: Decider | null;
+  decidedBy: v.union(vDecider, v.null()),
   /** Whole minutes from the issue to the end that no candle covers. */
-  gapMinutes: number;
-};
+  gapMinutes: v.number(),
+});
+export type Outcome = Infer<typeof vOutcome>;
 
 /**
  * The price at expiry is the last one known from this long before it. Only where there is none is it the first of this long
@@ -175,4 +181,18 @@ export function uncoveredMinutes(seen: readonly Stretch[], from: number, to: num
 /** Until when the candles among the stretches tell the path; `since` without any. */
 export function knownUntil(seen: readonly Stretch[], since: number): number {
   return seen.reduce((latest, { to, by }) => (by === "candle" ? Math.max(latest, to) : latest), since);
+}
+
+/** How far beyond earlier looks the candles tell the path of a signal that goes on; `null`: no further. */
+export function walkedOn(
+  {
+    walkedUntil: since,
+    gapMinutes,
+    expiresAt,
+  }: { walkedUntil: number; gapMinutes: number; expiresAt: number },
+  seen: readonly Stretch[],
+): { walkedUntil: number; gapMinutes: number } | null {
+  const walkedUntil = Math.min(knownUntil(seen, since), expiresAt);
+  if (walkedUntil === since) return null;
+  return { walkedUntil, gapMinutes: gapMinutes + uncoveredMinutes(seen, since, walkedUntil) };
 }

@@ -1,8 +1,9 @@
+import type { Infer } from "convex/values";
 import * as z from "zod";
 import { line, usd, usdOrNull } from "../lib/shapes";
 import { iso } from "../lib/time";
-import type { Message } from "../providers/llm";
 import type { Question } from "../providers/structured";
+import type { vTold } from "./calibration";
 import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "./rules";
 import { standingOf } from "./standing";
 import type { Proposal, Signal, Week } from "./tables";
@@ -73,7 +74,7 @@ export type SignalContext = MarketContext & {
   price: { priceUsd: number; source: string; observedAt: number };
   costBps: number;
   /** The token's decided trades so far. */
-  calibration: { n: number; wins: number; meanConfidence: number | null };
+  calibration: Infer<typeof vTold>;
   /** The signals of the day before, of every token. */
   yesterday: readonly PastSignal[];
 };
@@ -132,13 +133,10 @@ export function signalQuestion(
   demands: (proposal: Proposal) => string | null,
 ) {
   const { system, told } = PROMPTS[version];
-  const messages: Message[] = [
-    { role: "system", content: system(context) },
-    { role: "user", content: told.map((part) => part(context)).join("\n\n") },
-  ];
   return {
     name: "trading_signal",
-    messages,
+    system: system(context),
+    user: told.map((part) => part(context)).join("\n\n"),
     maxTokens: 1_500,
     shape: proposalShape,
     demands,
@@ -202,29 +200,21 @@ function describeCalibration({ token, calibration: { n, wins, meanConfidence } }
 
 export const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
 
-function reviewQuestion(messages: Message[]) {
+function reviewQuestion(user: string) {
   return {
     name: "signal_review",
-    messages,
+    system:
+      "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
+      "the method. You use the figures given, invent none, and promise nothing.",
+    user,
     maxTokens: 1_000,
     shape: reviewShape,
   } satisfies Question<z.ZodType>;
 }
 
-const REVIEWER =
-  "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
-  "the method. You use the figures given, invent none, and promise nothing.";
-
 export function dayReviewQuestion(day: string, signals: readonly Signal[]) {
-  return reviewQuestion([
-    { role: "system", content: REVIEWER },
-    {
-      role: "user",
-      content: `Review of the day ${day} (UTC).\n${describeStanding(standingOf(signals))}\n\n${signals
-        .map(describeSignal)
-        .join("\n")}`,
-    },
-  ]);
+  const told = [`Review of the day ${day} (UTC).`, describeStanding(standingOf(signals)), ""];
+  return reviewQuestion([...told, ...signals.map(describeSignal)].join("\n"));
 }
 
 export function weekReviewQuestion(week: string, recap: Week) {
@@ -237,13 +227,8 @@ export function weekReviewQuestion(week: string, recap: Week) {
         return `${day} ${token}: ${one.signal} at $${one.entry}, confidence ${one.confidence}, ${one.status}${result(one.pnlPercent)}`;
       }),
     );
-  return reviewQuestion([
-    { role: "system", content: REVIEWER },
-    {
-      role: "user",
-      content: `Review of the week from Monday ${week} (UTC).\n${describeStanding(recap)}\n\n${lines.join("\n")}`,
-    },
-  ]);
+  const told = [`Review of the week from Monday ${week} (UTC).`, describeStanding(recap), ""];
+  return reviewQuestion([...told, ...lines].join("\n"));
 }
 
 function describeStanding(standing: ReturnType<typeof standingOf>): string {

@@ -2,10 +2,8 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_TX } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, wholeNumber } from "../lib/input";
-import { iso } from "../lib/time";
+import { absentWhenEmpty, wholeNumberOr } from "../lib/input";
 import { anchorShape } from "./anchorText";
-import type { StoredAnchor } from "./anchors";
 import { chainHead, signalEvent } from "./eventShapes";
 import { eventExample } from "./examples";
 
@@ -24,12 +22,10 @@ export const proof: MountedEndpoint = endpoint({
     output: { events: [eventExample], head: { sequence: 2, hash: "9c".repeat(32) }, count: 1 },
   },
   input: z.object({
-    after: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
-      .transform((after) => after ?? 0)
-      .describe("Only events behind this sequence number, default 0"),
-    limit: absentWhenEmpty(wholeNumber(1, 500))
-      .transform((limit) => limit ?? 100)
-      .describe("1 to 500, default 100"),
+    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
+      "Only events behind this sequence number, default 0",
+    ),
+    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
   }),
   returns: z.object({
     events: z.array(signalEvent),
@@ -41,11 +37,6 @@ export const proof: MountedEndpoint = endpoint({
     return { events, head, count: events.length };
   },
 });
-
-/** A stored anchor as callers see it. */
-export function shownAnchor({ state, signedAt, ...one }: StoredAnchor): z.output<typeof anchorShape> {
-  return { ...one, status: state, signedAt: iso(signedAt) };
-}
 
 export const anchors: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -74,12 +65,8 @@ export const anchors: MountedEndpoint = endpoint({
     address: absentWhenEmpty(
       z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
     ).describe("Of the accounts in `addresses`, the first when left out"),
-    from: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
-      .transform((from) => from ?? 0)
-      .describe("Only from this nonce on, default 0"),
-    limit: absentWhenEmpty(wholeNumber(1, 500))
-      .transform((limit) => limit ?? 100)
-      .describe("1 to 500, default 100"),
+    from: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Only from this nonce on, default 0"),
+    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
   }),
   returns: z.object({
     addresses: z.array(z.string()).describe("Every account that was ever the anchor's, oldest first"),
@@ -89,6 +76,6 @@ export const anchors: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { address, from, limit }) => {
     const page = await ctx.runQuery(internal.signals.anchors.page, { address: address ?? null, from, limit });
-    return { ...page, anchors: page.anchors.map((one) => shownAnchor(one)), count: page.anchors.length };
+    return { ...page, count: page.anchors.length };
   },
 });

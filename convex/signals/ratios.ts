@@ -12,7 +12,7 @@ export function ratio(over: number, under: number): number | null {
   return Number.isFinite(value) ? rounded(value) : null;
 }
 
-/** To ten decimals, so that 0.1 + 0.2 reads 0.3; never -0. */
-export function rounded(value: number): number {
-  return Number(value.toFixed(10)) + 0;
+/** To so many decimals, so that 0.1 + 0.2 reads 0.3; never -0. */
+export function rounded(value: number, decimals = 10): number {
+  return Number(value.toFixed(decimals)) + 0;
 }

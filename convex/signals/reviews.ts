@@ -1,6 +1,6 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
-import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { vCaller } from "../lib/limits";
@@ -79,7 +79,7 @@ export const store = internalMutation({
   handler: async (ctx, { day, attempt, outcomes, review, model }) => {
     if (!(await finishRefresh(ctx, refreshKey(day), attempt, null))) return null;
     const written = { day, outcomes, review, model, writtenAt: Date.now() };
-    const row = await findReview(ctx, day);
+    const row = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
     if (row === null) await ctx.db.insert("signalReviews", written);
     else await ctx.db.replace("signalReviews", row._id, written);
     return null;
@@ -100,7 +100,7 @@ export const sendRecap = internalMutation({
 async function readDay(ctx: QueryCtx, day: string) {
   const rows = await Promise.all(TOKENS.map((token) => findSignal(ctx, token, day)));
   const signals = rows.flatMap((row) => (row === null ? [] : [bare(row)]));
-  const written = await findReview(ctx, day);
+  const written = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
   const review = written !== null && written.outcomes === outcomesKey(signals) ? written.review : null;
   return { signals, review };
 }
@@ -108,11 +108,4 @@ async function readDay(ctx: QueryCtx, day: string) {
 /** `BTC WIN, ETH PENDING`: a signal's levels are fixed, so its status says all that a review depends on. */
 function outcomesKey(signals: readonly Signal[]): string {
   return signals.map(({ token, status }) => `${token} ${status}`).join(", ");
-}
-
-async function findReview(ctx: QueryCtx, day: string): Promise<Doc<"signalReviews"> | null> {
-  return ctx.db
-    .query("signalReviews")
-    .withIndex("by_day", (q) => q.eq("day", day))
-    .unique();
 }

@@ -64,3 +64,21 @@ export const publicSignal = z.object({
 });
 
 export type PublicSignal = z.output<typeof publicSignal>;
+
+/** How a handful of signals stands: a day's, a week's. Percentages are numbers: 1.5 is 1.5 %. */
+export const standing = z.object({
+  wins: z.number(),
+  losses: z.number(),
+  expired: z.number(),
+  pending: z.number(),
+  winrate: z.number().nullable().describe("0 to 100; null when none was won or lost"),
+  trades: z.number().describe("BUY and SELL that were closed at a price: the n of the results"),
+  totalPnlPercent: z.number(),
+  totalAfterCostsPercent: z.number(),
+  excessPoints: z
+    .number()
+    .describe(
+      "Sum of score minus chance over the trades, in points; a day proves nothing, see /mcp/signals/history",
+    ),
+});
+export type Standing = z.output<typeof standing>;

@@ -40,15 +40,8 @@ export async function measuredNow(
   token: LabToken,
   measure: () => Promise<{ priceUsd: number; observedAt: number }>,
 ): Promise<Stretch[]> {
-  try {
-    const { priceUsd, observedAt } = await measure();
-    return [point(observedAt, priceUsd, "price")];
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.warn("signals.no measured price", { token, reason: failure.message });
-    return [];
-  }
+  const price = await reached(measure(), "signals.no measured price", { token });
+  return price === null ? [] : [point(price.observedAt, price.priceUsd, "price")];
 }
 
 /** The minute that has not closed is no gap. */
@@ -63,13 +56,23 @@ async function candlesOf(
   { from, to }: Span,
 ): Promise<Stretch[]> {
   const range = { interval: "minute", from: Math.floor(from / MINUTE) * MINUTE, to: to + 1 } as const;
+  const asking = askCandles(exchange, ctx, token, range, deadlines.publicData);
+  return ((await reached(asking, "signals.no candles", { token })) ?? []).map(stretchOf);
+}
+
+/** What is asked of the outside; `null` where it is out of reach, with a word to the operator. */
+export async function reached<Value>(
+  asking: Promise<Value>,
+  event: string,
+  about: Record<string, string> = {},
+): Promise<Value | null> {
   try {
-    return (await askCandles(exchange, ctx, token, range, deadlines.publicData)).map(stretchOf);
+    return await asking;
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
-    log.warn("signals.no candles", { token, reason: failure.message });
-    return [];
+    log.warn(event, { ...about, reason: failure.message });
+    return null;
   }
 }
 

@@ -2,24 +2,10 @@ import type { DayTrade } from "./arms";
 import { excessOf } from "./edge";
 import { afterCosts, positionOf } from "./rules";
 import { winrateOf } from "./ratios";
+import type { Standing } from "./shapes";
 import type { Signal } from "./tables";
 
-/** How a handful of signals stands: a day's, a week's. Percentages are numbers: 1.5 is 1.5 %. */
-export type Standing = {
-  wins: number;
-  losses: number;
-  expired: number;
-  pending: number;
-  /** 0 to 100; `null` when none was won or lost. */
-  winrate: number | null;
-  /** BUY and SELL that were closed at a price: the n of the results. */
-  trades: number;
-  /** The sum of the results, before and after costs. */
-  totalPnlPercent: number;
-  totalAfterCostsPercent: number;
-  /** The sum of their scores minus chance, in points; see `signals/edge`. A handful proves nothing. */
-  excessPoints: number;
-};
+/** How signals stand. */
 
 type Standable = Pick<
   Signal,

@@ -2,36 +2,24 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { vPriceSource } from "../prices/tables";
+import { vCalibrated } from "./calibration";
+import { vComparison } from "./controls";
 import { chainHead, signalEvent } from "./eventShapes";
+import { vEnd, vOutcome } from "./path";
+import { proposalShape } from "./prompts";
+import { standing } from "./shapes";
 import { totalsFields } from "./totals";
 import { waiting, type RecordsOf } from "../lib/records";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
-const vDirection = v.union(v.literal("BUY"), v.literal("SELL"), v.literal("HOLD"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
-const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
-const vStatus = v.union(v.literal("PENDING"), vEnd);
-const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"), v.null());
 
 /** The chain's events and its end, as they are published. */
 export const vSignalEvent = zodOutputToConvex(signalEvent);
 export const vHead = zodOutputToConvex(chainHead.nullable());
 
-const vLevel = v.union(v.number(), v.null());
-
 /** What the model proposes, checked. */
-export const proposalFields = {
-  signal: vDirection,
-  /** USD. */
-  entry: v.number(),
-  /** USD; `null` for HOLD. */
-  tp1: vLevel,
-  tp2: vLevel,
-  sl: vLevel,
-  /** 0 to 100. */
-  confidence: v.number(),
-  reasoning: v.string(),
-};
+export const proposalFields = zodOutputToConvex(proposalShape).fields;
 
 /** The measured price at which a signal is entered. */
 export const vPriceAtIssue = v.object({
@@ -41,87 +29,55 @@ export const vPriceAtIssue = v.object({
   observedAt: v.number(),
 });
 
-const vCalibrated = v.object({
-  confidence: v.number(),
-  method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
-  /** Outcomes it was learned from. */
-  n: v.number(),
-});
-
-/** What is known of any signal, the day's or a shadow. */
-export const heldFields = {
+/** What is known of any signal, the day's or a shadow, when it is issued. */
+const issueFields = {
   ...proposalFields,
-  status: vStatus,
   generatedAt: v.number(),
-  expiresAt: v.number(),
   /** What answered, as the gateway names it. */
   model: v.string(),
   price: vPriceAtIssue,
   /** What getting in and out costs, in basis points of the stake. */
   costBps: v.number(),
+};
+
+const vStatus = v.union(v.literal("PENDING"), vEnd);
+
+/** What becomes of it from then on. */
+export const courseFields = {
+  status: vStatus,
+  expiresAt: v.number(),
   /** The stated confidence as outcomes before this signal calibrate it. */
   calibrated: vCalibrated,
   /** Until when the tracker knows the path (epoch ms), and the minutes before that which no candle covers. */
   walkedUntil: v.number(),
   gapMinutes: v.number(),
-  decidedBy: v.optional(vDecider),
-  /** The touch, or the expiry. */
-  closedAt: v.optional(v.number()),
-  /** USD: the level touched, or the price at expiry; `null`: nobody knew one. */
-  exitPrice: v.optional(v.union(v.number(), v.null())),
-  /** Before costs, signed by direction; `null` for HOLD and without an exit price. */
-  pnlPercent: v.optional(v.union(v.number(), v.null())),
+  ...vOutcome.omit("status", "gapMinutes").partial().fields,
 };
+
+export const vHeld = v.object({ ...issueFields, ...courseFields });
+export type Held = Infer<typeof vHeld>;
 
 const signalFields = {
   token: vToken,
   /** UTC, `2026-11-20`: one signal per token and day. */
   day: v.string(),
-  ...heldFields,
+  ...vHeld.fields,
   promptVersion: v.string(),
   /** The sides of the control arms; `null` for HOLD, and where the price of a day ago was not known. */
   coin: vSide,
   momentum: vSide,
   /** Whether its controls are still to be told once it has expired. HOLD has none. */
   comparison: v.union(v.literal("due"), v.literal("done"), v.literal("none")),
-  compared: v.optional(
-    v.object({
-      mirrorStatus: vEnd,
-      mirrorExitPrice: v.union(v.number(), v.null()),
-      mirrorGapMinutes: v.number(),
-      holdExitPrice: v.union(v.number(), v.null()),
-      decidedBy: vDecider,
-    }),
-  ),
+  compared: v.optional(vComparison),
 };
 
 export const vSignal = v.object(signalFields);
 export type Signal = Infer<typeof vSignal>;
 export type Proposal = Pick<Signal, keyof typeof proposalFields>;
 
-/** How a period's signals ended. */
-const recordFields = {
-  wins: v.number(),
-  losses: v.number(),
-  expired: v.number(),
-  pending: v.number(),
-  /** 0 to 100; `null` when none was won or lost. */
-  winrate: v.union(v.number(), v.null()),
-  /** BUY and SELL that were closed at a price: the n of the results. */
-  trades: v.number(),
-  totalPnlPercent: v.number(),
-  totalAfterCostsPercent: v.number(),
-  /** Sum over these trades of score minus chance, in points; see `signals/edge`. */
-  excessPoints: v.number(),
-};
-
-const vWeekSignal = v.object({
-  signal: vDirection,
-  entry: v.number(),
-  confidence: v.number(),
-  status: vStatus,
-  pnlPercent: v.union(v.number(), v.null()),
-});
+const vWeekSignal = vSignal
+  .pick("signal", "entry", "confidence", "status")
+  .extend({ pnlPercent: v.union(v.number(), v.null()) });
 
 /** What a week came to, as it stood when its recap was opened. */
 const weekFields = {
@@ -130,7 +86,7 @@ const weekFields = {
     v.string(),
     v.object({ BTC: v.union(vWeekSignal, v.null()), ETH: v.union(vWeekSignal, v.null()) }),
   ),
-  ...recordFields,
+  ...zodOutputToConvex(standing).fields,
   averagePnlPercent: v.union(v.number(), v.null()),
   bestPnlPercent: v.union(v.number(), v.null()),
   worstPnlPercent: v.union(v.number(), v.null()),

@@ -3,7 +3,8 @@ import { NO_ARMS, vArms } from "./arms";
 import { addOutcome, noOutcomes, PERCENTS } from "./calibration";
 import { addResult, NO_RESULTS, vCurve } from "./curve";
 import { hasGaps } from "./edge";
-import { afterCosts } from "./rules";
+import type { Outcome } from "./path";
+import { afterCosts, type Direction } from "./rules";
 
 /**
  * What a history of closed signals comes to, kept signal by signal: a bounded row however long the history is.
@@ -17,21 +18,15 @@ import { afterCosts } from "./rules";
  */
 
 /** A signal as it closed. */
-export type ClosedSignal = {
-  signal: "BUY" | "SELL" | "HOLD";
-  status: "WIN" | "LOSS" | "EXPIRED";
-  /** Percent of the stake before costs, signed by direction; `null` for HOLD and for a trade that expired without a price. */
-  pnlPercent: number | null;
+export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" | "closedAt"> & {
+  signal: Direction;
   costBps: number;
   /** As stated, whole percent, and as calibrated before the signal was issued. */
   confidence: number;
   calibratedConfidence: number;
-  gapMinutes: number;
-  /** Epoch ms. */
-  closedAt: number;
 };
 
-const vOutcome = v.union(v.literal("WIN"), v.literal("LOSS"));
+const vDecided = v.union(v.literal("WIN"), v.literal("LOSS"));
 
 /** The totals as a row's fields. Sums are of percentages, in percentage points. */
 export const totalsFields = {
@@ -54,7 +49,7 @@ export const totalsFields = {
   winSum: v.number(),
   lossSum: v.number(),
 
-  streak: v.union(v.object({ outcome: vOutcome, length: v.number() }), v.null()),
+  streak: v.union(v.object({ outcome: vDecided, length: v.number() }), v.null()),
   longestWins: v.number(),
   longestLosses: v.number(),
 

@@ -2,6 +2,7 @@ import { iso } from "../lib/time";
 import type { DayTrade } from "./arms";
 import { armPnl, armTrades, type ArmTrade } from "./controls";
 import { chanceOf } from "./edge";
+import { rounded } from "./ratios";
 import { afterCosts, pnlPercent, positionOf } from "./rules";
 import { dayTradeOf, excessIn } from "./standing";
 import type { PublicSignal } from "./shapes";
@@ -27,7 +28,7 @@ export function signalView(row: Signal): PublicSignal {
     timeframe: "1h",
     ...{ signal, entry, tp1, tp2, sl, confidence },
     calibratedConfidence: row.calibrated.confidence,
-    chancePercent: position === null ? null : rounded(100 * chanceOf(position)),
+    chancePercent: position === null ? null : rounded(100 * chanceOf(position), 6),
     costPercent: costBps / 100,
     ...{ reasoning, model, promptVersion, status },
     generatedAt: iso(generatedAt),
@@ -37,7 +38,7 @@ export function signalView(row: Signal): PublicSignal {
     gapMinutes,
     ...(exitPrice === undefined ? {} : { exitPrice }),
     ...(pnl === undefined ? {} : { pnlPercent: pnl, afterCostsPercent: net(pnl, costBps) }),
-    ...(closedAt === undefined ? {} : { excessPoints: excess === null ? null : rounded(100 * excess) }),
+    ...(closedAt === undefined ? {} : { excessPoints: excess === null ? null : rounded(100 * excess, 6) }),
     ...(trade === null ? {} : { controls: controlsView(trade) }),
   };
 }
@@ -62,8 +63,4 @@ export function controlsView(trade: DayTrade): NonNullable<PublicSignal["control
 
 function net(pnl: number | null, costBps: number): number | null {
   return pnl === null ? null : afterCosts(pnl, costBps);
-}
-
-function rounded(value: number): number {
-  return Number(value.toFixed(6)) + 0;
 }

@@ -1,11 +1,9 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { waitingAs } from "../lib/crowd";
-import { deadlines } from "../lib/deadlines";
 import { optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
-import { awaitRefresh } from "../lib/refreshes";
+import { awaitAs } from "../lib/refreshes";
 import type { Signal } from "./tables";
 
 /**
@@ -23,13 +21,7 @@ export async function reviewedDay(
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
   try {
     const ticket = await ctx.runMutation(internal.signals.reviews.begin, { day, caller });
-    const wait = (ms: number) => awaitRefresh(ctx, ticket, AbortSignal.timeout(Math.max(0, ms)));
-    await waitingAs(
-      ctx,
-      caller,
-      () => wait(patienceMs),
-      () => wait(deadlines.crowded),
-    );
+    await awaitAs(ctx, caller, ticket, Math.max(0, patienceMs));
   } catch (error) {
     const code = failureOf(error)?.code;
     if (code !== "upstream" && code !== "rate_limited") throw error;

@@ -1,4 +1,6 @@
 import { v } from "convex/values";
+import { omit } from "convex-helpers";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -13,7 +15,7 @@ import { weekCard } from "./cards";
 import { weekDrawn } from "./drawn";
 import { chainHeadOf, findSignal, totalsOf } from "./model";
 import { weekReviewQuestion } from "./prompts";
-import type { Token } from "./rules";
+import { rounded } from "./ratios";
 import { resultsOf, standingOf } from "./standing";
 import { statisticsOf } from "./statistics";
 import { vWeek, type Week, type WeekSignal } from "./tables";
@@ -28,10 +30,7 @@ const ATTEMPTS = 4;
 export const openDue = cron("recap the week's signals", async (ctx) => {
   const now = Date.now();
   const week = weekDueAt(now);
-  const existing = await ctx.db
-    .query("weeklyRecaps")
-    .withIndex("by_week", (q) => q.eq("week", week))
-    .unique();
+  const existing = await getOneFrom(ctx.db, "weeklyRecaps", "by_week", week);
   if (existing !== null) return;
   const figures = await figuresOf(ctx, week);
   const recapId = await ctx.db.insert("weeklyRecaps", {
@@ -133,7 +132,7 @@ async function figuresOf(ctx: QueryCtx, week: string): Promise<Week> {
       days.map(({ day, signals }) => [day, { BTC: inWeek(signals.BTC), ETH: inWeek(signals.ETH) }]),
     ),
     ...standingOf(signals),
-    averagePnlPercent: results.length === 0 ? null : Number((sum / results.length).toFixed(6)) + 0,
+    averagePnlPercent: results.length === 0 ? null : rounded(sum / results.length, 6),
     bestPnlPercent: results.length === 0 ? null : Math.max(...results),
     worstPnlPercent: results.length === 0 ? null : Math.min(...results),
   };
@@ -145,31 +144,14 @@ function inWeek(row: Doc<"signals"> | null): WeekSignal | null {
   return { signal, entry, confidence, status, pnlPercent: pnlPercent ?? null };
 }
 
-function hasSignals({ days }: Week): boolean {
-  const held = (token: Token) => Object.values(days).some((day) => day[token] !== null);
-  return held("BTC") || held("ETH");
+function hasSignals({ wins, losses, expired, pending }: Week): boolean {
+  return wins + losses + expired + pending > 0;
 }
 
 /** The figures of a stored recap, without the row's other fields. */
 function figuresIn(recap: Doc<"weeklyRecaps">): Week {
-  const { days, wins, losses, expired, pending, winrate, totalPnlPercent } = recap;
-  const { trades, totalAfterCostsPercent, excessPoints } = recap;
-  const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
-  return {
-    days,
-    wins,
-    losses,
-    expired,
-    pending,
-    winrate,
-    trades,
-    totalPnlPercent,
-    totalAfterCostsPercent,
-    excessPoints,
-    averagePnlPercent,
-    bestPnlPercent,
-    worstPnlPercent,
-  };
+  const about = ["_id", "_creationTime", "week", "state", "attempt", "openedAt"] as const;
+  return omit(recap, [...about, "review", "model", "generatedAt"]);
 }
 
 async function writing(ctx: QueryCtx, recapId: Id<"weeklyRecaps">) {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
+import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
@@ -113,9 +113,9 @@ const measured: MountedEndpoint = endpoint({
     before: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER)).describe(
       "Only alerts in blocks below this one; an answer's `next` leads to the page after it.",
     ),
-    limit: absentWhenEmpty(wholeNumber(1, 500))
-      .transform((limit) => limit ?? 100)
-      .describe("1 to 500, default 100; the alerts of one block are never parted"),
+    limit: wholeNumberOr(100, 1, 500).describe(
+      "1 to 500, default 100; the alerts of one block are never parted",
+    ),
   }),
   returns: z.object({
     count: z.int(),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { absentWhenEmpty, wholeNumber } from "../lib/input";
+import { wholeNumberOr } from "../lib/input";
 
 /** What alerts consist of. */
 
@@ -60,6 +60,6 @@ const MAX_HOURS = 168;
 const DEFAULT_HOURS = 6;
 
 /** The window of whale alerts. */
-export const hours = absentWhenEmpty(wholeNumber(1, MAX_HOURS))
-  .transform((hours) => hours ?? DEFAULT_HOURS)
-  .describe(`How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`);
+export const hours = wholeNumberOr(DEFAULT_HOURS, 1, MAX_HOURS).describe(
+  `How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
+);

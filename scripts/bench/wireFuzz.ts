@@ -133,7 +133,10 @@ async function rightAnswer<Shape extends z.ZodType>(
   const format = { name: question.name, schema: wireSchema(question.shape), strict: true };
   const body = {
     model: "any",
-    messages: question.messages,
+    messages: [
+      { role: "system", content: question.system },
+      { role: "user", content: question.user },
+    ],
     response_format: { type: "json_schema", json_schema: format },
   };
   const answer = await standins.handle(

@@ -107,14 +107,14 @@ export const QUESTIONS: readonly Question[] = [
 
 async function askGateway(): Promise<Finding> {
   const subject = "LLM gateway";
-  const prompt = {
-    messages: [
-      {
-        role: "user" as const,
-        content: "Is water wet? Say how sure you are, in whole percent, and why in one short sentence.",
-      },
-    ],
+  const asked = {
+    system: "You answer a question about the world.",
+    user: "Is water wet? Say how sure you are, in whole percent, and why in one short sentence.",
     maxTokens: 600,
+  };
+  const prompt = {
+    messages: [{ role: "user" as const, content: asked.user }],
+    maxTokens: asked.maxTokens,
     timeoutMs: PATIENCE_MS,
     attempts: 1,
     purse: UNCOUNTED,
@@ -134,7 +134,7 @@ async function askGateway(): Promise<Finding> {
     purse: UNCOUNTED,
   };
   try {
-    const question = { messages: prompt.messages, maxTokens: prompt.maxTokens, name: "doctor", shape };
+    const question = { ...asked, name: "doctor", shape };
     const { model, repaired } = await askStructured(memory, question, { turnMs: PATIENCE_MS, attempts: 1 });
     if (refusesSchemas) {
       return warning(

@@ -50,7 +50,7 @@ const change = {
 const sources: Source[] = [
   ...facts.map(sourceOfFact),
   {
-    says: changeSaying(change, "USD"),
+    says: changeSaying(change),
     value: change.percent,
     unit: "percent" as const,
     about: { subject: "BTC", kind: "price" as const, since: "report" as const, source: "computed" },

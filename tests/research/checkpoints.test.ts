@@ -4,7 +4,6 @@ import { NEVER } from "../../convex/lib/time";
 import {
   dueAfterMs,
   dueReport,
-  FIRST_CHECKPOINT,
   nextCheckpoint,
   nextCollection,
   SHIFT_MS,
@@ -20,8 +19,8 @@ function walk(startedAt: number, gaps: number[]): { collections: number[]; repor
   const reports: [ReportKind, number][] = [];
   let collectAt = nextCollection(startedAt, startedAt);
   let waiting: { kind: ReportKind; at: number } | null = {
-    kind: FIRST_CHECKPOINT.kind,
-    at: startedAt + FIRST_CHECKPOINT.afterMs,
+    kind: "interim1",
+    at: startedAt + dueAfterMs.interim1,
   };
   let now = startedAt;
   for (const gap of gaps) {

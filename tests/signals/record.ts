@@ -1,4 +1,4 @@
-import { eventOf, linksAfter, type Statement } from "../../convex/signals/eventChain";
+import { linksAfter, type Statement } from "../../convex/signals/eventChain";
 import type { ChainHead, SignalEvent } from "../../convex/signals/eventShapes";
 import { recordShape, type SignalRecord } from "../../scripts/verifySignalsChecks";
 import type { App } from "../support/app";
@@ -25,7 +25,7 @@ export function rechained(statements: readonly Statement[]): {
   const events: SignalEvent[] = [];
   for (const statement of statements) {
     const links = linksAfter(head, statement);
-    events.push(eventOf(links, statement));
+    events.push({ ...statement, ...links });
     head = { sequence: links.sequence, hash: links.hash };
   }
   return { events, head };

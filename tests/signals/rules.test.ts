@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dayBefore, dayOf, daysOfWeek, isIssueTime, weekDueAt } from "../../convex/signals/calendar";
+import { dayOf } from "../../convex/lib/time";
+import { dayBefore, daysOfWeek, isIssueTime, weekDueAt } from "../../convex/signals/calendar";
 import { afterCosts, entered, pnlPercent, problemsOf, type Levels } from "../../convex/signals/rules";
 import { buy, DAY, MINUTE, sell } from "./support";
 

@@ -109,7 +109,10 @@ describe("a question nobody has heard of", () => {
   const smallest = { name: "", kind: "a", score: 0, count: 0, tags: [], note: null, part: null };
 
   test("gets the smallest value that fits its schema", async () => {
-    const answer = await structured(standinsAt(), { name: "else", messages: user("x"), maxTokens: 9, shape });
+    const answer = await structured(standinsAt(), {
+      ...{ name: "else", system: "s", user: "x", maxTokens: 9 },
+      shape,
+    });
     expect(JSON.parse(answer)).toEqual(smallest);
     const nested = {
       $ref: "#/$defs/node",

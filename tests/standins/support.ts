@@ -56,8 +56,12 @@ export async function complete(standins: Standins, messages: Message[], format?:
 
 /** Asks a question with its schema as the service does, and returns the raw text of the answer. */
 export async function structured<Shape extends z.ZodType>(standins: Standins, question: Question<Shape>) {
-  const { name, shape, messages } = question;
+  const { name, shape, system, user } = question;
   const format = { type: "json_schema", json_schema: { name, schema: wireSchema(shape), strict: true } };
+  const messages = [
+    { role: "system", content: system },
+    { role: "user", content: user },
+  ];
   const { choices } = await complete(standins, messages, format);
   return choices[0]?.message.content ?? "";
 }

@@ -1,6 +1,6 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { namedShadowArms } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { NO_BLOCKS } from "../inference";
 import { promptNamed, type PromptVersion } from "../prompts";
@@ -33,21 +33,8 @@ export function nameOfArm({ model, promptVersion }: Pick<Arm, "model" | "promptV
   return `${model}@${promptVersion}`;
 }
 
-/** The arms that are to be asked. @throws AppError `not_configured` when `SHADOW_ARMS` names what is none. */
-export function askedArms(): Arm[] {
-  try {
-    return namedShadowArms().map(armNamed);
-  } catch (error) {
-    if (!(error instanceof AppError) || error.data.code !== "invalid_request") throw error;
-    throw new AppError("not_configured", `SHADOW_ARMS is not configured correctly: ${error.data.message}`);
-  }
-}
-
 export async function findArm(ctx: QueryCtx, arm: string): Promise<Doc<"shadowArms"> | null> {
-  return ctx.db
-    .query("shadowArms")
-    .withIndex("by_arm", (q) => q.eq("arm", arm))
-    .unique();
+  return getOneFrom(ctx.db, "shadowArms", "by_arm", arm);
 }
 
 /** Every arm that was ever asked, by name. */

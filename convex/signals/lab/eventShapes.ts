@@ -45,11 +45,4 @@ export const shadowEvent = z.discriminatedUnion("kind", [
 
 export type ShadowIssued = z.output<typeof issuedContent>;
 export type ShadowClosed = z.output<typeof closedContent>;
-type ShadowMissed = z.output<typeof missedContent>;
 export type ShadowEvent = z.output<typeof shadowEvent>;
-
-/** What is said by an event, before it is linked. */
-export type ShadowStatement =
-  | { kind: "issued"; content: ShadowIssued }
-  | { kind: "closed"; content: ShadowClosed }
-  | { kind: "missed"; content: ShadowMissed };

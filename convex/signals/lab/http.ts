@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import { endpoint, type MountedEndpoint } from "../../lib/http";
-import { absentWhenEmpty, wholeNumber } from "../../lib/input";
+import { wholeNumberOr } from "../../lib/input";
 import { shadowEvent } from "./eventShapes";
 import { shadowLab, shadowLabExample } from "./shapes";
 
@@ -22,12 +22,10 @@ const shadow: MountedEndpoint = endpoint({
     },
   },
   input: z.object({
-    after: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER))
-      .transform((after) => after ?? 0)
-      .describe("Events behind this sequence number; default 0: from the beginning"),
-    limit: absentWhenEmpty(wholeNumber(1, 500))
-      .transform((limit) => limit ?? 100)
-      .describe("Events, 1 to 500, default 100"),
+    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
+      "Events behind this sequence number; default 0: from the beginning",
+    ),
+    limit: wholeNumberOr(100, 1, 500).describe("Events, 1 to 500, default 100"),
   }),
   returns: shadowLab.extend({
     events: z.array(shadowEvent).describe("Of the shadow signals' chain, oldest first"),

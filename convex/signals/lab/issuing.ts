@@ -3,24 +3,22 @@ import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
-import { deadlines } from "../../lib/deadlines";
-import { setting } from "../../lib/env";
-import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { namedShadowArms } from "../../lib/env";
+import { failureOf, messageOf } from "../../lib/errors";
 import { enter, telling, vFailure } from "../../lib/lanes";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
-import { DAY, HOUR, iso, SECOND } from "../../lib/time";
+import { DAY, HOUR, iso } from "../../lib/time";
 import { recentHourlyCloses } from "../../prices/model";
 import { findTicked } from "../../prices/sources";
-import { PRICED_TOKENS, vPriceSource } from "../../prices/tables";
+import { PRICED_TOKENS, vClose } from "../../prices/tables";
 import { UnusableAnswer } from "../../providers/llm";
-import { completeStructured } from "../../providers/structured";
-import { recordOfToken } from "../calibration";
-import { marketContext } from "../context";
-import { HOURS, signalQuestion, type PastSignal } from "../prompts";
-import { entered, LAB_TOKENS, problemsOf } from "../rules";
-import { proposalFields, vPriceAtIssue } from "../tables";
-import { armNamed, askedArms, rememberArm } from "./arms";
+import { recordOfToken, vTold } from "../calibration";
+import { HOURS } from "../prompts";
+import { askForSignal } from "../proposals";
+import { entered, LAB_TOKENS } from "../rules";
+import { proposalFields, vHeld, vPriceAtIssue } from "../tables";
+import { armNamed, rememberArm, type Arm } from "./arms";
 import { findShadow, issueShadow, keepMissed, outcomesOfToken } from "./model";
 import { vLabToken } from "./tables";
 
@@ -29,8 +27,6 @@ import { vLabToken } from "./tables";
  * asked for. Nobody is sent one. They are there to find out which model and prompt should write the daily signals.
  */
 
-/** A price seen longer ago is none to enter a trade at. */
-const PRICE_AGE_MS = 15 * SECOND;
 /** An hour later the next signal is asked for: what fails twice is missed. */
 const ATTEMPTS = 2;
 
@@ -59,12 +55,12 @@ export const open = cron("ask the shadow arms", async (ctx) => {
   }
 });
 
-/** A malformed setting is the operator's to mend, and no reason for a cron to fail. */
-function armsToAsk() {
+/** The arms that are to be asked. A malformed setting is the operator's to mend, and no reason for a cron to fail. */
+function armsToAsk(): Arm[] {
   try {
-    return askedArms();
+    return namedShadowArms().map(armNamed);
   } catch (error) {
-    log.error("signals.no shadow arms", { reason: messageOf(error) });
+    log.error("signals.no shadow arms", { reason: `SHADOW_ARMS: ${messageOf(error)}` });
     return [];
   }
 }
@@ -76,25 +72,13 @@ export const write = providerAction({
   handler: async (ctx, { runId }) => {
     const task = await ctx.runQuery(internal.signals.lab.issuing.task, { runId });
     if (task === null) return null;
-    const { token, closes, calibration, yesterday } = task;
+    const { arm, ...told } = task;
     try {
-      const { model: asked, promptVersion } = armNamed(task.arm);
-      const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
-      const before = await findTicked(token, Date.now() - PRICE_AGE_MS);
-      const market = await marketContext(ctx, token, closes);
-      const context = { ...market, token, calibration, yesterday, nowMs: Date.now(), price: before, costBps };
-      const question = signalQuestion(promptVersion, context, (proposal) =>
-        problemsOf(proposal, { priceUsd: before.priceUsd, costBps }),
-      );
-      const patience = { turnMs: deadlines.llmScheduled, attempts: 1, payer: "lab" as const, model: asked };
-      const { value: proposal, model } = await completeStructured(ctx, question, patience);
-      const { priceUsd, source, observedAt } = await findTicked(token, Date.now() - PRICE_AGE_MS);
-      const problem = problemsOf(proposal, { priceUsd, costBps });
-      if (problem !== null) {
-        throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
-      }
-      const price = { usd: priceUsd, source, observedAt };
-      await ctx.runMutation(internal.signals.lab.issuing.store, { runId, proposal, model, costBps, price });
+      const { model, promptVersion } = armNamed(arm);
+      const measured = (since: number) => findTicked(told.token, since);
+      const asked = { attempts: 1, payer: "lab" as const, model };
+      const { hours: _, ...proposed } = await askForSignal(ctx, { ...told, promptVersion }, measured, asked);
+      await ctx.runMutation(internal.signals.lab.issuing.store, { runId, ...proposed });
     } catch (error) {
       const reason = finalReasonOf(error);
       if (reason === null) throw error;
@@ -111,18 +95,9 @@ function finalReasonOf(error: unknown): "refused" | "budget" | null {
   return failureOf(error)?.code === "rate_limited" ? "budget" : null;
 }
 
-const vPast = v.object({
-  token: vLabToken,
-  day: v.string(),
-  signal: proposalFields.signal,
-  entry: v.number(),
-  tp1: proposalFields.tp1,
-  tp2: proposalFields.tp2,
-  sl: proposalFields.sl,
-  confidence: v.number(),
-  status: v.union(v.literal("PENDING"), v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED")),
-  pnlPercent: v.union(v.number(), v.null()),
-});
+const vPast = vHeld
+  .pick("signal", "entry", "tp1", "tp2", "sl", "confidence", "status", "pnlPercent")
+  .extend({ token: vLabToken, day: v.string() });
 
 /** What the prompt needs; `null` when the run has ended. */
 export const task = internalQuery({
@@ -131,12 +106,8 @@ export const task = internalQuery({
     v.object({
       arm: v.string(),
       token: vLabToken,
-      closes: v.array(v.object({ hourEndsAt: v.number(), priceUsd: v.number(), source: vPriceSource })),
-      calibration: v.object({
-        n: v.number(),
-        wins: v.number(),
-        meanConfidence: v.union(v.number(), v.null()),
-      }),
+      closes: v.array(vClose),
+      calibration: vTold,
       yesterday: v.array(vPast),
     }),
     v.null(),
@@ -160,7 +131,7 @@ export const task = internalQuery({
   },
 });
 
-function past(row: Doc<"shadowSignals">): Omit<PastSignal, "pnlPercent"> & { pnlPercent: number | null } {
+function past(row: Doc<"shadowSignals">): Infer<typeof vPast> {
   const { token, hour, signal, entry, tp1, tp2, sl, confidence, status, pnlPercent = null } = row;
   const day = iso(hour).slice(0, "2026-01-05T09:00".length).replace("T", " ");
   return { token, day, signal, entry, tp1, tp2, sl, confidence, status, pnlPercent };

@@ -1,13 +1,14 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { iso } from "../../lib/time";
-import { calibrated, outcomesOf, type Outcomes } from "../calibration";
-import { chanceOf } from "../edge";
-import { linksAfter } from "../eventChain";
+import { outcomesOf, type Outcomes } from "../calibration";
+import { linksAfter, type StatementOf } from "../eventChain";
 import type { ChainHead } from "../eventShapes";
+import { begun, issuedFacts } from "../model";
 import type { Outcome } from "../path";
-import { LAB_TOKENS, LIFETIME_MS, positionOf, type LabToken } from "../rules";
-import type { ShadowEvent, ShadowStatement } from "./eventShapes";
+import { LAB_TOKENS, type LabToken } from "../rules";
+import type { courseFields } from "../tables";
+import type { ShadowEvent } from "./eventShapes";
 import type { ShadowSignal } from "./tables";
 import { addShadow, noShadows, type ShadowTotals } from "./totals";
 
@@ -16,18 +17,7 @@ import { addShadow, noShadows, type ShadowTotals } from "./totals";
 export type Slot = Pick<ShadowSignal, "hour" | "arm" | "token">;
 
 /** What is issued: the proposal entered at its price, and what was known then. */
-export type ShadowIssue = Omit<
-  ShadowSignal,
-  | "status"
-  | "expiresAt"
-  | "calibrated"
-  | "walkedUntil"
-  | "gapMinutes"
-  | "decidedBy"
-  | "closedAt"
-  | "exitPrice"
-  | "pnlPercent"
->;
+type ShadowIssue = Omit<ShadowSignal, keyof typeof courseFields>;
 
 /** Stores a new shadow signal with its event: its calibration from the arm's own outcomes so far. */
 export async function issueShadow(
@@ -35,37 +25,10 @@ export async function issueShadow(
   issue: ShadowIssue,
   promptVersion: string,
 ): Promise<void> {
-  const { arm, confidence, generatedAt } = issue;
-  const position = positionOf(issue);
-  const signal: ShadowSignal = {
-    ...issue,
-    status: "PENDING",
-    expiresAt: generatedAt + LIFETIME_MS,
-    calibrated: calibrated(
-      await outcomesOfArm(ctx, arm),
-      confidence,
-      position === null ? 0.5 : chanceOf(position),
-    ),
-    walkedUntil: generatedAt,
-    gapMinutes: 0,
-  };
+  const signal: ShadowSignal = { ...issue, ...begun(issue, await outcomesOfArm(ctx, issue.arm)) };
   await ctx.db.insert("shadowSignals", signal);
-  const { model, entry, tp1, tp2, sl, costBps, price, expiresAt } = signal;
-  await append(ctx, {
-    kind: "issued",
-    content: {
-      ...named(issue),
-      ...{ model, promptVersion, signal: signal.signal, entry, tp1, tp2, sl, confidence },
-      calibratedConfidence: signal.calibrated.confidence,
-      calibrationMethod: signal.calibrated.method,
-      calibrationOutcomes: signal.calibrated.n,
-      costBps,
-      generatedAt: iso(generatedAt),
-      expiresAt: iso(expiresAt),
-      priceSource: price.source,
-      priceObservedAt: iso(price.observedAt),
-    },
-  });
+  const content = { ...named(issue), ...issuedFacts(signal), promptVersion };
+  await append(ctx, { kind: "issued", content });
 }
 
 /** Ends a pending shadow signal: status, event and totals at once. */
@@ -156,19 +119,7 @@ export async function shadowHeadOf(ctx: QueryCtx): Promise<ChainHead | null> {
   return last === null ? null : { sequence: last.sequence, hash: last.hash };
 }
 
-async function append(ctx: MutationCtx, statement: ShadowStatement): Promise<void> {
+async function append(ctx: MutationCtx, statement: StatementOf<ShadowEvent>): Promise<void> {
   const links = linksAfter(await shadowHeadOf(ctx), statement);
-  await ctx.db.insert("shadowEvents", shadowEventOf(links, statement));
-}
-
-/** Links and statement as one event. */
-function shadowEventOf(links: ReturnType<typeof linksAfter>, statement: ShadowStatement): ShadowEvent {
-  switch (statement.kind) {
-    case "issued":
-      return { ...links, kind: statement.kind, content: statement.content };
-    case "closed":
-      return { ...links, kind: statement.kind, content: statement.content };
-    case "missed":
-      return { ...links, kind: statement.kind, content: statement.content };
-  }
+  await ctx.db.insert("shadowEvents", { ...statement, ...links });
 }

@@ -13,36 +13,22 @@ export type ArmFigures = Omit<
 
 /** @param totals One for each token. */
 export function figuresOfArm(totals: readonly ShadowTotals[], blocks: Blocks): ArmFigures {
-  const sum = (of: (one: ShadowTotals) => number) => totals.reduce((all, one) => all + of(one), 0);
-  const wins = sum((one) => one.wins);
-  const losses = sum((one) => one.losses);
-  const expired = sum((one) => one.expired);
-  const holds = sum((one) => one.holds);
-  const priced = sum((one) => one.priced);
+  const sum = (figure: Exclude<keyof ShadowTotals, "outcomes">) =>
+    totals.reduce((all, one) => all + one[figure], 0);
+  const [wins, losses, expired, holds] = [sum("wins"), sum("losses"), sum("expired"), sum("holds")];
+  const priced = sum("priced");
   const decided = wins + losses;
   return {
     n: decided + expired + holds,
-    ...{ holds, wins, losses, expired, missed: sum((one) => one.missed) },
-    excessPoints: ratio(100 * sum((one) => one.excess), decided + expired),
-    averageBeforeCostsPercent: ratio(
-      sum((one) => one.pnlSum),
-      priced,
-    ),
-    averageAfterCostsPercent: ratio(
-      sum((one) => one.pnlSum - one.costSum),
-      priced,
-    ),
+    ...{ holds, wins, losses, expired, missed: sum("missed") },
+    excessPoints: ratio(100 * sum("excess"), decided + expired),
+    averageBeforeCostsPercent: ratio(sum("pnlSum"), priced),
+    averageAfterCostsPercent: ratio(sum("pnlSum") - sum("costSum"), priced),
     edge: edgeShown(blocks),
     calibration: {
       n: decided,
-      brier: ratio(
-        sum((one) => one.statedSquares),
-        decided,
-      ),
-      calibratedBrier: ratio(
-        sum((one) => one.calibratedSquares),
-        decided,
-      ),
+      brier: ratio(sum("statedSquares"), decided),
+      calibratedBrier: ratio(sum("calibratedSquares"), decided),
     },
   };
 }

@@ -3,9 +3,10 @@ import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { older, waiting, type RecordsOf } from "../../lib/records";
 import { vBlocks } from "../arms";
-import { heldFields } from "../tables";
+import { vOutcomes } from "../calibration";
+import { vHeld } from "../tables";
 import { shadowEvent } from "./eventShapes";
-import { shadowTotalsFields, vOutcomes } from "./totals";
+import { shadowTotalsFields } from "./totals";
 
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));
 
@@ -17,7 +18,7 @@ const shadowSignalFields = {
   /** `claude-haiku-4.5@signal-2`. */
   arm: v.string(),
   token: vLabToken,
-  ...heldFields,
+  ...vHeld.fields,
 };
 const vShadowSignal = v.object(shadowSignalFields);
 export type ShadowSignal = Infer<typeof vShadowSignal>;

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { HOUR } from "../../lib/time";
-import { addOutcome, noOutcomes } from "../calibration";
+import { addOutcome, noOutcomes, vOutcomes } from "../calibration";
 import { excessOf, hasGaps } from "../edge";
 import { addDay, type Blocks } from "../inference";
 import type { Outcome } from "../path";
@@ -25,8 +25,6 @@ const SLOTS = COUNTED_HOURS * LAB_TOKENS.length;
 /** A difference of two excesses lies within this; it is scaled to lie within what an excess may be. */
 const GREATEST_DIFFERENCE = 1 + 5 / 9;
 const SCALE = 5 / 9 / GREATEST_DIFFERENCE;
-
-export const vOutcomes = v.object({ stated: v.array(v.number()), won: v.array(v.number()) });
 
 /** Sums of results are in percentage points. */
 export const shadowTotalsFields = {

@@ -5,8 +5,7 @@ import { internalMutation, internalQuery, type QueryCtx } from "../../_generated
 import { cron } from "../../lib/cronRuns";
 import { providerAction } from "../../lib/providerCalls";
 import { findTicked } from "../../prices/sources";
-import { vStretch } from "../outcomes";
-import { assembled, knownUntil, outcomeOf, uncoveredMinutes } from "../path";
+import { assembled, outcomeOf, vStretch, walkedOn } from "../path";
 import { LAB_TOKENS, type LabToken } from "../rules";
 import { measuredNow, pathOf } from "../sight";
 import { countNextDay } from "./days";
@@ -65,7 +64,7 @@ export const settle = internalMutation({
   handler: async (ctx, { token, from, seen }) => {
     const now = Date.now();
     for (const row of await openSignals(ctx, token, BATCH)) {
-      const { walkedUntil: since, gapMinutes: earlierGaps, expiresAt } = row;
+      const { walkedUntil: since, gapMinutes: earlierGaps } = row;
       // Issued or come into the batch since the look began: the next one is about it.
       if (since < from) continue;
       const outcome = outcomeOf(row, { seen, since, earlierGaps, now });
@@ -73,10 +72,8 @@ export const settle = internalMutation({
         await closeShadow(ctx, row, outcome);
         continue;
       }
-      const walkedUntil = Math.min(knownUntil(seen, since), expiresAt);
-      if (walkedUntil === since) continue;
-      const gapMinutes = earlierGaps + uncoveredMinutes(seen, since, walkedUntil);
-      await ctx.db.patch("shadowSignals", row._id, { walkedUntil, gapMinutes });
+      const walked = walkedOn(row, seen);
+      if (walked !== null) await ctx.db.patch("shadowSignals", row._id, walked);
     }
     return null;
   },

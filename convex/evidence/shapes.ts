@@ -1,0 +1,32 @@
+import * as z from "zod";
+
+/** What a text that was held against facts comes with. Times are epoch ms; callers see them written out. */
+
+export const citedSource = z.object({
+  id: z.int().describe("As the texts cite it"),
+  name: z.string().describe("Who says it; a language model is called one, and is unverified"),
+  url: z.string().nullable().describe("Where anybody can see the like"),
+  observedAt: z.number(),
+  says: z.string(),
+});
+
+/** Between two moments, from the facts of both. */
+export const change = z.object({
+  subject: z.string(),
+  /** In words: `price`. */
+  what: z.string(),
+  from: z.number(),
+  to: z.number(),
+  unit: z.string(),
+  percent: z.number(),
+  since: z.enum(["start", "report"]).describe("The shift's start, or the last report on this focus"),
+  /** When the earlier and the later fact were observed. */
+  fromAt: z.number(),
+  toAt: z.number(),
+});
+
+export const checkedCounts = z.object({
+  figures: z.int().describe("Figures that the texts state, each of them said by the fact it cites"),
+  cited: z.int().describe("Facts cited"),
+  removed: z.int().describe("Sentences taken out, because a figure was not what it cited"),
+});
