@@ -6,7 +6,7 @@ import type { Rounds } from "../convex/providers/chain";
 import type { Outcome } from "../convex/providers/chainReceipts";
 import { COINS, isCoin } from "../convex/whales/coins";
 import { measuredIn } from "../convex/whales/chain/reading";
-import { publicAlertShape } from "../convex/whales/views";
+import { publicAlertShape } from "../convex/whales/shapes";
 import type { Measured } from "../convex/whales/tables";
 import type { Prices } from "../convex/whales/valuing";
 

@@ -149,6 +149,7 @@ import type * as lib_records from "../lib/records.js";
 import type * as lib_refreshes from "../lib/refreshes.js";
 import type * as lib_renewals from "../lib/renewals.js";
 import type * as lib_request from "../lib/request.js";
+import type * as lib_rows from "../lib/rows.js";
 import type * as lib_sealing from "../lib/sealing.js";
 import type * as lib_shapes from "../lib/shapes.js";
 import type * as lib_tables from "../lib/tables.js";
@@ -455,7 +456,6 @@ import type * as whales_shapes from "../whales/shapes.js";
 import type * as whales_tables from "../whales/tables.js";
 import type * as whales_telling from "../whales/telling.js";
 import type * as whales_valuing from "../whales/valuing.js";
-import type * as whales_views from "../whales/views.js";
 
 import type {
   ApiFromModules,
@@ -605,6 +605,7 @@ declare const fullApi: ApiFromModules<{
   "lib/refreshes": typeof lib_refreshes;
   "lib/renewals": typeof lib_renewals;
   "lib/request": typeof lib_request;
+  "lib/rows": typeof lib_rows;
   "lib/sealing": typeof lib_sealing;
   "lib/shapes": typeof lib_shapes;
   "lib/tables": typeof lib_tables;
@@ -911,7 +912,6 @@ declare const fullApi: ApiFromModules<{
   "whales/tables": typeof whales_tables;
   "whales/telling": typeof whales_telling;
   "whales/valuing": typeof whales_valuing;
-  "whales/views": typeof whales_views;
 }>;
 
 /**

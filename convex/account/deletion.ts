@@ -6,6 +6,7 @@ import type { Doc, TableNames } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { charge } from "../lib/limits";
 import { isFinal, tablesOf, type Facts, type Going } from "../lib/records";
+import { rowsBy } from "../lib/rows";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
 import { requireUser } from "../users/model";
@@ -101,9 +102,5 @@ async function erase<Table extends TableNames>(
 }
 
 async function latest(ctx: QueryCtx, userId: string): Promise<Doc<"accountDeletions"> | null> {
-  return ctx.db
-    .query("accountDeletions")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .order("desc")
-    .first();
+  return rowsBy(ctx.db.query("accountDeletions"), "userId", userId).order("desc").first();
 }

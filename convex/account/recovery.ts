@@ -4,6 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { OPERATOR, recordAudit } from "../lib/audit";
 import { AppError } from "../lib/errors";
+import { rowsByBoth } from "../lib/rows";
 import { dateTime, HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { configOf, enqueueCard, linkedChat } from "../messenger/model";
@@ -144,10 +145,7 @@ async function end(
 }
 
 async function openRebind(ctx: QueryCtx, userId: string): Promise<Doc<"rebinds"> | null> {
-  return ctx.db
-    .query("rebinds")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "open"))
-    .unique();
+  return rowsByBoth(ctx.db.query("rebinds"), "userId", userId, "state", "open").unique();
 }
 
 async function assertFree(ctx: QueryCtx, tokenIdentifier: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import type { RecordsOf } from "../lib/records";
+import { ofUser, type RecordsOf } from "../lib/records";
 
 export const accountTables = {
   /** A user's wish to have their data deleted, and how far that is. Written by `account/deletion`. Kept as its record. */
@@ -31,10 +31,6 @@ export const accountRecords: RecordsOf<typeof accountTables> = {
   rebinds: { keep: "they say why an account is whose" },
   accountDeletions: {
     keep: "the record of a user's wish",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "deletions",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "deletions", onDeletion: "stay" },
   },
 };

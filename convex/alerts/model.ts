@@ -4,6 +4,7 @@ import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { rowsByBoth } from "../lib/rows";
 import { allowOneMore, inState, MOST_ACTIVE } from "./allowances";
 import { lifeFrom } from "./lifetimes";
 import { watchOf } from "./subjects";
@@ -138,10 +139,7 @@ export async function numberedAlert(
   userId: string,
   number: number,
 ): Promise<Doc<"alerts"> | null> {
-  return ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId).eq("number", number))
-    .unique();
+  return rowsByBoth(ctx.db.query("alerts"), "userId", userId, "number", number).unique();
 }
 
 /** Active ones, then proposals, by their numbers; then the latest that ended, newest first. */

@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { rowsByBoth } from "../lib/rows";
 import type { SealContext } from "../lib/sealing";
 import { alertTables } from "./tables";
 
@@ -25,10 +26,7 @@ export function secretSeal({ userId, url }: { userId: string; url: string }): Se
 
 /** A user's active webhooks, oldest first. */
 export async function sinksOf(ctx: QueryCtx, userId: string): Promise<Doc<"alertSinks">[]> {
-  return ctx.db
-    .query("alertSinks")
-    .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-    .take(MAX_SINKS);
+  return rowsByBoth(ctx.db.query("alertSinks"), "userId", userId, "state", "active").take(MAX_SINKS);
 }
 
 /** Ends a webhook of the user's; one that has ended stays so. @throws AppError `not_found` for none of theirs. */

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import type { RecordsOf } from "../lib/records";
+import { made, ofUser, type RecordsOf } from "../lib/records";
 import { conditionShape } from "./grammar";
 
 /** What an alert waits for. */
@@ -171,7 +171,7 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
       },
     ],
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId_and_state"),
       section: "alerts",
       inUse: (rows, userId) =>
         rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active")),
@@ -181,16 +181,8 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
   },
   alertCursors: { keep: "one row for each of some forty subjects" },
   alertFirings: {
-    keep: {
-      days: 90,
-      why: "a season's history; the card is kept for a month",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
-    },
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "alertFirings",
-      onDeletion: "go",
-    },
+    keep: { days: 90, why: "a season's history; the card is kept for a month", aged: made },
+    ownedBy: { rows: ofUser("by_userId"), section: "alertFirings", onDeletion: "go" },
   },
   alertSinks: {
     keep: {
@@ -200,23 +192,11 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
         rows.withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
       ended: ({ endedAt = 0 }, before) => endedAt < before,
     },
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId)),
-      section: "alertWebhooks",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId_and_state"), section: "alertWebhooks", onDeletion: "go" },
     withheld: ["sealedSigning", "keyId"],
   },
   alertDeliveries: {
-    keep: {
-      days: 30,
-      why: "as a card; its tries end after three days",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
-    },
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "alertPosts",
-      onDeletion: "go",
-    },
+    keep: { days: 30, why: "as a card; its tries end after three days", aged: made },
+    ownedBy: { rows: ofUser("by_userId"), section: "alertPosts", onDeletion: "go" },
   },
 };

@@ -7,9 +7,8 @@ import { chainHeadOf, latestSignals, totalsOf } from "../signals/model";
 import { TOKENS } from "../signals/rules";
 import { statisticsOf } from "../signals/statistics";
 import { alertCard } from "../whales/cards";
-import { hours } from "../whales/views";
-import { alertsSince, hasLooked } from "../whales/model";
-import { publicAlert } from "../whales/views";
+import { hours } from "../whales/shapes";
+import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
 import { latestShortCard, notice, recordCard } from "./cards";
 import type { Command } from "./command";
 
@@ -67,7 +66,7 @@ export const marketCommands: readonly Command[] = [
         return { answer: notice("Say how many hours to look back, 1 to 168: /whales 24") };
       }
       const now = Date.now();
-      const alerts = await alertsSince(ctx, now - window.data * HOUR);
+      const alerts = await latestAlerts(ctx, now - window.data * HOUR);
       if (alerts.length === 0 && !(await hasLooked(ctx))) {
         return {
           answer: notice(

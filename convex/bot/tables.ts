@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
-import type { RecordsOf } from "../lib/records";
+import { older, type RecordsOf } from "../lib/records";
 
 /** Who wrote to the bot, and where. */
 export const vSender = v.object({
@@ -71,11 +71,7 @@ export const botTables = {
 
 export const botRecords: RecordsOf<typeof botTables> = {
   botUpdates: {
-    keep: {
-      days: 2,
-      why: "the messenger repeats an update for a day",
-      aged: (rows, before) => rows.withIndex("by_receivedAt", (q) => q.lt("receivedAt", before)),
-    },
+    keep: { days: 2, why: "the messenger repeats an update for a day", aged: older("receivedAt") },
   },
   botJobs: {
     keep: "deleted with the answer it is for (bot/jobs)",

@@ -8,7 +8,7 @@ import { spokenDay } from "../signals/calendar";
 import { signalToken } from "../signals/inputs";
 import { TOKENS } from "../signals/rules";
 import { reviewedDay } from "../signals/waiting";
-import { hours } from "../whales/views";
+import { hours } from "../whales/shapes";
 import {
   latestSignal,
   latestView,

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import type { RecordsOf } from "../lib/records";
+import { made, ofUser, type RecordsOf } from "../lib/records";
 
 const vTransactionType = v.union(v.literal("deposit"), v.literal("deduction"), v.literal("refund"));
 
@@ -121,26 +121,17 @@ export const creditTables = {
 export const creditRecords: RecordsOf<typeof creditTables> = {
   creditTransactions: {
     keep: "the ledger",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId)),
-      section: "credits",
-      inUse: "any",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId_and_sequence"), section: "credits", inUse: "any", onDeletion: "stay" },
   },
   creditBalances: { keep: "the ledger's sum, one row per user" },
   creditReversals: {
     keep: "they prove a user's debt",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "reversals",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "reversals", onDeletion: "stay" },
   },
   creditReservations: {
     keep: "they belong to the ledger",
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId_and_state"),
       section: "reservations",
       // Those that have ended, as `held` is the first by name; the ledger's rows tell what they came to.
       onDeletion: {
@@ -152,18 +143,9 @@ export const creditRecords: RecordsOf<typeof creditTables> = {
   creditDiscrepancies: { keep: "faults for a person to understand" },
   gameSessions: {
     keep: "the ledger's rows name them",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "games",
-      inUse: "any",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "games", inUse: "any", onDeletion: "stay" },
   },
   gameDays: {
-    keep: {
-      days: 90,
-      why: "the cap is of one day",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
-    },
+    keep: { days: 90, why: "the cap is of one day", aged: made },
   },
 };

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import { namesIn, type RecordsOf } from "../lib/records";
+import { namesIn, older, type RecordsOf } from "../lib/records";
 import { COLLECTIONS, KINDS, UNITS } from "./kinds";
 import { change, citedSource } from "./shapes";
 
@@ -63,7 +63,7 @@ export const evidenceRecords: RecordsOf<typeof evidenceTables> = {
       why: "reports keep what they cite; a report of a week ago is compared with",
       // The largest, of fifty coins, have some 60 kB.
       batch: 50,
-      aged: (rows, before) => rows.withIndex("by_slot", (q) => q.lt("slot", before)),
+      aged: older("slot"),
     },
   },
 };

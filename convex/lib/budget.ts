@@ -6,7 +6,8 @@ import { AppError, messageOf } from "./errors";
 import type { Caller } from "./limits";
 import { log } from "./log";
 import { quotaHeaders, type Quota } from "./quotas";
-import { vBilled, vPayer } from "./tables";
+import { rowsBy } from "./rows";
+import { BILLED, vBilled, vPayer } from "./tables";
 import { DAY, dayOf, iso } from "./time";
 
 /**
@@ -132,7 +133,7 @@ export async function prepay(
   amounts: Partial<Record<Billed, number>>,
 ): Promise<void> {
   const day = dayOf(Date.now());
-  for (const provider of ["llm", "sentiment", "agentApi"] as const) {
+  for (const provider of BILLED) {
     const micros = amounts[provider];
     if (micros !== undefined) await take(ctx, { day, payer, provider, micros });
   }
@@ -143,10 +144,7 @@ export async function spentToday(
   ctx: QueryCtx,
   now: number,
 ): Promise<{ resetsAt: number; providers: Record<Billed, Spent>; fullest: number }> {
-  const rows = await ctx.db
-    .query("spending")
-    .withIndex("by_day", (q) => q.eq("day", dayOf(now)))
-    .take(ROWS_OF_DAY);
+  const rows = await rowsBy(ctx.db.query("spending"), "day", dayOf(now)).take(ROWS_OF_DAY);
   const limit = budgetMicros();
   let fullest = 0;
   const of = (provider: Billed): Spent => {

@@ -49,22 +49,13 @@ function isIpv4(text: string): boolean {
 
 /** The eight groups of an IPv6 address, in hex digits without leading zeros; `null` for anything else. */
 function groupsOf(text: string): string[] | null {
-  const [head = "", tail, ...more] = expandIpv4(text).split("::");
-  if (more.length > 0) return null;
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const missing = 8 - before.length - after.length;
-  if (tail === undefined ? missing !== 0 : missing < 1) return null;
-  const groups = [...before, ...Array.from({ length: missing }, () => "0"), ...after];
-  if (!groups.every((group) => /^[0-9a-f]{1,4}$/.test(group))) return null;
-  return groups.map((group) => Number.parseInt(group, 16).toString(16));
-}
-
-/** `::ffff:192.0.2.1` as `::ffff:c000:201`. */
-function expandIpv4(text: string): string {
-  const at = text.lastIndexOf(":");
-  const last = text.slice(at + 1);
-  if (at === -1 || !isIpv4(last)) return text;
-  const [a = 0, b = 0, c = 0, d = 0] = last.split(".").map(Number);
-  return `${text.slice(0, at)}:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  const url = /^[0-9a-f:.]+$/.test(text) ? `http://[${text}]` : "";
+  if (!URL.canParse(url)) return null;
+  // The parser writes an IPv4 address at its end as two groups, and its longest run of zeros as "::".
+  const [before = [], after = []] = new URL(url).hostname
+    .slice(1, -1)
+    .split("::")
+    .map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0");
+  return [...before, ...zeros, ...after];
 }

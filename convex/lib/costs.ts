@@ -36,8 +36,17 @@ const AGENT_PROMPT_MICROS = 50_000;
 /** Few texts have more tokens than one for three characters. */
 const CHARS_PER_TOKEN = 3;
 
-/** Tokens as a provider counts them; one that tells the sum alone is taken to have written them all. */
+/** Tokens of a call. */
 export type Usage = { input: number; output: number };
+
+/** What a provider has told of a call's tokens. A sum without its parts is taken for output, the dearer kind. */
+export function usageOf(
+  total: number,
+  input: number | null | undefined,
+  output: number | null | undefined,
+): Usage {
+  return { input: input ?? 0, output: output ?? Math.max(0, total - (input ?? 0)) };
+}
 
 /** A completion of a model of the gateway's, by its usage. */
 export function completionCost(usage: Usage, model: string = setting("LLM_MODEL")): number {

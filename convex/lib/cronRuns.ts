@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { DAY, HOUR, MINUTE } from "./time";
 
@@ -59,10 +60,7 @@ export function lostWork(takeUp: (ctx: MutationCtx, now: number) => Promise<void
  */
 export async function recordCronRun(ctx: MutationCtx, name: CronName): Promise<void> {
   const ranAt = Date.now();
-  const row = await ctx.db
-    .query("cronRuns")
-    .withIndex("by_name", (q) => q.eq("name", name))
-    .unique();
+  const row = await getOneFrom(ctx.db, "cronRuns", "by_name", name);
   if (row === null) await ctx.db.insert("cronRuns", { name, ranAt });
   else await ctx.db.patch("cronRuns", row._id, { ranAt });
 }

@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, type ActionCtx } from "../_generated/server";
 import { AppError } from "./errors";
 import type { Caller } from "./limits";
+import { rowsBy } from "./rows";
 import { SECOND } from "./time";
 
 /**
@@ -64,10 +65,7 @@ export const enter = internalMutation({
     const shards = SHARDS[crowd];
     const first = Math.floor(Math.random() * shards.length);
     for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
-      const held = await ctx.db
-        .query("crowdPlaces")
-        .withIndex("by_shard", (q) => q.eq("shard", shard))
-        .take(PLACES);
+      const held = await rowsBy(ctx.db.query("crowdPlaces"), "shard", shard).take(PLACES);
       const lost = held.find(({ until }) => until <= now);
       if (lost !== undefined) await ctx.db.delete("crowdPlaces", lost._id);
       else if (held.length >= PLACES) continue;

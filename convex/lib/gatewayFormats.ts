@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { DAY } from "./time";
 
@@ -33,8 +34,5 @@ export const remember = internalMutation({
 });
 
 async function find(ctx: QueryCtx, gateway: string) {
-  return ctx.db
-    .query("refusedFormats")
-    .withIndex("by_gateway", (q) => q.eq("gateway", gateway))
-    .unique();
+  return getOneFrom(ctx.db, "refusedFormats", "by_gateway", gateway);
 }

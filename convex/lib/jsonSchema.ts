@@ -8,7 +8,12 @@ export type JsonSchema = z.core.JSONSchema.BaseSchema;
  * What zod cannot tell by itself about the values a schema accepts; put on it with `.meta()`.
  * `accepts` replaces the derived schema; `emptyIsAbsent` adds `""` and `null`; `aliases` adds further names of fields.
  */
-type Hints = { accepts?: () => JsonSchema; emptyIsAbsent?: true; aliases?: Record<string, string> };
+const hintsShape = z.object({
+  accepts: z.custom<() => JsonSchema>((value) => typeof value === "function").optional(),
+  emptyIsAbsent: z.literal(true).optional(),
+  aliases: z.record(z.string(), z.string()).optional(),
+});
+type Hints = z.output<typeof hintsShape>;
 
 declare module "zod" {
   interface GlobalMeta extends Hints {
@@ -47,20 +52,10 @@ function refine(schema: z.core.$ZodType, json: JsonSchema, io: "input" | "output
 }
 
 function takeHints(json: JsonSchema): Hints {
-  const { accepts, emptyIsAbsent, aliases } = hintsShape.parse(json);
-  for (const name of ["accepts", "emptyIsAbsent", "aliases"]) delete json[name];
-  return {
-    ...(accepts === undefined ? {} : { accepts }),
-    ...(emptyIsAbsent === undefined ? {} : { emptyIsAbsent }),
-    ...(aliases === undefined ? {} : { aliases }),
-  };
+  const hints = hintsShape.parse(json);
+  for (const name of Object.keys(hintsShape.shape)) delete json[name];
+  return hints;
 }
-
-const hintsShape = z.object({
-  accepts: z.custom<() => JsonSchema>((value) => typeof value === "function").optional(),
-  emptyIsAbsent: z.literal(true).optional(),
-  aliases: z.record(z.string(), z.string()).optional(),
-});
 
 /** zod bounds every integer by what a double holds exactly, which is no news to who reads an answer. */
 function dropSafeBounds(json: JsonSchema): void {

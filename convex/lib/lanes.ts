@@ -8,7 +8,7 @@ import { sha256Hex } from "./crypto";
 import { AppError } from "./errors";
 import type { Caller } from "./limits";
 import { quotaHeaders } from "./quotas";
-import { vLane } from "./tables";
+import { LANES, type vLane } from "./tables";
 import { MINUTE, SECOND } from "./time";
 
 /**
@@ -19,8 +19,6 @@ import { MINUTE, SECOND } from "./time";
 
 export type Lane = Infer<typeof vLane>;
 
-/** In the order in which a free place is given away. */
-const LANES = ["service", "paid", "signedIn", "anonymous"] as const satisfies readonly Lane[];
 /** All that run at once; the rest of the 8 is for deliveries, wallets, deposits and crons. */
 const PLACES = 4;
 /** The most that one lane runs at once. */

@@ -87,23 +87,10 @@ export async function takeTurn(ctx: ActionCtx, source: PublicSource): Promise<nu
   return status.ok ? Math.ceil(status.retryAfter ?? 0) : null;
 }
 
-export type LimitName =
-  | "chat"
-  | "refresh"
-  | "shift"
-  | "settings"
-  | "alert"
-  | "wallet"
-  | "chain"
-  | "transfer"
-  | "deposit"
-  | "newDeposit"
-  | "payment"
-  | "run"
-  | "game"
-  | "claim"
-  | "link"
-  | "card";
+/** What is counted once per user and once per network address. */
+export type LimitName = {
+  [Limit in keyof typeof limits]: Limit extends `${infer Name}User` ? Name : never;
+}[keyof typeof limits];
 
 /**
  * Who is asking: the user as far as they said so, and the network address (`null` where the call came by no network).
@@ -209,17 +196,16 @@ export async function countGuess(
   }
 }
 
+/** What a guess is counted by: who makes it, and what all of them are about. */
 function guesses(
   name: "miss" | "unknownHash",
   address: string | null,
   subject: string | undefined,
 ): [keyof typeof limits, string][] {
-  return [
-    ...(address === null ? [] : [[`${name}Address`, `address:${address}`] as [keyof typeof limits, string]]),
-    ...(subject === undefined
-      ? []
-      : [["missSubject", `subject:${subject}`] as [keyof typeof limits, string]]),
-  ];
+  const counted: [keyof typeof limits, string][] = [];
+  if (address !== null) counted.push([`${name}Address`, `address:${address}`]);
+  if (subject !== undefined) counted.push(["missSubject", `subject:${subject}`]);
+  return counted;
 }
 
 /** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */

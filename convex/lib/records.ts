@@ -1,6 +1,7 @@
 import type { NamedTableInfo, Query, QueryInitializer } from "convex/server";
 import type { DataModel, Doc, TableNames } from "../_generated/dataModel";
 import type { DatabaseReader, DatabaseWriter } from "../_generated/server";
+import { rowsDue, type Bound, type Indexed } from "./rows";
 
 /**
  * What is known of a table besides its fields: how long its rows live, whose they are, which of them are work to be done.
@@ -78,6 +79,54 @@ type Open<Table extends TableNames> = {
   /** Epoch ms: when it was asked for, or, for what has a time of its own, when it was due. */
   since: (row: Doc<Table>) => number;
 };
+
+/** Rows by their `field`, an epoch in ms with an index of its own: those before a moment. */
+export function older<Field extends string>(field: Field) {
+  return <Found>(rows: Indexed<`by_${Field}`, Bound<"lt", Field, number>, Found>, before: number) =>
+    rows.withIndex(`by_${field}`, (q) => q.lt(field, before));
+}
+
+/** Rows that were made before a moment. */
+export function made<Found>(
+  rows: Indexed<"by_creation_time", Bound<"lt", "_creationTime", number>, Found>,
+  before: number,
+) {
+  return rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before));
+}
+
+/** The rows of a user, by an index that begins with `userId`. */
+export function ofUser<Index extends string>(index: Index) {
+  return <Found>(rows: Indexed<Index, Bound<"eq", "userId", string>, Found>, userId: string) =>
+    rows.withIndex(index, (q) => q.eq("userId", userId));
+}
+
+/** Work whose `field` says when it is due (epoch ms), with an index of its own. */
+export function due<Field extends string>(field: Field) {
+  return {
+    rows: [
+      <Found>(rows: Indexed<`by_${Field}`, Bound<"lte", Field, number>, Found>, now: number) =>
+        rowsDue(rows, field, now),
+    ],
+    since: (row: Readonly<Record<Field, number>>) => row[field],
+  };
+}
+
+/** Work that waits in some states, by an index that begins with `field`; `since` was it asked for, epoch ms. */
+export function waiting<
+  Index extends string,
+  Field extends string,
+  const States extends readonly string[],
+  Since extends string,
+>(index: Index, field: Field, states: States, since: Since) {
+  return {
+    rows: states.map(
+      (state) =>
+        <Found>(rows: Indexed<Index, Bound<"eq", Field, States[number]>, Found>) =>
+          rows.withIndex(index, (q) => q.eq(field, state)),
+    ),
+    since: (row: Readonly<Record<Since, number>>) => row[since],
+  };
+}
 
 /** The tables' names, in the order of the rooms and, within one, of its records. */
 export function tablesOf(records: Records): TableNames[] {

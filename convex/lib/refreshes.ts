@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import {
   internalMutation,
@@ -249,8 +250,5 @@ export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promis
 }
 
 async function find(ctx: QueryCtx, key: string) {
-  return ctx.db
-    .query("refreshes")
-    .withIndex("by_key", (q) => q.eq("key", key))
-    .unique();
+  return getOneFrom(ctx.db, "refreshes", "by_key", key);
 }

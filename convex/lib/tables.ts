@@ -1,45 +1,27 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { PUBLIC_SOURCES } from "./publicSources";
-import type { RecordsOf } from "./records";
+import { older, type RecordsOf } from "./records";
 import { dayOf } from "./time";
 
-/** The outside services, as `providers/` has them. */
-export const vProvider = v.union(
-  v.literal("llm"),
-  v.literal("sentiment"),
-  v.literal("agentApi"),
-  v.literal("tickers"),
-  v.literal("swap"),
-  v.literal("chain"),
-  v.literal("facilitator"),
-  v.literal("messenger"),
-  ...PUBLIC_SOURCES.map((source) => v.literal(source)),
-);
-
 /** The providers that bill by the call, or by the token. */
-export const vBilled = v.union(v.literal("llm"), v.literal("sentiment"), v.literal("agentApi"));
+export const BILLED = ["llm", "sentiment", "agentApi"] as const;
+export const vBilled = v.union(...BILLED.map((provider) => v.literal(provider)));
+
+const UNBILLED = ["tickers", "swap", "chain", "facilitator", "messenger", ...PUBLIC_SOURCES] as const;
+/** The outside services, as `providers/` has them. */
+export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v.literal(provider)));
 
 /**
  * Whose money a call is; `lab`: the shadow arms of the signals; `shift`: what a shift that has begun makes, paid for by who
  * started it.
  */
-export const vPayer = v.union(
-  v.literal("service"),
-  v.literal("lab"),
-  v.literal("paid"),
-  v.literal("shift"),
-  v.literal("signedIn"),
-  v.literal("anonymous"),
-);
+const PAYERS = ["service", "lab", "paid", "shift", "signedIn", "anonymous"] as const;
+export const vPayer = v.union(...PAYERS.map((payer) => v.literal(payer)));
 
-/** Whose work waits in a lane of its own. */
-export const vLane = v.union(
-  v.literal("service"),
-  v.literal("paid"),
-  v.literal("signedIn"),
-  v.literal("anonymous"),
-);
+/** Whose work waits in a lane of its own, in the order in which a free place is given away. */
+export const LANES = ["service", "paid", "signedIn", "anonymous"] as const;
+export const vLane = v.union(...LANES.map((lane) => v.literal(lane)));
 
 /** What happens when a job of a lane fails. */
 export const vCare = v.object({
@@ -191,17 +173,13 @@ export const libRecords: RecordsOf<typeof libTables> = {
     keep: {
       days: 1,
       why: "nobody waits for an attempt of yesterday",
-      aged: (rows, before) => rows.withIndex("by_beganAt", (q) => q.lt("beganAt", before)),
+      aged: older("beganAt"),
       ended: (row, before) => row.leaseUntil < before,
     },
   },
   cronRuns: { keep: "one row per cron" },
   providerCalls: {
-    keep: {
-      days: 2,
-      why: "health looks at the last hour",
-      aged: (rows, before) => rows.withIndex("by_bucket", (q) => q.lt("bucket", before)),
-    },
+    keep: { days: 2, why: "health looks at the last hour", aged: older("bucket") },
   },
   spending: {
     keep: {
@@ -220,7 +198,5 @@ export const libRecords: RecordsOf<typeof libTables> = {
     },
   },
   refusedFormats: { keep: "one row per gateway that was ever set" },
-  auditEvents: {
-    keep: "the record of what was done with keys and money; to be exported, never shortened",
-  },
+  auditEvents: { keep: "the record of what was done with keys and money; to be exported, never shortened" },
 };

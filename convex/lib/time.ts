@@ -57,6 +57,19 @@ export function createPauses(first: number): () => Promise<void> {
   };
 }
 
+/** A promise's value, or `null` when the deadline comes first. */
+export async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
+  let end: () => void = () => undefined;
+  const late = new Promise<null>((resolve) => (end = () => resolve(null)));
+  deadline.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    // Every look at a slow chain would leave one behind.
+    deadline.removeEventListener("abort", end);
+  }
+}
+
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** For people: `20 Nov 2026, 15:30 UTC`. */

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import type { RecordsOf } from "../lib/records";
+import { older, type RecordsOf } from "../lib/records";
 import { coin, marketFigures, marketSource, rowSource, tokenFigures, type TokenFigures } from "./shapes";
 
 /** Who tells a row's figures: one of the sources, or the model itself. */
@@ -57,14 +57,14 @@ export const marketRecords: RecordsOf<typeof marketTables> = {
     keep: {
       days: 7,
       why: "a cache of a minute, which stands in for slowness; a week-old price stands for nothing",
-      aged: (rows, before) => rows.withIndex("by_fetchedAt", (q) => q.lt("fetchedAt", before)),
+      aged: older("fetchedAt"),
     },
   },
   tokenAnswers: {
     keep: {
       days: 1,
       why: "a cache of a minute, one row for every question ever asked",
-      aged: (rows, before) => rows.withIndex("by_fetchedAt", (q) => q.lt("fetchedAt", before)),
+      aged: older("fetchedAt"),
     },
   },
 };

@@ -4,6 +4,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore } from "../lib/pools";
+import { rowsBy, rowsByBoth } from "../lib/rows";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Keyboard, type Picture } from "./tables";
 
@@ -70,10 +71,7 @@ function keyboardOf(rows: readonly (readonly Button[])[]): { keyboard?: Keyboard
 /** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops behind that part. */
 export async function callOffCards(ctx: MutationCtx, topic: string): Promise<void> {
   for (const state of ["queued", "sending"] as const) {
-    const open = await ctx.db
-      .query("messages")
-      .withIndex("by_topic_and_state", (q) => q.eq("topic", topic).eq("state", state))
-      .take(20);
+    const open = await rowsByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
     for (const { _id } of open)
       await ctx.db.patch("messages", _id, { state: "skipped", error: "called off" });
   }
@@ -156,11 +154,7 @@ const LATEST_CARDS = 12;
 
 /** Why the user's latest card that came to an end did not arrive, in the messenger's words; `null` when it did. */
 export async function deliveryProblemOf(ctx: QueryCtx, userId: string): Promise<string | null> {
-  const latest = await ctx.db
-    .query("messages")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .order("desc")
-    .take(LATEST_CARDS);
+  const latest = await rowsBy(ctx.db.query("messages"), "userId", userId).order("desc").take(LATEST_CARDS);
   const ended = latest.find(({ state }) => state === "sent" || state === "failed");
   return ended?.state === "failed" ? (ended.error ?? "The messenger did not take it") : null;
 }

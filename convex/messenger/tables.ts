@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import type { Range, RecordsOf } from "../lib/records";
+import { ofUser, older, type Range, type RecordsOf } from "../lib/records";
 
 /** A function handle that is told `{ subject }` and draws a PNG, or says `null`: there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
@@ -130,34 +130,17 @@ const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages">
 export const messengerRecords: RecordsOf<typeof messengerTables> = {
   messengerConfigs: {
     keep: "the user's settings, until they clear them",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "messengerSettings",
-      inUse: "any",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", inUse: "any", onDeletion: "go" },
     withheld: ["sealedBotToken", "keyId"],
   },
   messengerLinks: {
     keep: "a user's link, until they end it",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "messengerLinks",
-      inUse: "any",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "messengerLinks", inUse: "any", onDeletion: "go" },
     withheld: ["codeHash"],
   },
   linkCodes: {
-    keep: {
-      days: 1,
-      why: "it has expired",
-      aged: (rows, before) => rows.withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
-    },
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      onDeletion: "go",
-    },
+    keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
+    ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
   },
   messages: {
     keep: [
@@ -171,11 +154,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       cardsThatEnded("failed"),
       cardsThatEnded("skipped"),
     ],
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "messages",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
     final: { field: "state", states: ["sent", "failed", "skipped"] },
     withheld: ["onSettled"],
   },

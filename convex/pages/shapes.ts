@@ -10,7 +10,7 @@ import { shadowLab, shadowLabExample } from "../signals/lab/shapes";
 import { publicSignal } from "../signals/shapes";
 import { signalStats } from "../signals/statisticsShapes";
 import { measuredExample } from "../whales/http";
-import { publicAlertShape } from "../whales/views";
+import { publicAlertShape } from "../whales/shapes";
 
 /** What each page shows, as data. */
 

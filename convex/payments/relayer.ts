@@ -3,6 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
+import { rowsBy } from "../lib/rows";
 import { DAY, HOUR } from "../lib/time";
 import { vSignedBytes, byId } from "../wallets/transactions/model";
 import { storeSigned } from "../wallets/transactions/serviceAccounts";
@@ -27,10 +28,7 @@ export const record = internalMutation({
   args: { txHash: v.string(), payer: v.string(), codeHash: v.union(v.string(), v.null()) },
   returns: v.null(),
   handler: async (ctx: MutationCtx, { txHash, payer, codeHash }) => {
-    const known = await ctx.db
-      .query("relayerFailures")
-      .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
-      .first();
+    const known = await rowsBy(ctx.db.query("relayerFailures"), "txHash", txHash).first();
     if (known !== null) return null;
     const failure = { at: Date.now(), txHash, payer: payer.toLowerCase() };
     await ctx.db.insert("relayerFailures", { ...failure, ...(codeHash === null ? {} : { codeHash }) });
@@ -82,25 +80,19 @@ const REFUSED = refusal(
 /**
  * Stores the signed bytes and takes their nonce, in one transaction: there is one giver of nonces, and a crash before it
  * takes none.
- * @returns `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
+ * @returns The transaction; `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
  */
 export const store = internalMutation({
   args: { ...vClaimWork, relayer: v.string(), signed: vSignedBytes },
-  returns: v.union(
-    v.object({ kind: v.literal("stored"), transactionId: v.id("transactions") }),
-    v.object({ kind: v.literal("taken") }),
-    v.object({ kind: v.literal("overtaken") }),
-  ),
+  returns: v.union(v.id("transactions"), v.literal("taken"), v.literal("overtaken")),
   handler: async (ctx, { relayer, signed, ...work }) => {
     const row = await claimAt(ctx, work, "settling");
-    if (row === null || (await settlementOf(ctx, row)).settlement !== null) {
-      return { kind: "overtaken" as const };
-    }
+    if (row === null || (await settlementOf(ctx, row)).settlement !== null) return "overtaken";
     const request = { kind: "settlement" as const, claimKey: row.key };
     const transactionId = await storeSigned(ctx, { role: "relayer", address: relayer, request, signed });
-    if (transactionId === null) return { kind: "taken" as const };
+    if (transactionId === null) return "taken";
     await ctx.db.patch("paymentClaims", row._id, { settlementId: transactionId });
-    return { kind: "stored" as const, transactionId };
+    return transactionId;
   },
 });
 

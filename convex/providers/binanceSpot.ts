@@ -1,19 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
-import { SOURCE_NAMES } from "../lib/publicSources";
-import { unusableFailure } from "./call";
-import {
-  CANDLE_MS,
-  decimalText,
-  isCandle,
-  partsOf,
-  priceText,
-  type Book,
-  type Candle,
-  type CandleRange,
-  type DayStats,
-} from "./exchangeShapes";
-import { askPublic, type Turns } from "./publicData";
+import { bookOf, CANDLE_MS, decimalText, priceText, type Candle, type Venue } from "./exchangeShapes";
 
 /**
  * Binance's spot market against USDT, at its address for public data alone. Documents: github.com/binance/
@@ -27,81 +14,57 @@ const INTERVALS = { minute: "1m", hour: "1h" } as const;
 const BOOK_LEVELS = 5_000;
 
 const refusal = z.object({ code: z.literal(-1121) });
-const isAbsence = (status: number, body: unknown): boolean =>
-  status === 400 && refusal.safeParse(body).success;
 
-export function pairOf(symbol: string): string {
-  return `symbol=${encodeURIComponent(symbol)}USDT`;
-}
-
-const candlesShape = lazy(() =>
-  z.array(
-    z.tuple([z.int().positive(), priceText, priceText, priceText, priceText, decimalText]).rest(z.unknown()),
-  ),
-);
-
-/** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
-export async function askCandles(
-  turns: Turns,
-  symbol: string,
-  range: CandleRange,
-  timeoutMs: number,
-): Promise<Candle[]> {
-  const candles: Candle[] = [];
-  for (const { first, last } of partsOf(range, MAX_CANDLES, Date.now())) {
-    const query = `${pairOf(symbol)}&interval=${INTERVALS[range.interval]}&startTime=${first}&endTime=${last}&limit=${MAX_CANDLES}`;
-    const path = `/api/v3/klines?${query}`;
-    const rows = await askPublic(turns, "binance", { path, shape: candlesShape(), isAbsence }, timeoutMs);
-    for (const [openedAt, open, high, low, close, volume] of rows) {
-      candles.push({ openedAt, open, high, low, close, volume });
-    }
-  }
-  if (!candles.every((candle) => isCandle(candle) && candle.openedAt % CANDLE_MS[range.interval] === 0)) {
-    throw unusableFailure(SOURCE_NAMES.binance);
-  }
-  return candles;
-}
-
-const dayShape = lazy(() =>
-  z.object({
-    symbol: z.string(),
-    openPrice: priceText,
-    highPrice: priceText,
-    lowPrice: priceText,
-    lastPrice: priceText,
-    volume: decimalText,
-    closeTime: z.int().positive(),
-  }),
-);
-
-/** @throws AppError `not_found`, `upstream` */
-export async function askDay(turns: Turns, symbol: string, timeoutMs: number): Promise<DayStats> {
-  const path = `/api/v3/ticker/24hr?${pairOf(symbol)}`;
-  const told = await askPublic(turns, "binance", { path, shape: dayShape(), isAbsence }, timeoutMs);
-  if (told.symbol !== `${symbol}USDT`) throw unusableFailure(SOURCE_NAMES.binance);
-  return {
-    open: told.openPrice,
-    high: told.highPrice,
-    low: told.lowPrice,
-    last: told.lastPrice,
-    volume: told.volume,
-    observedAt: told.closeTime,
-  };
-}
+const pairOf = (symbol: string) => `symbol=${encodeURIComponent(symbol)}USDT`;
 
 const bookShape = lazy(() => {
-  const level = z.tuple([priceText, decimalText]).transform(([price, size]) => ({ price, size }));
-  return z.object({ lastUpdateId: z.number(), bids: z.array(level), asks: z.array(level) });
+  const level = z.tuple([priceText, decimalText]);
+  const answer = z.object({ lastUpdateId: z.number(), bids: z.array(level), asks: z.array(level) });
+  return answer.transform((told) => bookOf(told, Date.now()));
 });
 
-/** The book as far as one request reaches. @throws AppError `not_found`, `upstream` */
-export async function askBook(turns: Turns, symbol: string, timeoutMs: number): Promise<Book> {
-  const path = `/api/v3/depth?${pairOf(symbol)}&limit=${BOOK_LEVELS}`;
-  const { bids, asks } = await askPublic(
-    turns,
-    "binance",
-    { path, shape: bookShape(), isAbsence },
-    timeoutMs,
-  );
-  return { bids, asks, observedAt: Date.now() };
-}
+export const binance: Venue = {
+  source: "binance",
+  isAbsence: (status, body) => status === 400 && refusal.safeParse(body).success,
+  candles: {
+    most: MAX_CANDLES,
+    page: (symbol) => `/api/v3/klines?${pairOf(symbol)}&interval=1h`,
+    path: (symbol, interval, { first, last }) =>
+      `/api/v3/klines?${pairOf(symbol)}&interval=${INTERVALS[interval]}&startTime=${first}&endTime=${last}&limit=${MAX_CANDLES}`,
+    shape: (interval) => {
+      const openedAt = z.int().positive().multipleOf(CANDLE_MS[interval]);
+      const row = z
+        .tuple([openedAt, priceText, priceText, priceText, priceText, decimalText])
+        .rest(z.unknown());
+      return z.array(
+        row.transform(([openedAt, open, high, low, close, volume]): Candle => {
+          return { openedAt, open, high, low, close, volume };
+        }),
+      );
+    },
+  },
+  day: {
+    page: (symbol) => `/api/v3/ticker/24hr?${pairOf(symbol)}`,
+    shape: (symbol) =>
+      z
+        .object({
+          symbol: z.literal(`${symbol}USDT`),
+          openPrice: priceText,
+          highPrice: priceText,
+          lowPrice: priceText,
+          lastPrice: priceText,
+          volume: decimalText,
+          closeTime: z.int().positive(),
+        })
+        .transform(
+          ({ openPrice: open, highPrice: high, lowPrice: low, lastPrice: last, volume, closeTime }) => {
+            return { open, high, low, last, volume, observedAt: closeTime };
+          },
+        ),
+  },
+  book: {
+    page: (symbol) => `/api/v3/depth?${pairOf(symbol)}`,
+    depth: `&limit=${BOOK_LEVELS}`,
+    shape: bookShape,
+  },
+};

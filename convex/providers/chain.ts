@@ -5,6 +5,7 @@ import {
   erc20Abi,
   HttpRequestError,
   http,
+  multicall3Abi,
   parseAbi,
   RpcRequestError,
   type Address,
@@ -36,7 +37,6 @@ const chain = defineChain({
 const feedAbi = parseAbi([
   "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
 ]);
-const multicallAbi = parseAbi(["function getEthBalance(address addr) view returns (uint256 balance)"]);
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
@@ -82,7 +82,7 @@ export async function readAccount(
 ): Promise<Balances & { rounds: Rounds }> {
   const client = chainClient();
   const contracts: ContractFunctionParameters[] = [
-    { address: MULTICALL3, abi: multicallAbi, functionName: "getEthBalance", args: [owner] },
+    { address: MULTICALL3, abi: multicall3Abi, functionName: "getEthBalance", args: [owner] },
     ...tokens.map((address) => ({ address, abi: erc20Abi, functionName: "balanceOf", args: [owner] })),
     ...feeds.map(latestRound),
   ];
@@ -167,26 +167,36 @@ export function refusalText(error: unknown): string | null {
   return refused === null ? null : printable(refused.details);
 }
 
-/** @throws AppError `upstream` when the RPC serves another chain. */
-export function requireChain(chainId: number): void {
+/**
+ * @param consequence What that means for what was asked, where somebody has to be told.
+ * @throws AppError `upstream` when the RPC serves another chain.
+ */
+export function requireChain(chainId: number, consequence = ""): void {
   if (chainId === CHAIN_ID) return;
-  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}`);
+  throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}${consequence}`);
 }
 
 /** The node's own refusal of a request; `null` when it was not asked or did not answer. */
 export function refusal(error: unknown): RpcRequestError | null {
-  if (!(error instanceof BaseError) || isTransport(error)) return null;
-  const refused = error.walk((inner) => inner instanceof RpcRequestError);
-  return refused instanceof RpcRequestError ? refused : null;
+  return isTransport(error) ? null : causeOf(error, RpcRequestError);
+}
+
+/** The error of a class that one of viem's is, or was caused by; `null` when there is none. */
+export function causeOf<Cause extends Error>(
+  error: unknown,
+  type: abstract new (...args: never[]) => Cause,
+): Cause | null {
+  const found = error instanceof BaseError ? error.walk((inner) => inner instanceof type) : null;
+  return found instanceof type ? found : null;
 }
 
 /** The chain could not be asked at all, or not in time. */
 function isTransport(error: unknown): boolean {
-  if (isAbort(error)) return true;
-  return (
-    error instanceof BaseError &&
-    error.walk((inner) => inner instanceof HttpRequestError || isAbort(inner)) !== null
-  );
+  return isLate(error) || causeOf(error, HttpRequestError) !== null;
+}
+
+function isLate(error: unknown): boolean {
+  return isAbort(error) || (error instanceof BaseError && error.walk(isAbort) !== null);
 }
 
 /** Nodes print raw revert bytes into their messages. */
@@ -208,17 +218,13 @@ export async function guarded<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
 export function chainFailure(error: unknown): AppError {
-  const aborted = error instanceof BaseError && error.walk((inner) => isAbort(inner)) !== null;
-  if (aborted || isAbort(error)) return timeoutFailure(UPSTREAM);
-  const transport =
-    error instanceof BaseError ? error.walk((inner) => inner instanceof HttpRequestError) : null;
-  if (transport instanceof HttpRequestError) {
-    if (transport.status === undefined) return unreachableFailure(UPSTREAM);
+  if (isLate(error)) return timeoutFailure(UPSTREAM);
+  const transport = causeOf(error, HttpRequestError);
+  if (transport !== null && transport.status === undefined) return unreachableFailure(UPSTREAM);
+  if (transport !== null)
     return new AppError("upstream", `${UPSTREAM} answered with status ${transport.status}`);
-  }
-  if (error instanceof BaseError && error.walk((inner) => inner instanceof RpcRequestError) !== null) {
+  if (causeOf(error, RpcRequestError) !== null)
     return new AppError("upstream", `${UPSTREAM} refused a request`);
-  }
   return unusableFailure(UPSTREAM);
 }
 

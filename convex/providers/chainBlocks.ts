@@ -1,7 +1,7 @@
-import { BaseError, HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
+import { HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
-import { chainClient, guarded, refusal, requireChain, type ChainClient } from "./chain";
+import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient } from "./chain";
 import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./chainShapes";
 
 /**
@@ -9,17 +9,13 @@ import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./cha
  * logs of tokens' transfers. Ether that contracts pass on among themselves is in no block's transactions, and not seen.
  */
 
-export type BlockPlace = { number: number; hash: string };
+/** `time`: epoch ms. */
+export type TimedPlace = { number: number; hash: string; time: number };
 
 /** The chain's own coin as one transaction of a block carries it. Addresses in lower case, wei. */
 type Payment = { txHash: string; from: string; to: string; amount: bigint };
 
-export type Block = BlockPlace & {
-  parentHash: string;
-  /** Epoch ms. */
-  time: number;
-  payments: Payment[];
-};
+export type Block = TimedPlace & { parentHash: string; payments: Payment[] };
 
 /** One Transfer log. Addresses in lower case, the amount in the token's smallest unit. */
 export type TransferLog = {
@@ -80,15 +76,12 @@ export async function readHeight(): Promise<number> {
  * The block of a number as the chain has it now; `null` where the node has none.
  * @throws AppError `upstream`
  */
-export async function readPlace(number: number): Promise<(BlockPlace & { time: number }) | null> {
+export async function readPlace(number: number): Promise<TimedPlace | null> {
   return guarded(() => placeOf(chainClient(), number));
 }
 
 /** Inside `guarded`. */
-export async function placeOf(
-  client: ChainClient,
-  number: number,
-): Promise<(BlockPlace & { time: number }) | null> {
+export async function placeOf(client: ChainClient, number: number): Promise<TimedPlace | null> {
   const params: [Hex, false] = [toQuantity(number), false];
   const answer = headerShape
     .nullable()
@@ -200,10 +193,9 @@ const TOO_MUCH =
   /\branges?\b|more than \d|max(?:imum)? results|response size|too (?:many|large)|time(?:d )?out/i;
 
 function isTooMuch(error: unknown): boolean {
-  if (!(error instanceof BaseError)) return false;
-  if (error.walk((inner) => inner instanceof ResponseBodyTooLargeError) !== null) return true;
-  const answered = error.walk((inner) => inner instanceof HttpRequestError);
-  if (answered instanceof HttpRequestError) {
+  if (causeOf(error, ResponseBodyTooLargeError) !== null) return true;
+  const answered = causeOf(error, HttpRequestError);
+  if (answered !== null) {
     return answered.status === 413 || (answered.status === 400 && saysTooMuch(answered.details));
   }
   const refused = refusal(error);

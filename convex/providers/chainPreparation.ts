@@ -1,8 +1,6 @@
 import { decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
 import { call, estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
-import { CHAIN_ID } from "../lib/base";
-import { AppError } from "../lib/errors";
-import { chainClient, guarded, revertReason, UPSTREAM, type ChainClient } from "./chain";
+import { chainClient, guarded, requireChain, revertReason, type ChainClient } from "./chain";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./chainFees";
 
 /** What a transaction needs from the chain before it can be signed. */
@@ -48,12 +46,7 @@ export async function prepareTransaction(
       estimate(client, from, transaction),
       l1DataFee(client, transaction),
     ]);
-    if (chainId !== CHAIN_ID) {
-      throw new AppError(
-        "upstream",
-        `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}: nothing was signed`,
-      );
-    }
+    requireChain(chainId, ": nothing was signed");
     return {
       mined,
       native,

@@ -1,35 +1,28 @@
 import type { Hex } from "viem";
 import { getChainId } from "viem/actions";
 import * as z from "zod";
-import { chainClient, guarded, requireChain } from "./chain";
-import { logShape, placeOf, transferOf, type BlockPlace } from "./chainBlocks";
-import { account, bigQuantity, hash, quantity } from "./chainShapes";
+import { chainClient, guarded, requireChain, type ChainClient } from "./chain";
+import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./chainBlocks";
+import { account, bigQuantity, hash, hexData, quantity } from "./chainShapes";
 
 /** What mined transactions have moved. */
 
-/** One Transfer log of a transaction. Addresses in lower case, the amount in the token's smallest unit. */
-type LoggedTransfer = {
-  token: string;
-  from: string;
-  to: string;
-  amount: bigint;
+/** One Transfer log of a transaction. */
+export type LoggedTransfer = Pick<TransferLog, "token" | "from" | "to" | "amount" | "logIndex"> & {
   /** Among the transaction's logs, from 0: the same in whatever block. */
   position: number;
 };
 
 export type Outcome = {
   succeeded: boolean;
-  block: BlockPlace & {
-    /** Epoch ms. */
-    time: number;
-  };
+  block: TimedPlace;
   /** The ether it carried, in wei, to an address; `null` where it made a contract. */
   payment: { from: string; to: string; amount: bigint } | null;
   /** None of a transaction that failed. */
   transfers: LoggedTransfer[];
 };
 
-const receiptShape = z.object({
+export const receiptShape = z.object({
   status: quantity,
   blockNumber: quantity,
   blockHash: hash,
@@ -39,8 +32,29 @@ const transactionShape = z.object({
   from: account,
   to: account.nullable().optional(),
   value: bigQuantity,
+  input: hexData,
   blockHash: hash.nullable(),
 });
+
+/** What a node has of a transaction; each is `null` where it has none. Inside `guarded`. */
+export async function lookUp(client: ChainClient, txHash: Hex) {
+  const [receipt, transaction] = await Promise.all([
+    client.request({ method: "eth_getTransactionReceipt", params: [txHash] }),
+    client.request({ method: "eth_getTransactionByHash", params: [txHash] }),
+  ]);
+  return {
+    receipt: receiptShape.nullable().parse(receipt),
+    transaction: transactionShape.nullable().parse(transaction),
+  };
+}
+
+/** The transfers in a receipt, in the order of their logs; none of a transaction that failed. */
+export function transfersIn({ status, logs }: z.output<typeof receiptShape>): LoggedTransfer[] {
+  const first = logs[0]?.logIndex ?? 0;
+  return (status === 1 ? logs : []).flatMap(transferOf).map(({ token, from, to, amount, logIndex }) => {
+    return { token, from, to, amount, logIndex, position: logIndex - first };
+  });
+}
 
 /**
  * Looks transactions up by hash, in two round trips for all.
@@ -52,16 +66,7 @@ export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | n
   return guarded(async () => {
     const [chainId, ...found] = await Promise.all([
       getChainId(client),
-      ...hashes.map(async (txHash) => {
-        const [receipt, transaction] = await Promise.all([
-          client.request({ method: "eth_getTransactionReceipt", params: [txHash] }),
-          client.request({ method: "eth_getTransactionByHash", params: [txHash] }),
-        ]);
-        return {
-          receipt: receiptShape.nullable().parse(receipt),
-          transaction: transactionShape.nullable().parse(transaction),
-        };
-      }),
+      ...hashes.map((txHash) => lookUp(client, txHash)),
     ]);
     requireChain(chainId);
     const numbers = [
@@ -73,20 +78,11 @@ export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | n
       if (receipt === null || transaction === null || block === null) return null;
       if (transaction.blockHash !== block.hash) return null;
       const { from, to, value } = transaction;
-      const first = receipt.logs[0]?.logIndex ?? 0;
       return {
         succeeded: receipt.status === 1,
         block,
         payment: to === null || to === undefined ? null : { from, to, amount: value },
-        transfers:
-          receipt.status === 1
-            ? receipt.logs
-                .flatMap(transferOf)
-                .map(({ token, from: sender, to: receiver, amount, logIndex }) => ({
-                  ...{ token, from: sender, to: receiver, amount },
-                  position: logIndex - first,
-                }))
-            : [],
+        transfers: transfersIn(receipt),
       };
     });
   });

@@ -1,12 +1,4 @@
-import {
-  BaseError,
-  formatTransactionReceipt,
-  HttpRequestError,
-  type Address,
-  type Hex,
-  type Log,
-  type RpcTransactionReceipt,
-} from "viem";
+import { formatTransactionReceipt, type Address, type Hex, type Log, type RpcTransactionReceipt } from "viem";
 import { getBalance, getTransactionCount, sendRawTransaction } from "viem/actions";
 import { messageOf } from "../lib/errors";
 import { chainClient, chainFailure, guarded, refusalText, type ChainClient } from "./chain";
@@ -146,20 +138,4 @@ export async function gainedIn(blockNumber: number, address: Address): Promise<b
 function l1FeeOf(receipt: object): bigint {
   const fee = "l1Fee" in receipt ? receipt.l1Fee : null;
   return typeof fee === "string" && /^0x[0-9a-f]{1,64}$/i.test(fee) ? BigInt(fee) : 0n;
-}
-
-/** An answer, or `null` where the chain has none. */
-export async function orNull<Value>(
-  answer: Promise<Value>,
-  absent: new (...args: never[]) => Error,
-): Promise<Value | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof absent) return null;
-    if (error instanceof BaseError && !(error instanceof HttpRequestError)) {
-      if (error.walk((inner) => inner instanceof absent) !== null) return null;
-    }
-    throw error;
-  }
 }

@@ -1,9 +1,10 @@
-import { hexToBigInt, toEventSelector, type Address, type Hex } from "viem";
+import { toEventSelector, type Address, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
 import * as z from "zod";
 import { USDC } from "../lib/base";
 import { chainClient, guarded, requireChain, type ChainClient } from "./chain";
-import { hash, hexData, quantity, toQuantity } from "./chainShapes";
+import { receiptShape, transfersIn } from "./chainReceipts";
+import { hash, toQuantity } from "./chainShapes";
 
 /** What the chain says about transactions that are said to have moved USDC. */
 
@@ -36,26 +37,9 @@ export type Sighting =
 /** A transaction to look for, and the block it was last seen in. */
 export type Sought = { txHash: Hex; seenIn?: { blockNumber: number; blockHash: string } };
 
-const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
 const AUTHORIZATION_USED = toEventSelector("AuthorizationUsed(address,bytes32)");
 
-const receiptShape = z
-  .object({
-    status: quantity,
-    blockNumber: quantity,
-    blockHash: hash,
-    logs: z.array(
-      z.object({
-        address: z.string().toLowerCase(),
-        topics: z.array(hash),
-        data: hexData,
-        logIndex: quantity,
-      }),
-    ),
-  })
-  .nullable();
-type Receipt = NonNullable<z.output<typeof receiptShape>>;
-type LogEntry = Receipt["logs"][number];
+type Receipt = z.output<typeof receiptShape>;
 
 const blockShape = z.object({ hash }).nullable();
 
@@ -92,7 +76,7 @@ export async function sightTransfers(
 async function readReceipt(client: ChainClient, txHash: Hex): Promise<Receipt | null | undefined> {
   try {
     const answer = await client.request({ method: "eth_getTransactionReceipt", params: [txHash] });
-    return receiptShape.safeParse(answer).data;
+    return receiptShape.nullable().safeParse(answer).data;
   } catch {
     // The others' answers are worth having; when none comes, the calls beside this one fail as well.
     return undefined;
@@ -114,42 +98,22 @@ async function vanished(
 
 function mined(receipt: Receipt, receiver: Address): Sighting {
   const { blockNumber, blockHash } = receipt;
-  const succeeded = receipt.status === 1;
-  const logs = succeeded ? receipt.logs : [];
-  const transfers = logs.flatMap((log, i) => transferTo(receiver, logs[0] ?? log, log, logs[i - 1]));
-  return { kind: "mined", succeeded, blockNumber, blockHash, transfers };
-}
-
-function transferTo(
-  receiver: Address,
-  first: LogEntry,
-  log: LogEntry,
-  before: LogEntry | undefined,
-): MinedTransfer[] {
-  const [, from, to] = log.topics;
-  if (!isOf(log, TRANSFER) || log.topics.length !== 3 || log.data.length !== 66) return [];
-  if (from === undefined || to !== topicOf(receiver) || from === to) return [];
-  // Anybody can have nothing transferred, from anybody.
-  const amount = hexToBigInt(log.data);
-  if (amount === 0n) return [];
-  // The contract logs that an authorization is used up right before the transfer it was for.
-  const [, authorizer, nonce] = before?.topics ?? [];
-  const authorized = before !== undefined && isOf(before, AUTHORIZATION_USED) && authorizer === from;
-  return [
-    {
-      position: log.logIndex - first.logIndex,
-      logIndex: log.logIndex,
-      from: `0x${from.slice(26)}`,
-      amount,
-      ...(authorized && nonce !== undefined ? { authorization: nonce } : {}),
+  const transfers = transfersIn(receipt).flatMap(
+    ({ token, from, to, amount, position, logIndex }): MinedTransfer[] => {
+      const isOurs = token === USDC.toLowerCase() && to === receiver.toLowerCase() && from !== to;
+      // Anybody can have nothing transferred, from anybody.
+      if (!isOurs || amount === 0n) return [];
+      return [{ position, logIndex, from, amount, ...authorizationBefore(receipt, logIndex) }];
     },
-  ];
+  );
+  return { kind: "mined", succeeded: receipt.status === 1, blockNumber, blockHash, transfers };
 }
 
-function isOf({ address, topics }: LogEntry, event: Hex): boolean {
-  return address === USDC.toLowerCase() && topics[0] === event;
-}
-
-function topicOf(address: Address): string {
-  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+/** The contract logs that an authorization is used up right before the transfer it was for. */
+function authorizationBefore({ logs }: Receipt, logIndex: number): { authorization?: string } {
+  const at = logs.findIndex((one) => one.logIndex === logIndex);
+  const [event, authorizer, nonce] = logs[at - 1]?.topics ?? [];
+  const isOurs = logs[at - 1]?.address === USDC.toLowerCase() && event === AUTHORIZATION_USED;
+  const authorized = isOurs && authorizer === logs[at]?.topics[1];
+  return authorized && nonce !== undefined ? { authorization: nonce } : {};
 }

@@ -34,6 +34,32 @@ export type DayStats = {
 /** Price and size (in coins) of each level, best first. */
 export type Book = { bids: Level[]; asks: Level[]; observedAt: number };
 type Level = { price: number; size: number };
+type Rows = readonly (readonly [price: number, size: number, ...unknown[]])[];
+
+/** The book of both sides' rows. */
+export function bookOf({ bids, asks }: { bids: Rows; asks: Rows }, observedAt: number): Book {
+  const levels = (rows: Rows) => rows.map(([price, size]) => ({ price, size }));
+  return { bids: levels(bids), asks: levels(asks), observedAt };
+}
+
+/** What one exchange is asked, and how it answers: all that sets it apart from the others. */
+export type Venue = {
+  source: "coinbase" | "binance";
+  /** Whether an answer says that it does not list the coin. */
+  isAbsence: (status: number, body: unknown) => boolean;
+  candles: {
+    /** So many in one answer. */
+    most: number;
+    page: Page;
+    path: (symbol: string, interval: CandleRange["interval"], part: Part) => string;
+    shape: (interval: CandleRange["interval"]) => z.ZodType<Candle[]>;
+  };
+  day: { page: Page; shape: (symbol: string) => z.ZodType<DayStats> };
+  /** `depth`: what the question adds to the page. */
+  book: { page: Page; depth: string; shape: () => z.ZodType<Book> };
+};
+/** The path at which anybody can read the like. */
+type Page = (symbol: string) => string;
 
 /** A decimal as the exchanges write it in JSON text. */
 export const decimalText = z
@@ -45,17 +71,16 @@ export const priceText = decimalText.pipe(z.number().positive());
 /** Several requests cover a range where one may not; no walk is longer than this. */
 const MAX_REQUESTS = 5;
 
+/** Opening times of the first and the last candle, epoch ms. */
+type Part = { first: number; last: number };
+
 /**
  * The parts of a range of at most `size` candles each, oldest first, opening times aligned. Candles that have not closed
  * at `now` are in none.
  */
-export function partsOf(
-  { interval, from, to }: CandleRange,
-  size: number,
-  now: number,
-): { first: number; last: number }[] {
+export function partsOf({ interval, from, to }: CandleRange, size: number, now: number): Part[] {
   const step = CANDLE_MS[interval];
-  const parts: { first: number; last: number }[] = [];
+  const parts: Part[] = [];
   const end = Math.min(to, Math.floor(now / step) * step);
   for (
     let first = Math.ceil(from / step) * step;

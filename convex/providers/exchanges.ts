@@ -1,17 +1,59 @@
 import type { ActionCtx } from "../_generated/server";
 import { AppError, failureOf } from "../lib/errors";
-import * as binance from "./binanceSpot";
-import * as coinbase from "./coinbaseExchange";
-import type { Book, Candle, CandleRange, DayStats } from "./exchangeShapes";
-import { citedUrl } from "./publicData";
+import { SOURCE_NAMES } from "../lib/publicSources";
+import { binance } from "./binanceSpot";
+import { unusableFailure } from "./call";
+import { coinbase } from "./coinbaseExchange";
+import {
+  isCandle,
+  partsOf,
+  type Book,
+  type Candle,
+  type CandleRange,
+  type DayStats,
+  type Venue,
+} from "./exchangeShapes";
+import { askPublic, citedUrl, type Turns } from "./publicData";
 
-/** Candles, day and book of a market: Coinbase Exchange first, Binance where it fails or does not list the coin. */
+/** Candles, day and book of a market, of one exchange or of whichever tells them. */
 
-const EXCHANGES = { coinbase, binance } as const;
-type Exchange = keyof typeof EXCHANGES;
+/** In the order in which they are asked: Binance where Coinbase fails or does not list the coin. */
+export const VENUES: readonly Venue[] = [coinbase, binance];
+
+/** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
+export async function askCandles(
+  { source, candles, isAbsence }: Venue,
+  turns: Turns,
+  symbol: string,
+  range: CandleRange,
+  timeoutMs: number,
+): Promise<Candle[]> {
+  const { interval } = range;
+  const shape = candles.shape(interval);
+  const found: Candle[] = [];
+  for (const part of partsOf(range, candles.most, Date.now())) {
+    const path = candles.path(symbol, interval, part);
+    const told = await askPublic(turns, source, { path, shape, isAbsence }, timeoutMs);
+    // Some may be from before the start.
+    found.push(...told.filter(({ openedAt }) => openedAt >= part.first && openedAt <= part.last));
+  }
+  if (!found.every(isCandle)) throw unusableFailure(SOURCE_NAMES[source]);
+  return found.sort((a, b) => a.openedAt - b.openedAt);
+}
+
+/** @throws AppError `not_found`, `upstream` */
+export async function askDay(
+  { source, day, isAbsence }: Venue,
+  turns: Turns,
+  symbol: string,
+  timeoutMs: number,
+): Promise<DayStats> {
+  const request = { path: day.page(symbol), shape: day.shape(symbol), isAbsence };
+  return askPublic(turns, source, request, timeoutMs);
+}
 
 export type Told<Value> = {
-  source: Exchange;
+  source: Venue["source"];
   /** Where anybody can read the like. */
   url: string;
   value: Value;
@@ -24,42 +66,32 @@ export function askForCandles(
   range: CandleRange,
   timeoutMs: number,
 ): Promise<Told<Candle[]>> {
-  return firstOf("candles", symbol, (exchange) => exchange.askCandles(ctx, symbol, range, timeoutMs));
+  return firstOf("candles", symbol, (venue) => askCandles(venue, ctx, symbol, range, timeoutMs));
 }
 
 /** @throws AppError `upstream` */
 export function askForDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Told<DayStats>> {
-  return firstOf("stats", symbol, (exchange) => exchange.askDay(ctx, symbol, timeoutMs));
+  return firstOf("day", symbol, (venue) => askDay(venue, ctx, symbol, timeoutMs));
 }
 
-/** @throws AppError `upstream` */
+/** The book as far as one request reaches. @throws AppError `upstream` */
 export function askForBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Told<Book>> {
-  return firstOf("book", symbol, (exchange) => exchange.askBook(ctx, symbol, timeoutMs));
+  return firstOf("book", symbol, ({ source, book, isAbsence }) => {
+    const request = { path: book.page(symbol) + book.depth, shape: book.shape(), isAbsence };
+    return askPublic(ctx, source, request, timeoutMs);
+  });
 }
-
-const PATHS = {
-  coinbase: {
-    candles: (symbol: string) => `${coinbase.productPath(symbol)}/candles`,
-    stats: (symbol: string) => `${coinbase.productPath(symbol)}/stats`,
-    book: (symbol: string) => `${coinbase.productPath(symbol)}/book?level=2`,
-  },
-  binance: {
-    candles: (symbol: string) => `/api/v3/klines?${binance.pairOf(symbol)}&interval=1h`,
-    stats: (symbol: string) => `/api/v3/ticker/24hr?${binance.pairOf(symbol)}`,
-    book: (symbol: string) => `/api/v3/depth?${binance.pairOf(symbol)}`,
-  },
-} as const;
 
 async function firstOf<Value>(
-  what: "candles" | "stats" | "book",
+  what: "candles" | "day" | "book",
   symbol: string,
-  ask: (exchange: (typeof EXCHANGES)[Exchange]) => Promise<Value>,
+  ask: (venue: Venue) => Promise<Value>,
 ): Promise<Told<Value>> {
   const reasons: string[] = [];
-  for (const source of ["coinbase", "binance"] as const) {
+  for (const venue of VENUES) {
     try {
-      const value = await ask(EXCHANGES[source]);
-      return { source, url: citedUrl(source, PATHS[source][what](symbol)), value };
+      const value = await ask(venue);
+      return { source: venue.source, url: citedUrl(venue.source, venue[what].page(symbol)), value };
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;

@@ -1,7 +1,7 @@
 import OpenAI, { APIConnectionError, APIError, APIUserAbortError } from "openai";
 import * as z from "zod";
 import type { Purse } from "../lib/budget";
-import { completionCost, dearestCompletion, type Usage } from "../lib/costs";
+import { completionCost, dearestCompletion, usageOf, type Usage } from "../lib/costs";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { noteCall } from "../lib/providerCalls";
@@ -66,21 +66,17 @@ const completionShape = z.object({
     .nullish(),
 });
 
-/** The gateway took offence at the schema that stood beside the prompt: without it, the prompt may be answered. */
-export class FormatRefused extends AppError {
+/** The gateway took offence at a part of the request: without it, the prompt may be answered. */
+class PartRefused extends AppError {
   constructor(status: number) {
     const { code, message } = statusFailure(UPSTREAM, status).data;
     super(code, message);
   }
 }
-
-/** The model knows the answer's limit by its newer name alone, as models that reason do. */
-class LimitRefused extends AppError {
-  constructor(status: number) {
-    const { code, message } = statusFailure(UPSTREAM, status).data;
-    super(code, message);
-  }
-}
+/** At the schema that stood beside the prompt. */
+export class FormatRefused extends PartRefused {}
+/** At the answer's limit, whose newer name alone is known to models that reason. */
+class LimitRefused extends PartRefused {}
 
 /**
  * Asks for prose. An answer that was cut off at its limit is asked for once more, with more room.
@@ -196,18 +192,8 @@ async function answerTo(
     model,
     tokensUsed: usage?.total_tokens ?? 0,
     isCut: choice?.finish_reason === "length",
-    usage: usage == null ? null : usageOf(usage),
+    usage: usage == null ? null : usageOf(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
   };
-}
-
-/** A sum without its parts is taken for output, the dearer kind. */
-function usageOf(told: {
-  total_tokens: number;
-  prompt_tokens?: number | null | undefined;
-  completion_tokens?: number | null | undefined;
-}): Usage {
-  const input = told.prompt_tokens ?? 0;
-  return { input, output: told.completion_tokens ?? Math.max(0, told.total_tokens - input) };
 }
 
 /** Deadlines and retries are ours (`signal`, `attempts`), so the client's own are put out of the way. */

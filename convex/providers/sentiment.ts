@@ -1,10 +1,10 @@
 import * as z from "zod";
 import type { Purse } from "../lib/budget";
-import { sentimentCost, usualSentiment } from "../lib/costs";
+import { sentimentCost, usageOf, usualSentiment } from "../lib/costs";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { DAY, iso } from "../lib/time";
+import { DAY, dayOf } from "../lib/time";
 import { askProvider, bodyOf, isSuccess, postJson, unusableFailure, type Exchange } from "./call";
 
 /** The social sentiment model: the Responses API with its live search tool (docs.x.ai/developers/tools/x-search). */
@@ -64,7 +64,6 @@ export async function askSentiment(
   now: number,
 ): Promise<SentimentAnswer> {
   const key = required("SENTIMENT_API_KEY");
-  const day = (moment: number) => iso(moment).slice(0, "2026-01-01".length);
   const body = {
     model: setting("SENTIMENT_MODEL"),
     store: false,
@@ -74,7 +73,7 @@ export async function askSentiment(
       { role: "system", content: system },
       { role: "user", content: question },
     ],
-    tools: [{ type: "x_search", from_date: day(now - DAY), to_date: day(now) }],
+    tools: [{ type: "x_search", from_date: dayOf(now - DAY), to_date: dayOf(now) }],
   };
   const url = `${setting("SENTIMENT_ENDPOINT")}/responses`;
   const headers = { Authorization: `Bearer ${key}` };
@@ -104,9 +103,8 @@ function costOf(result: Exchange): number {
   if (!isSuccess(result)) return 0;
   const usage = responseShape.safeParse(result.body).data?.usage;
   if (usage == null) return usualSentiment();
-  const input = usage.input_tokens ?? 0;
-  const output = usage.output_tokens ?? Math.max(0, usage.total_tokens - input);
-  return sentimentCost({ input, output }, usage.num_sources_used ?? 0);
+  const { total_tokens, input_tokens, output_tokens, num_sources_used } = usage;
+  return sentimentCost(usageOf(total_tokens, input_tokens, output_tokens), num_sources_used ?? 0);
 }
 
 function cites(given: readonly unknown[]): string[] {

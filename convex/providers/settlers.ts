@@ -1,6 +1,6 @@
-import { BaseError, ContractFunctionRevertedError, isAddressEqual, parseAbi, type Address } from "viem";
+import { ContractFunctionRevertedError, isAddressEqual, parseAbi, type Address } from "viem";
 import { readContract } from "viem/actions";
-import { chainClient, guarded } from "./chain";
+import { causeOf, chainClient, guarded } from "./chain";
 
 /**
  * Which contract is the swap provider's genuine settler. Source: the README of 0x-settler, "How do I find the most recent
@@ -25,24 +25,11 @@ export type Genuineness = "genuine" | "counterfeit" | "paused";
 export async function judgeSettler(settler: Address): Promise<Genuineness> {
   const client = chainClient();
   return guarded(async () => {
-    const [current, previous] = await Promise.all([
+    const ask = (functionName: "ownerOf" | "prev") =>
       unlessReverted(
-        readContract(client, {
-          address: REGISTRY,
-          abi: registryAbi,
-          functionName: "ownerOf",
-          args: [TAKER_SUBMITTED],
-        }),
-      ),
-      unlessReverted(
-        readContract(client, {
-          address: REGISTRY,
-          abi: registryAbi,
-          functionName: "prev",
-          args: [TAKER_SUBMITTED],
-        }),
-      ),
-    ]);
+        readContract(client, { address: REGISTRY, abi: registryAbi, functionName, args: [TAKER_SUBMITTED] }),
+      );
+    const [current, previous] = await Promise.all([ask("ownerOf"), ask("prev")]);
     if (current === null) return "paused";
     const genuine = [current, previous].some((one) => one !== null && isAddressEqual(one, settler));
     return genuine ? "genuine" : "counterfeit";
@@ -53,9 +40,7 @@ async function unlessReverted(answer: Promise<Address>): Promise<Address | null>
   try {
     return await answer;
   } catch (error) {
-    const reverted =
-      error instanceof BaseError && error.walk((inner) => inner instanceof ContractFunctionRevertedError);
-    if (reverted) return null;
+    if (causeOf(error, ContractFunctionRevertedError) !== null) return null;
     throw error;
   }
 }

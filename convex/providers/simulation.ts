@@ -1,5 +1,4 @@
 import {
-  BaseError,
   decodeErrorResult,
   decodeFunctionResult,
   encodeFunctionData,
@@ -15,7 +14,7 @@ import { call, simulateBlocks } from "viem/actions";
 import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { unusableFailure } from "./call";
-import { chainClient, guarded, MULTICALL3, refusalText, UPSTREAM, type ChainClient } from "./chain";
+import { causeOf, chainClient, guarded, MULTICALL3, refusalText, UPSTREAM, type ChainClient } from "./chain";
 import { CHECKER_CODE } from "./checkerCode";
 import type { Transaction } from "./chainPreparation";
 
@@ -156,11 +155,8 @@ function reasonIn(data: Hex): string {
 }
 
 function isUnknownMethod(error: unknown): boolean {
-  if (!(error instanceof BaseError)) return false;
-  const isCode = error.walk(
-    (inner) => inner instanceof MethodNotFoundRpcError || inner instanceof MethodNotSupportedRpcError,
-  );
-  if (isCode !== null) return true;
+  const codes = [MethodNotFoundRpcError, MethodNotSupportedRpcError];
+  if (codes.some((code) => causeOf(error, code) !== null)) return true;
   const said = refusalText(error);
   return said !== null && /method not found|unknown method|not supported|does not exist/i.test(said);
 }

@@ -3,12 +3,9 @@ import {
   erc20Abi,
   parseAbi,
   parseAbiItem,
-  TransactionNotFoundError,
-  TransactionReceiptNotFoundError,
   verifyMessage as verifyEoaMessage,
   type Address,
   type Hex,
-  type Log,
 } from "viem";
 import {
   getBlock,
@@ -16,19 +13,18 @@ import {
   getChainId,
   getCode,
   getLogs,
-  getTransaction,
-  getTransactionReceipt,
   readContract,
   verifyMessage,
 } from "viem/actions";
 import { USDC } from "../lib/base";
 import { sha256Hex } from "../lib/crypto";
-import { chainClient, guarded, requireChain, type ChainClient } from "./chain";
-import { orNull } from "./chainTransactions";
+import { SECOND } from "../lib/time";
+import { unusableFailure } from "./call";
+import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./chain";
+import { placeOf } from "./chainBlocks";
+import { lookUp, transfersIn, type LoggedTransfer } from "./chainReceipts";
 
 /** USDC on Base as its payee sees it: transfers in mined transactions, and EIP-3009 authorizations. */
-
-const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /** How far back a used authorization is looked for, in blocks; public nodes allow no more at once. */
 const LOOK_BACK_BLOCKS = 2_000n;
@@ -49,9 +45,6 @@ const authorizationUsed = parseAbiItem(
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
 );
 
-/** One Transfer log of USDC, by its position among its transaction's logs. Addresses in lower case. */
-export type UsdcTransfer = { position: number; from: string; to: string; value: bigint };
-
 export type MinedPayment = {
   kind: "mined";
   succeeded: boolean;
@@ -62,8 +55,8 @@ export type MinedPayment = {
   sender: string;
   to: string | null;
   input: Hex;
-  /** In the order of their logs. */
-  transfers: UsdcTransfer[];
+  /** Of USDC alone, in the order of their logs. */
+  transfers: LoggedTransfer[];
 };
 
 /** `known`: a node has it, and it is not mined yet. */
@@ -77,43 +70,26 @@ export type MissingPayment = { kind: "missing"; known: boolean };
 export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPayment> {
   const client = chainClient();
   return guarded(async () => {
-    const [chainId, receipt, transaction, head] = await Promise.all([
+    const [chainId, { receipt, transaction }, head] = await Promise.all([
       getChainId(client),
-      orNull(getTransactionReceipt(client, { hash }), TransactionReceiptNotFoundError),
-      orNull(getTransaction(client, { hash }), TransactionNotFoundError),
+      lookUp(client, hash),
       getBlock(client, { blockTag: "latest" }),
     ]);
     requireChain(chainId);
     if (receipt === null || transaction === null) return { kind: "missing", known: transaction !== null };
-    const block = await getBlock(client, { blockNumber: receipt.blockNumber });
-    const depth = head.number - receipt.blockNumber;
+    const block = await placeOf(client, receipt.blockNumber);
+    if (block === null) throw unusableFailure(UPSTREAM);
+    const { from: sender, to = null, input } = transaction;
     return {
       kind: "mined",
-      succeeded: receipt.status === "success",
+      succeeded: receipt.status === 1,
       // The head can be read a moment before the receipt.
-      confirmations: Math.max(1, Number(depth) + 1),
-      ageSeconds: Math.max(0, Number(head.timestamp - block.timestamp)),
-      sender: transaction.from.toLowerCase(),
-      to: transaction.to?.toLowerCase() ?? null,
-      input: transaction.input,
-      transfers: receipt.logs.flatMap((entry) => transferOf(entry, receipt.logs[0]?.logIndex)),
+      confirmations: Math.max(1, Number(head.number) - receipt.blockNumber + 1),
+      ageSeconds: Math.max(0, Number(head.timestamp) - block.time / SECOND),
+      ...{ sender, to, input },
+      transfers: transfersIn(receipt).filter(({ token }) => token === USDC.toLowerCase()),
     };
   });
-}
-
-function transferOf(
-  { address, topics, data, logIndex }: Log<bigint, number, false>,
-  first = logIndex,
-): UsdcTransfer[] {
-  const [topic, from, to, more] = topics;
-  const ours = address.toLowerCase() === USDC.toLowerCase() && topic === TRANSFER_TOPIC;
-  if (!ours || from === undefined || to === undefined || more !== undefined || data.length !== 66) return [];
-  return [{ position: logIndex - first, from: addressOf(from), to: addressOf(to), value: BigInt(data) }];
-}
-
-/** An indexed address fills the lower 20 of its topic's 32 bytes. */
-function addressOf(topic: Hex): string {
-  return `0x${topic.slice(26).toLowerCase()}`;
 }
 
 export type SignedAuthorization = {
@@ -127,16 +103,9 @@ export type SignedAuthorization = {
 };
 
 /** The call that carries an authorization out: the overload that takes contract wallets' signatures as well. */
-export function authorizationCall({
-  from,
-  to,
-  value,
-  validAfter,
-  validBefore,
-  nonce,
-  signature,
-}: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
-  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
+export function authorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
+  const terms = [one.from, one.to, one.value, one.validAfter, one.validBefore] as const;
+  const args = [...terms, one.nonce, one.signature] as const;
   const functionName = "transferWithAuthorization";
   return { to: USDC, data: encodeFunctionData({ abi: authorizationAbi, functionName, args }), value: 0n };
 }

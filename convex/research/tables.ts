@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { vLane, vPayer } from "../lib/tables";
-import type { RecordsOf } from "../lib/records";
+import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { vResult, vReportKind, vSources, vSourceStates } from "./shapes";
@@ -157,12 +157,7 @@ export const vReport = researchTables.reports.validator.omit(...INWARD).extend({
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {
     keep: "as long as their shift, or until the user deletes their data",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "reports",
-      inUse: "any",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "reports", inUse: "any", onDeletion: "go" },
   },
   shifts: {
     keep: {
@@ -176,7 +171,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       erase: eraseShift,
     },
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_status", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId_and_status"),
       section: "shifts",
       inUse: "any",
       // It stays without its user: its data points may be the evidence of other users' reports, and say nothing of whose
@@ -214,7 +209,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
     keep: {
       days: 30,
       why: "the evidence of reports, which are kept",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      aged: made,
       ended: async ({ shiftId }, _before, db) => (await db.get("shifts", shiftId))?.status !== "active",
     },
   },
@@ -223,7 +218,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       // A data point may refer to an observation that is a little older than itself.
       days: 31,
       why: "no data point refers to it any more",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      aged: made,
       ended: async ({ _id, state }, _before, db) => {
         const point = await db
           .query("dataPoints")
@@ -233,18 +228,13 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       },
     },
     final: { field: "state", states: ["settled"] },
-    openWhen: {
-      observations: {
-        rows: [(rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "collecting"))],
-        since: ({ requestedAt }) => requestedAt,
-      },
-    },
+    openWhen: { observations: waiting("by_state_and_leaseUntil", "state", ["collecting"], "requestedAt") },
   },
   syntheses: {
     keep: {
       days: 30,
       why: "every report that was taken from it has its text",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      aged: made,
       ended: async ({ _id, state }, _before, db) => {
         const waiting = await db
           .query("shifts")
@@ -256,10 +246,6 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
     final: { field: "state", states: ["done", "failed"] },
   },
   researchResults: {
-    keep: {
-      days: 7,
-      why: "a cache of 15 minutes, which stands in for slowness",
-      aged: (rows, before) => rows.withIndex("by_generatedAt", (q) => q.lt("generatedAt", before)),
-    },
+    keep: { days: 7, why: "a cache of 15 minutes, which stands in for slowness", aged: older("generatedAt") },
   },
 };

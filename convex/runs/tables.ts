@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import type { RecordsOf } from "../lib/records";
+import { ofUser, waiting, type RecordsOf } from "../lib/records";
 
 const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
 
@@ -39,17 +39,12 @@ export const runRecords: RecordsOf<typeof runTables> = {
   agentRuns: {
     keep: "the user's history, until they delete their data",
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId"),
       section: "runs",
       inUse: "any",
       onDeletion: { whenFinal: true },
     },
     final: { field: "status", states: ["completed", "failed"] },
-    openWhen: {
-      agentRuns: {
-        rows: [(rows) => rows.withIndex("by_status", (q) => q.eq("status", "running"))],
-        since: ({ startedAt }) => startedAt,
-      },
-    },
+    openWhen: { agentRuns: waiting("by_status", "status", ["running"], "startedAt") },
   },
 };

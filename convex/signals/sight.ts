@@ -5,9 +5,8 @@ import { failureOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { MINUTE } from "../lib/time";
 import { PRICED_TOKENS } from "../prices/tables";
-import * as binance from "../providers/binanceSpot";
-import * as coinbase from "../providers/coinbaseExchange";
-import type { Candle } from "../providers/exchangeShapes";
+import { askCandles, VENUES } from "../providers/exchanges";
+import type { Candle, Venue } from "../providers/exchangeShapes";
 import { assembled, point, uncoveredMinutes, type Stretch } from "./path";
 import type { LabToken } from "./rules";
 
@@ -21,7 +20,7 @@ export type Span = { from: number; to: number };
 
 export async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stretch[]> {
   const candles: Stretch[] = [];
-  for (const exchange of [coinbase, binance]) {
+  for (const exchange of VENUES) {
     if (isWhole(candles, span)) break;
     const told = await candlesOf(ctx, exchange, token, span);
     candles.push(...told.filter(({ from }) => !candles.some((one) => one.from === from)));
@@ -52,12 +51,12 @@ function isWhole(candles: readonly Stretch[], { from, to }: Span): boolean {
 
 async function candlesOf(
   ctx: ActionCtx,
-  { askCandles }: Pick<typeof coinbase, "askCandles">,
+  exchange: Venue,
   token: LabToken,
   { from, to }: Span,
 ): Promise<Stretch[]> {
   const range = { interval: "minute", from: Math.floor(from / MINUTE) * MINUTE, to: to + 1 } as const;
-  const asking = askCandles(ctx, token, range, deadlines.publicData);
+  const asking = askCandles(exchange, ctx, token, range, deadlines.publicData);
   return ((await reached(asking, "signals.no candles", { token })) ?? []).map(stretchOf);
 }
 

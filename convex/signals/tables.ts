@@ -9,7 +9,7 @@ import { vEnd, vOutcome } from "./path";
 import { proposalShape } from "./prompts";
 import { standing } from "./shapes";
 import { totalsFields } from "./totals";
-import type { RecordsOf } from "../lib/records";
+import { waiting, type RecordsOf } from "../lib/records";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
@@ -179,12 +179,7 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   signalDays: { keep: "a row a day; it keeps a day from counting twice" },
   signalRuns: {
     keep: "two rows a day; they say why a day has no signal",
-    openWhen: {
-      signals: {
-        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
-        since: ({ _creationTime }) => _creationTime,
-      },
-    },
+    openWhen: { signals: waiting("by_state", "state", ["writing"], "_creationTime") },
   },
   operatorNotes: { keep: "a row for each day without a signal" },
   signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
@@ -192,11 +187,6 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   signalReviews: { keep: "a row a day, part of the track record" },
   weeklyRecaps: {
     keep: "a row a week, part of the track record",
-    openWhen: {
-      weeklyRecaps: {
-        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
-        since: ({ openedAt }) => openedAt,
-      },
-    },
+    openWhen: { weeklyRecaps: waiting("by_state", "state", ["writing"], "openedAt") },
   },
 };

@@ -6,6 +6,7 @@ import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits";
 import { formatUnits, microUsd } from "../lib/money";
+import { rowsBy } from "../lib/rows";
 import { requireUser } from "../users/model";
 import { addressInput } from "../wallets/inputs";
 import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
@@ -175,9 +176,7 @@ export const mentions = query({
   returns: paginationResultValidator(vMention),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);
-    const result = await ctx.db
-      .query("mentions")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
+    const result = await rowsBy(ctx.db.query("mentions"), "userId", userId)
       .order("desc")
       .paginate(paginationOpts);
     return { ...result, page: result.page.map((row) => parse(vMention, row)) };

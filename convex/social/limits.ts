@@ -2,6 +2,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { formatUnits, microUsd } from "../lib/money";
+import { rowsByBoth } from "../lib/rows";
 import { dayOf } from "../lib/time";
 
 /** What mentions may move of a user's money: per trade, and per UTC day. A user may lower it and never raise it. */
@@ -69,8 +70,5 @@ export async function giveBack(ctx: MutationCtx, userId: string, share: Share): 
 }
 
 async function dayRow(ctx: QueryCtx, userId: string, day: string) {
-  return ctx.db
-    .query("socialDays")
-    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).eq("day", day))
-    .unique();
+  return rowsByBoth(ctx.db.query("socialDays"), "userId", userId, "day", day).unique();
 }

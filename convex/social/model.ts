@@ -1,6 +1,7 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
+import { rowsBy, rowsByBoth } from "../lib/rows";
 
 /** At most this many of each per user. */
 export const MAX_AUTHORS = 5;
@@ -13,10 +14,7 @@ export async function authorById(ctx: QueryCtx, authorId: string): Promise<Doc<"
 
 /** The accounts a user has proved to be theirs, oldest first. */
 export async function authorsOf(ctx: QueryCtx, userId: string): Promise<Doc<"socialAuthors">[]> {
-  return ctx.db
-    .query("socialAuthors")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(MAX_AUTHORS);
+  return rowsBy(ctx.db.query("socialAuthors"), "userId", userId).take(MAX_AUTHORS);
 }
 
 /** Where a user's mentions may send to, sorted by address. */
@@ -33,8 +31,5 @@ export async function recipientOf(
   userId: string,
   address: string,
 ): Promise<Doc<"socialRecipients"> | null> {
-  return ctx.db
-    .query("socialRecipients")
-    .withIndex("by_userId_and_address", (q) => q.eq("userId", userId).eq("address", address))
-    .unique();
+  return rowsByBoth(ctx.db.query("socialRecipients"), "userId", userId, "address", address).unique();
 }

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import type { RecordsOf } from "../lib/records";
+import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records";
 import { intentShape } from "./prompts";
 
 const vMentionStatus = v.union(
@@ -114,40 +114,20 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
   // The links go first on deletion, so that no mention moves anything any more.
   socialAuthors: {
     keep: "a user's proof, until they end it",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "socialAccounts",
-      inUse: "any",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", inUse: "any", onDeletion: "go" },
   },
   socialRecipients: {
     keep: "the user's settings",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_address", (q) => q.eq("userId", userId)),
-      section: "socialRecipients",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId_and_address"), section: "socialRecipients", onDeletion: "go" },
   },
   socialProofs: {
-    keep: {
-      days: 1,
-      why: "it has expired",
-      aged: (rows, before) => rows.withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
-    },
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      onDeletion: "go",
-    },
+    keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
+    ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
     withheld: ["codeHash"],
   },
   socialLimits: {
     keep: "the user's settings",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "socialLimits",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "socialLimits", onDeletion: "go" },
   },
   mentions: {
     keep: {
@@ -156,27 +136,18 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
       aged: (rows, before) =>
         rows.withIndex("by_userId", (q) => q.eq("userId", undefined).lt("receivedAt", before)),
     },
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "mentions",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "mentions", onDeletion: "go" },
     final: { field: "status", states: ["processed", "failed", "ignored"] },
-    openWhen: {
-      mentions: {
-        rows: [(rows) => rows.withIndex("by_status_and_leaseUntil", (q) => q.eq("status", "pending"))],
-        since: ({ receivedAt }) => receivedAt,
-      },
-    },
+    openWhen: { mentions: waiting("by_status_and_leaseUntil", "status", ["pending"], "receivedAt") },
   },
   socialDays: {
     keep: {
       days: 90,
       why: "the limit is of one day; late refunds of failed transactions find it this much longer",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      aged: made,
     },
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_day", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId_and_day"),
       section: "socialDays",
       // What was moved on a day stays, as trades do.
       onDeletion: "stay",

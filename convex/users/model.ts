@@ -6,6 +6,7 @@ import { requireIdentity } from "../lib/auth";
 import { pseudonym } from "../lib/crypto";
 import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
+import { rowsBy } from "../lib/rows";
 
 /** The caller's row, or `null` before their first sign-in. @throws AppError `unauthorized` */
 export async function findUser(ctx: QueryCtx): Promise<Doc<"users"> | null> {
@@ -53,10 +54,7 @@ export async function addressesOf(
   ctx: QueryCtx,
   userId: string,
 ): Promise<{ address: string; linkedAt: number }[]> {
-  const rows = await ctx.db
-    .query("linkedAddresses")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(MAX_ADDRESSES);
+  const rows = await rowsBy(ctx.db.query("linkedAddresses"), "userId", userId).take(MAX_ADDRESSES);
   return rows.map(({ address, linkedAt }) => ({ address, linkedAt }));
 }
 

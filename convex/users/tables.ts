@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import type { RecordsOf } from "../lib/records";
+import { ofUser, older, type RecordsOf } from "../lib/records";
 
 export const userTables = {
   /**
@@ -45,21 +45,10 @@ export const userRecords: RecordsOf<typeof userTables> = {
   users: { keep: "whose funds are whose" },
   linkedAddresses: {
     keep: "deposits from them are their user's, until they unlink them",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      inUse: "any",
-      onDeletion: "go",
-    },
+    ownedBy: { rows: ofUser("by_userId"), inUse: "any", onDeletion: "go" },
   },
   addressNonces: {
-    keep: {
-      days: 1,
-      why: "it has expired",
-      aged: (rows, before) => rows.withIndex("by_expiresAt", (q) => q.lt("expiresAt", before)),
-    },
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      onDeletion: "go",
-    },
+    keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
+    ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
   },
 };

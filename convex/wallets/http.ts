@@ -18,6 +18,9 @@ const network = z.string().describe("base: Base mainnet, chain id 8453");
 
 const warning = z.string().optional().describe("What the caller should know: the userId could be guessed");
 
+/** Of a wallet that was asked for. */
+const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
+
 const create: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/wallet/create",
@@ -31,11 +34,7 @@ const create: MountedEndpoint = endpoint({
     output: { address: EXAMPLE_ADDRESS, existing: false },
   },
   input: z.object({ userId }),
-  returns: z.object({
-    address: z.string(),
-    existing: z.boolean().describe("Whether the wallet was there before"),
-    warning,
-  }),
+  returns: z.object({ ...owned, warning }),
   handler: async (ctx, { userId }, { caller }) => {
     const { address, existing } = await own(ctx, userId, "basic", caller);
     return { address, existing, ...warned(userId) };
@@ -84,13 +83,7 @@ const connect: MountedEndpoint = endpoint({
     output: { address: EXAMPLE_ADDRESS, walletId: "wal_4e9d1c7b5a3f", existing: false, network: NETWORK },
   },
   input: z.object({ userId }),
-  returns: z.object({
-    address: z.string(),
-    walletId: z.string(),
-    existing: z.boolean().describe("Whether the wallet was there before"),
-    warning,
-    network,
-  }),
+  returns: z.object({ ...owned, walletId: z.string(), warning, network }),
   handler: async (ctx, { userId }, { caller }) => {
     const wallet = await own(ctx, userId, "custody", caller);
     return { ...wallet, network: NETWORK, ...warned(userId) };

@@ -1,10 +1,12 @@
 import type { Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx, MutationCtx, ActionCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
+import { rowsByBoth } from "../lib/rows";
 import { linkedUser } from "../users/model";
 import type { vWalletKind } from "./tables";
 
@@ -18,10 +20,7 @@ export async function walletOf(
   userId: string,
   kind: WalletKind,
 ): Promise<Doc<"wallets"> | null> {
-  return ctx.db
-    .query("wallets")
-    .withIndex("by_userId_and_kind", (q) => q.eq("userId", userId).eq("kind", kind))
-    .unique();
+  return rowsByBoth(ctx.db.query("wallets"), "userId", userId, "kind", kind).unique();
 }
 
 /** Whose address it is, by the service's wallets first and by the addresses users have linked; `null` when nobody's. */
@@ -34,17 +33,11 @@ export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<s
 
 /** The wallet or service account with an address, checksummed; `null` when there is none. */
 export async function walletAt(ctx: QueryCtx, address: string): Promise<Doc<"wallets"> | null> {
-  return ctx.db
-    .query("wallets")
-    .withIndex("by_address", (q) => q.eq("address", address))
-    .unique();
+  return getOneFrom(ctx.db, "wallets", "by_address", address);
 }
 
 export async function walletById(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets"> | null> {
-  return ctx.db
-    .query("wallets")
-    .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
-    .unique();
+  return getOneFrom(ctx.db, "wallets", "by_walletId", walletId);
 }
 
 export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"wallets">> {

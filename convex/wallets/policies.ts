@@ -3,7 +3,8 @@ import { optional, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/ids";
 import { microUsd } from "../lib/money";
-import { iso } from "../lib/time";
+import { rowsByBoth } from "../lib/rows";
+import { dayOf } from "../lib/time";
 import { ownerOf } from "../users/model";
 
 /** What one transaction and one UTC day of a user may move, as the operator configured it. */
@@ -54,8 +55,8 @@ export async function reserve(
   if (perTransfer !== undefined && value > microUsd(perTransfer)) {
     throw new AppError("invalid_request", `A transfer may be worth at most ${perTransfer} USD`);
   }
-  const day = today();
-  const moved = BigInt((await dayOf(ctx, userId, day))?.microUsd ?? 0) + value;
+  const day = dayOf(Date.now());
+  const moved = BigInt((await movedOn(ctx, userId, day))?.microUsd ?? 0) + value;
   if (perDay !== undefined && moved > microUsd(perDay)) {
     const why = perDay === weakLimit(userId) ? " of a userId that is short enough to be guessed" : "";
     throw new AppError("invalid_request", `This transfer would pass the daily limit of ${perDay} USD${why}`);
@@ -78,22 +79,15 @@ export async function reserveAgain(
   await count(ctx, userId, reservation.day, BigInt(reservation.microUsd));
 }
 
-function today(): string {
-  return iso(Date.now()).slice(0, "2026-01-01".length);
-}
-
 /** Adds to what a user has moved on a day, in micro-USD; takes off where it is negative, down to nothing. */
 async function count(ctx: MutationCtx, userId: string, day: string, microUsd: bigint): Promise<void> {
-  const row = await dayOf(ctx, userId, day);
+  const row = await movedOn(ctx, userId, day);
   const moved = BigInt(row?.microUsd ?? 0) + microUsd;
   const counted = (moved > 0n ? moved : 0n).toString();
   if (row !== null) await ctx.db.patch("transferDays", row._id, { microUsd: counted });
   else if (moved >= 0n) await ctx.db.insert("transferDays", { userId, day, microUsd: counted });
 }
 
-async function dayOf(ctx: QueryCtx, userId: string, day: string) {
-  return ctx.db
-    .query("transferDays")
-    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).eq("day", day))
-    .unique();
+async function movedOn(ctx: QueryCtx, userId: string, day: string) {
+  return rowsByBoth(ctx.db.query("transferDays"), "userId", userId, "day", day).unique();
 }

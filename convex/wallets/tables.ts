@@ -1,20 +1,16 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { vPriceSource } from "../prices/tables";
-import type { RecordsOf } from "../lib/records";
+import { made, ofUser, type RecordsOf } from "../lib/records";
 import { dayOf } from "../lib/time";
+import { SYMBOLS } from "./tokens";
 
-export const vWalletKind = v.union(v.literal("basic"), v.literal("custody"));
+export const vWalletKind = literals("basic", "custody");
 
-export const vSymbol = v.union(
-  v.literal("ETH"),
-  v.literal("USDC"),
-  v.literal("USDT"),
-  v.literal("DAI"),
-  v.literal("WETH"),
-);
+export const vSymbol = literals(...SYMBOLS);
 
-export const vSource = v.union(v.literal("web"), v.literal("x"), v.literal("telegram"));
+export const vSource = literals("web", "x", "telegram");
 
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({
@@ -74,13 +70,7 @@ export const walletTables = {
    */
   trades: defineTable({
     userId: v.string(),
-    action: v.union(
-      v.literal("buy"),
-      v.literal("sell"),
-      v.literal("swap"),
-      v.literal("send"),
-      v.literal("unknown"),
-    ),
+    action: literals("buy", "sell", "swap", "send", "unknown"),
     source: vSource,
     transactionId: v.optional(v.id("transactions")),
     /** The social mention that asked for it. */
@@ -91,7 +81,7 @@ export const walletTables = {
     toToken: v.optional(vSymbol),
     toAddress: v.optional(v.string()),
     amount: v.optional(v.string()),
-    status: v.union(v.literal("pending"), v.literal("confirmed"), v.literal("failed")),
+    status: literals("pending", "confirmed", "failed"),
     txHash: v.optional(v.string()),
     error: v.optional(v.string()),
     createdAt: v.number(),
@@ -103,22 +93,17 @@ export const walletTables = {
 export const walletRecords: RecordsOf<typeof walletTables> = {
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_kind", (q) => q.eq("userId", userId)),
-      section: "wallets",
-      inUse: "any",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", inUse: "any", onDeletion: "stay" },
     withheld: ["driver", "leaseUntil", "driverUntil"],
   },
   transferDays: {
     keep: {
       days: 90,
       why: "the limit is of one day; late refunds of failed transactions find it this much longer",
-      aged: (rows, before) => rows.withIndex("by_creation_time", (q) => q.lt("_creationTime", before)),
+      aged: made,
     },
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_day", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId_and_day"),
       section: "transferDays",
       // Today's sum goes on counting.
       onDeletion: {
@@ -129,11 +114,7 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
   },
   trades: {
     keep: "the user's history",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
-      section: "trades",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId"), section: "trades", onDeletion: "stay" },
     final: { field: "status", states: ["confirmed", "failed"] },
     withheld: ["onSettled"],
   },

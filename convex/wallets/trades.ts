@@ -1,4 +1,5 @@
 import type { FunctionHandle } from "convex/server";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import type { TransactionRequest } from "./transactions/tables";
@@ -26,41 +27,26 @@ export async function openTrade(
 ): Promise<void> {
   const { userId, source, transactionId, request, now, mentioned } = trade;
   if (request.kind !== "send" && request.kind !== "swap") return;
-  const { amount } = request;
-  const row = {
-    userId,
-    source,
-    transactionId,
-    amount,
-    status: "pending" as const,
+  const moved =
+    request.kind === "send"
+      ? { fromToken: request.token, toAddress: request.toAddress }
+      : { fromToken: request.fromToken, toToken: request.toToken };
+  const { action = request.kind, ...asked } = mentioned ?? {};
+  await ctx.db.insert("trades", {
+    ...{ userId, source, transactionId, action, ...moved, ...asked },
+    amount: request.amount,
+    status: "pending",
     createdAt: now,
-    ...(mentioned === undefined ? {} : { mentionId: mentioned.mentionId, onSettled: mentioned.onSettled }),
-  };
-  const action = mentioned?.action ?? request.kind;
-  if (request.kind === "send") {
-    const { token, toAddress } = request;
-    await ctx.db.insert("trades", { ...row, action, fromToken: token, toAddress });
-  } else {
-    const { fromToken, toToken } = request;
-    await ctx.db.insert("trades", { ...row, action, fromToken, toToken });
-  }
+  });
 }
 
 /** Records a mention that nobody could read as a trade: a row with the action `unknown`, never carried out. */
 export async function recordUnreadable(
   ctx: MutationCtx,
-  trade: { userId: string; mentionId: Id<"mentions">; error: string; now: number },
+  { now, ...trade }: { userId: string; mentionId: Id<"mentions">; error: string; now: number },
 ): Promise<Id<"trades">> {
-  const { userId, mentionId, error, now } = trade;
-  return ctx.db.insert("trades", {
-    userId,
-    action: "unknown",
-    source: "x",
-    mentionId,
-    status: "failed",
-    error,
-    createdAt: now,
-  });
+  const unread = { action: "unknown", source: "x", status: "failed" } as const;
+  return ctx.db.insert("trades", { ...trade, ...unread, createdAt: now });
 }
 
 /** The trade that a transaction carries out, or `null`. */
@@ -68,10 +54,7 @@ export async function tradeOf(
   ctx: QueryCtx,
   transactionId: Id<"transactions">,
 ): Promise<Doc<"trades"> | null> {
-  return ctx.db
-    .query("trades")
-    .withIndex("by_transactionId", (q) => q.eq("transactionId", transactionId))
-    .unique();
+  return getOneFrom(ctx.db, "trades", "by_transactionId", transactionId);
 }
 
 export async function settleTrade(

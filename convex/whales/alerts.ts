@@ -2,17 +2,15 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/notices";
 import { alertCard } from "./cards";
-import { alertsSince, latestAlerts } from "./model";
+import { latestAlerts, publicAlert } from "./model";
 import { vPublicAlert } from "./tables";
-import { publicAlert } from "./views";
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
   args: { since: v.number(), limit: v.optional(v.number()) },
   returns: v.array(vPublicAlert),
   handler: async (ctx, { since, limit }) => {
-    const alerts = await (limit === undefined ? alertsSince(ctx, since) : latestAlerts(ctx, since, limit));
-    return alerts.map(publicAlert);
+    return (await latestAlerts(ctx, since, limit)).map(publicAlert);
   },
 });
 
@@ -21,7 +19,7 @@ export const send = internalMutation({
   args: { userId: v.string(), hours: v.number(), since: v.number() },
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, hours, since }) => {
-    const alerts = await alertsSince(ctx, since);
+    const alerts = await latestAlerts(ctx, since);
     return enqueueRequestedCard(ctx, {
       userId,
       kind: "requested whale alerts",

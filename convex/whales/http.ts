@@ -6,11 +6,9 @@ import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/inpu
 import { charge } from "../lib/limits";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
-import { hours, publicAlertShape } from "./views";
+import { hours, publicAlertShape, type PublicAlert } from "./shapes";
 
-type AlertExample = z.output<typeof publicAlertShape>;
-
-export const measuredExample: AlertExample = {
+export const measuredExample: PublicAlert = {
   token: "USDC",
   alertType: "cex_inflow",
   amount: 4_200_420,
@@ -40,7 +38,7 @@ export const measuredExample: AlertExample = {
   },
 };
 
-const reportedExample: AlertExample = {
+const reportedExample: PublicAlert = {
   token: "ETH",
   alertType: "cex_inflow",
   amount: 4_200_000,

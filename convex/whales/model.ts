@@ -1,27 +1,31 @@
+import type { Infer } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
+import { vPublicAlert } from "./tables";
 
 /** The alerts that are shown, whoever told them. */
 
 /** The most alerts one answer of the service holds, the newest ones. */
 const MAX_LISTED = 500;
 
-/** Alerts since a moment (epoch ms), newest first, at most `MAX_LISTED`. */
-export async function alertsSince(ctx: QueryCtx, since: number): Promise<Doc<"whaleAlerts">[]> {
-  return latestAlerts(ctx, since, MAX_LISTED);
-}
-
-/** The same, at most `limit`. */
+/** Alerts since a moment (epoch ms), newest first. */
 export async function latestAlerts(
   ctx: QueryCtx,
   since: number,
-  limit: number,
+  limit = MAX_LISTED,
 ): Promise<Doc<"whaleAlerts">[]> {
   return ctx.db
     .query("whaleAlerts")
     .withIndex("by_withdrawnAt", (q) => q.eq("withdrawnAt", undefined).gte("detectedAt", since))
     .order("desc")
     .take(limit);
+}
+
+/** An alert as callers see it: nothing but what its validator names. */
+export function publicAlert(alert: Doc<"whaleAlerts">): Infer<typeof vPublicAlert> {
+  const source = alert.movement === undefined ? "agent-reported" : "measured";
+  return parse(vPublicAlert, { ...alert, source });
 }
 
 /** Whether any look for whales has come to its end, or the chain is being read: before that, no alert says nothing. */

@@ -1,4 +1,7 @@
 import * as z from "zod";
+import { wholeNumberOr } from "../lib/input";
+
+/** What alerts consist of. */
 
 export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
 export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
@@ -25,3 +28,38 @@ export const movement = z.object({
     .object({ usd: z.number(), source: z.string(), observedAt: z.number().describe("Epoch milliseconds") })
     .describe("What it was valued with"),
 });
+
+/** An alert as callers see it. */
+export const publicAlertShape = z.object({
+  token: z.string(),
+  alertType: z.enum(ALERT_TYPES),
+  amount: z.number().positive().describe("USD"),
+  direction: z.enum(DIRECTIONS),
+  description: z.string(),
+  source: z
+    .enum(["measured", "agent-reported"])
+    .describe("Measured: the service read it on Base itself. Agent-reported: a language model says so."),
+  chain: z.string().optional().describe("Such as base or ethereum; absent where the agent named none"),
+  occurredAt: z
+    .number()
+    .optional()
+    .describe("Epoch milliseconds: when it moved; a measured one's block time"),
+  detectedAt: z.number().describe("Epoch milliseconds: when the service learnt of it"),
+  messengerSent: z.boolean().describe("The hourly card with this alert was delivered."),
+  txHash: z.string().optional(),
+  verified: z
+    .boolean()
+    .describe(
+      "The service has read the transaction on Base: it succeeded, when the alert says, and moved the token and the amount that the alert names.",
+    ),
+  movement: movement.optional().describe("Of a measured one: what was read of it"),
+});
+export type PublicAlert = z.output<typeof publicAlertShape>;
+
+const MAX_HOURS = 168;
+const DEFAULT_HOURS = 6;
+
+/** The window of whale alerts. */
+export const hours = wholeNumberOr(DEFAULT_HOURS, 1, MAX_HOURS).describe(
+  `How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
+);

@@ -1,55 +1,32 @@
 import { defineTable } from "convex/server";
-import { v, type Infer, type ObjectType } from "convex/values";
+import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import type { RecordsOf } from "../lib/records";
-import { ALERT_TYPES, DIRECTIONS, movement } from "./shapes";
+import { waiting, type RecordsOf } from "../lib/records";
+import { movement, publicAlertShape, type ALERT_TYPES, type DIRECTIONS } from "./shapes";
 
-/** What is told of one movement, by whomever. */
-export const reportedFields = {
-  token: v.string(),
-  alertType: v.union(...ALERT_TYPES.map((type) => v.literal(type))),
-  /** USD. */
-  amount: v.number(),
-  direction: v.union(...DIRECTIONS.map((direction) => v.literal(direction))),
-  description: v.string(),
-  /** 64 hex digits in lower case, with `0x` where the chain writes it; or a base58 signature. */
-  txHash: v.optional(v.string()),
-  /** Of the movement, in lower case: `base`, `ethereum`, … */
-  chain: v.optional(v.string()),
-  /** Epoch ms: when it moved. A measured one's is its block's time. */
-  occurredAt: v.optional(v.number()),
-};
-
+export const vPublicAlert = zodOutputToConvex(publicAlertShape);
 const vMovement = zodOutputToConvex(movement);
 
+/** What is told of one movement, by whomever. */
+export const vReported = vPublicAlert.omit("source", "detectedAt", "messengerSent", "verified", "movement");
+
 /** One that the service has measured, as it is stored. */
-export const measuredFields = {
-  ...reportedFields,
+export const vMeasured = vReported.extend({
   txHash: v.string(),
   occurredAt: v.number(),
   movement: vMovement,
-};
-export type Measured = ObjectType<typeof measuredFields>;
-
-/** Who says so. */
-const vSource = v.union(v.literal("measured"), v.literal("agent-reported"));
-
-/** An alert as callers see it. */
-export const vPublicAlert = v.object({
-  ...reportedFields,
-  source: vSource,
-  detectedAt: v.number(),
-  messengerSent: v.boolean(),
-  verified: v.boolean(),
-  movement: v.optional(vMovement),
 });
-export type PublicAlert = Infer<typeof vPublicAlert>;
+export type Measured = Infer<typeof vMeasured>;
 
 export const vBlockPlace = v.object({ number: v.number(), hash: v.string() });
 
-export type Reported = ObjectType<typeof reportedFields>;
+export type Reported = Infer<typeof vReported>;
 export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
+
+/** The states of a look for whales that goes on, as its table explains them. */
+export const OPEN = ["claimed", "prompting", "polling"] as const;
 
 export const whaleTables = {
   /**
@@ -63,13 +40,7 @@ export const whaleTables = {
      * `claimed`: the prompt has not left. `prompting`: it may have left and is never sent again. `polling`: the agent
      * has the job `jobId`. `done` and `failed` are final.
      */
-    state: v.union(
-      v.literal("claimed"),
-      v.literal("prompting"),
-      v.literal("polling"),
-      v.literal("done"),
-      v.literal("failed"),
-    ),
+    state: literals(...OPEN, "done", "failed"),
     startedAt: v.number(),
     /** While open: after this moment the step under way counts as lost. `NEVER` when final. */
     leaseUntil: v.number(),
@@ -94,7 +65,7 @@ export const whaleTables = {
    * (delivered). Kept.
    */
   whaleAlerts: defineTable({
-    ...reportedFields,
+    ...vReported.fields,
     detectedAt: v.number(),
     /** The watch that brought it first; none for a measured one. */
     watchId: v.optional(v.id("whaleWatches")),
@@ -143,16 +114,7 @@ export const whaleTables = {
 export const whaleRecords: RecordsOf<typeof whaleTables> = {
   whaleWatches: {
     keep: "a row an hour: what was asked, and why an hour has no alerts",
-    openWhen: {
-      whaleWatches: {
-        rows: [
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "claimed")),
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "prompting")),
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "polling")),
-        ],
-        since: ({ startedAt }) => startedAt,
-      },
-    },
+    openWhen: { whaleWatches: waiting("by_state_and_leaseUntil", "state", OPEN, "startedAt") },
   },
   whaleAlerts: { keep: "what the service has told" },
   whaleCursors: { keep: "one row: how far Base has been read" },

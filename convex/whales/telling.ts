@@ -3,9 +3,10 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { rowsBy } from "../lib/rows";
 import { enqueueServiceCard } from "../messenger/notices";
 import { alertCard } from "./cards";
-import { publicAlert } from "./views";
+import { publicAlert } from "./model";
 
 /** The hourly cards: of what was measured, and of what the agent tells. */
 
@@ -32,10 +33,7 @@ export async function tell(
 
 /** Queues a card of the measured alerts that none has told yet. */
 export async function tellMeasured(ctx: MutationCtx, hour: number): Promise<void> {
-  const rows = await ctx.db
-    .query("whaleAlerts")
-    .withIndex("by_cardHour", (q) => q.eq("cardHour", 0))
-    .take(MOST);
+  const rows = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", 0).take(MOST);
   for (const { _id } of rows) await ctx.db.patch("whaleAlerts", _id, { cardHour: hour });
   const alerts = rows.filter(({ withdrawnAt }) => withdrawnAt === undefined);
   await tell(ctx, alerts, { hours: 1, subject: String(hour) });

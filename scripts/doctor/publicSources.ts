@@ -1,8 +1,9 @@
 import { failureOf } from "../../convex/lib/errors";
-import * as binance from "../../convex/providers/binanceSpot";
-import * as coinbase from "../../convex/providers/coinbaseExchange";
+import { binance } from "../../convex/providers/binanceSpot";
+import { coinbase } from "../../convex/providers/coinbaseExchange";
 import { askMarkets } from "../../convex/providers/coingecko";
 import { askStablecoins } from "../../convex/providers/defillama";
+import { askDay } from "../../convex/providers/exchanges";
 import { askNews } from "../../convex/providers/gdelt";
 import { askPerpetuals } from "../../convex/providers/hyperliquid";
 import { BY_HAND } from "../../convex/providers/publicData";
@@ -30,13 +31,13 @@ const ASKED: readonly Asked[] = [
     source: "coinbase",
     asks: "the day of BTC",
     ask: async () =>
-      `tells the last trade of BTC: ${(await coinbase.askDay(BY_HAND, "BTC", PATIENCE_MS)).last} USD`,
+      `tells the last trade of BTC: ${(await askDay(coinbase, BY_HAND, "BTC", PATIENCE_MS)).last} USD`,
   },
   {
     source: "binance",
     asks: "the day of BTC",
     ask: async () =>
-      `tells the last trade of BTC: ${(await binance.askDay(BY_HAND, "BTC", PATIENCE_MS)).last} USDT`,
+      `tells the last trade of BTC: ${(await askDay(binance, BY_HAND, "BTC", PATIENCE_MS)).last} USDT`,
   },
   {
     source: "hyperliquid",

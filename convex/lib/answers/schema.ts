@@ -44,17 +44,12 @@ const made = new WeakMap<z.ZodType, ObjectSchema>();
 function schemaOf(json: unknown): WireSchema {
   const { type, properties, items, anyOf, enum: words, description } = keywords.parse(json);
   const described: Described = description === undefined ? {} : { description };
-  if (anyOf !== undefined) {
-    const [inner, none, ...others] = anyOf;
+  const choices = anyOf ?? (Array.isArray(type) ? type.map((one) => ({ type: one })) : []);
+  if (choices.length > 0) {
+    const [inner, none, ...others] = choices;
     if (others.length > 0 || keywords.parse(none).type !== "null")
       throw new Error("A model is told no unions");
     return { ...described, anyOf: [schemaOf(inner), { type: "null" }] };
-  }
-  if (Array.isArray(type)) {
-    const [inner, none, ...others] = type;
-    if (inner === undefined || none !== "null" || others.length > 0)
-      throw new Error("A model is told no unions");
-    return { ...described, anyOf: [schemaOf({ type: inner }), { type: "null" }] };
   }
   switch (type) {
     case "object": {

@@ -7,6 +7,7 @@ import { required } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
+import { rowsDue } from "../../lib/rows";
 import { MINUTE, NEVER } from "../../lib/time";
 import { sightTransfers, type Sighting } from "../../providers/chainTransfers";
 import { asAddress, asHex } from "../../wallets/addresses";
@@ -171,10 +172,7 @@ export const postpone = internalMutation({
 /** Starts every check that is due, and again those that died. */
 export const checkDue = cron("check named deposits", async (ctx) => {
   const now = Date.now();
-  const due = await ctx.db
-    .query("depositHints")
-    .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
-    .take(DUE_BATCH);
+  const due = await rowsDue(ctx.db.query("depositHints"), "nextCheckAt", now).take(DUE_BATCH);
   const checks: Check[] = [];
   for (const row of due) checks.push(await beginCheck(ctx, row, { nextCheckAt: now + CHECK_LEASE_MS }));
   await startChecks(ctx, checks, 0);

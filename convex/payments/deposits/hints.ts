@@ -1,9 +1,12 @@
 import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
+import * as z from "zod";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { optional } from "../../lib/env";
 import { charge, vCaller } from "../../lib/limits";
 import { formatUnits } from "../../lib/money";
 import { beginCheck, CHECK_LEASE_MS, depositsOf, hintOf, startChecks, wantsCheck, type Check } from "./model";
+import { answerShape } from "./payloads";
 
 /** What webhooks name, and what they are told of it. */
 
@@ -40,16 +43,8 @@ export const receive = internalMutation({
   },
 });
 
-const vAnswer = v.object({
-  /** Some of it is being asked at this moment. */
-  unsettled: v.boolean(),
-  /** `amountUsdc` is an exact decimal of the transfer, `credits` whole credits. */
-  credited: v.array(
-    v.object({ txHash: v.string(), logIndex: v.number(), amountUsdc: v.string(), credits: v.number() }),
-  ),
-  pending: v.array(v.object({ txHash: v.string() })),
-  ignored: v.array(v.object({ txHash: v.string(), reason: v.string() })),
-});
+/** `unsettled`: some of it is being asked at this moment. */
+const vAnswer = zodOutputToConvex(answerShape.extend({ unsettled: z.boolean() }));
 export type DepositAnswer = Infer<typeof vAnswer>;
 
 /**

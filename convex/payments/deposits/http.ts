@@ -9,7 +9,7 @@ import { EXAMPLE_TX } from "../../lib/examples";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../../lib/http";
 import { createPauses } from "../../lib/time";
 import type { DepositAnswer } from "./hints";
-import { depositPayload, type DepositHint } from "./payloads";
+import { answerShape, depositPayload, type DepositHint } from "./payloads";
 import { isSigned } from "./signatures";
 
 /** Between two looks at the rows. */
@@ -48,19 +48,7 @@ const deposit: MountedEndpoint = endpoint({
   },
   guard: requireSignature,
   input: depositPayload,
-  returns: z.object({
-    success: z.boolean(),
-    credited: z.array(
-      z.object({
-        txHash: z.string(),
-        logIndex: z.int(),
-        amountUsdc: z.string().describe("Exact decimal of the transfer, in USDC"),
-        credits: z.int(),
-      }),
-    ),
-    pending: z.array(z.object({ txHash: z.string() })).describe("Not settled yet; the check goes on"),
-    ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
-  }),
+  returns: z.object({ success: z.boolean(), ...answerShape.shape }),
   handler: async (ctx, hints, { caller }) => {
     await ctx.runMutation(internal.payments.deposits.hints.receive, { hints: byTransaction(hints), caller });
     const { credited, pending, ignored } = await waitingAs(

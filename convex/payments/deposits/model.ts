@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
@@ -88,10 +89,7 @@ export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"de
 
 /** What is known of a transaction that a webhook named, or `null`. */
 export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"depositHints"> | null> {
-  return ctx.db
-    .query("depositHints")
-    .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
-    .unique();
+  return getOneFrom(ctx.db, "depositHints", "by_txHash", txHash);
 }
 
 /**

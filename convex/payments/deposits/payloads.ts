@@ -14,6 +14,20 @@ export type DepositHint = {
   removed: boolean;
 };
 
+/** What a webhook is told of what it names. */
+export const answerShape = z.object({
+  credited: z.array(
+    z.object({
+      txHash: z.string(),
+      logIndex: z.int(),
+      amountUsdc: z.string().describe("Exact decimal of the transfer, in USDC"),
+      credits: z.int(),
+    }),
+  ),
+  pending: z.array(z.object({ txHash: z.string() })).describe("Not settled yet; the check goes on"),
+  ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
+});
+
 /** The most transfers one call may name. */
 export const MAX_HINTS = 100;
 

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { vTransfer } from "../transfers";
-import type { RecordsOf } from "../../lib/records";
+import { due, ofUser, type RecordsOf } from "../../lib/records";
 import { NEVER } from "../../lib/time";
 
 const vDepositState = v.union(
@@ -101,17 +101,12 @@ export const depositRecords: RecordsOf<typeof depositTables> = {
       ended: ({ state }) => state === "settled",
     },
     final: { field: "state", states: ["settled"] },
-    openWhen: {
-      depositChecks: {
-        rows: [(rows, now) => rows.withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))],
-        since: ({ nextCheckAt }) => nextCheckAt,
-      },
-    },
+    openWhen: { depositChecks: due("nextCheckAt") },
   },
   deposits: {
     keep: "money that came in",
     ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("userId", userId)),
+      rows: ofUser("by_userId"),
       section: "deposits",
       // A transfer without its row could be credited again; the ledger knows whom it was credited to.
       onDeletion: { anonymise: (db, { _id }) => db.patch("deposits", _id, { userId: undefined }) },

@@ -7,6 +7,7 @@ import { microUsdOf } from "../../lib/money";
 import { FEED_DECIMALS, feedAddresses, livePrices } from "../../prices/feeds";
 import { readRounds, UPSTREAM } from "../../providers/chain";
 import { prepareTransaction, type Preparation } from "../../providers/chainPreparation";
+import type { LoggedTransfer } from "../../providers/chainReceipts";
 import { simulate } from "../../providers/simulation";
 import {
   authorizationCall,
@@ -31,37 +32,44 @@ const SHARE_PERCENT = 75n;
 /** Without a live price of ether: so much, in wei. */
 const UNPRICED_COST = 5n * 10n ** 14n;
 
+const MISSIGNED = "invalid_exact_evm_payload_signature";
+const TOO_EARLY = [
+  "invalid_exact_evm_payload_authorization_valid_after",
+  "The authorization is not valid yet",
+] as const;
+const TOO_LATE = [
+  "invalid_exact_evm_payload_authorization_valid_before",
+  "The authorization has expired",
+] as const;
+const SHORT = ["insufficient_funds", "The payer holds less USDC than the authorization is for"] as const;
+
 /** What can be told from the authorization alone; `null` when that is in order. */
 export function refusalOfTerms(
   { to, value, validAfter, validBefore, signature }: Authorization,
   payTo: string,
   nowSeconds: bigint,
 ): Refusal | null {
-  if (to.toLowerCase() !== payTo.toLowerCase()) {
-    return refusal(
+  const grounds: [isSo: boolean, reason: Reason, error: string][] = [
+    [
+      to.toLowerCase() !== payTo.toLowerCase(),
       "invalid_exact_evm_payload_recipient_mismatch",
       "The authorization does not pay this service's address",
-    );
-  }
-  if (BigInt(value) < PRICE) {
-    return refusal(
+    ],
+    [
+      BigInt(value) < PRICE,
       "invalid_exact_evm_payload_authorization_value",
       `The authorization is for less than ${PRICE_SHOWN} USDC`,
-    );
-  }
-  if (BigInt(validAfter) > nowSeconds) {
-    return refusal(
-      "invalid_exact_evm_payload_authorization_valid_after",
-      "The authorization is not valid yet",
-    );
-  }
-  if (BigInt(validBefore) < nowSeconds + REMAINING_SECONDS) {
-    return refusal("invalid_exact_evm_payload_authorization_valid_before", "The authorization has expired");
-  }
-  if (signature.endsWith(UNDEPLOYED_SUFFIX)) {
-    return refusal(MISSIGNED, "Signatures of wallets that are not deployed are not accepted");
-  }
-  return null;
+    ],
+    [BigInt(validAfter) > nowSeconds, ...TOO_EARLY],
+    [BigInt(validBefore) < nowSeconds + REMAINING_SECONDS, ...TOO_LATE],
+    [
+      signature.endsWith(UNDEPLOYED_SUFFIX),
+      MISSIGNED,
+      "Signatures of wallets that are not deployed are not accepted",
+    ],
+  ];
+  const [ground] = grounds.filter(([isSo]) => isSo);
+  return ground === undefined ? null : refusal(ground[1], ground[2]);
 }
 
 export function signedAuthorization(authorization: Authorization): SignedAuthorization {
@@ -151,19 +159,14 @@ async function refusalAtPrice(
   );
 }
 
-const MISSIGNED = "invalid_exact_evm_payload_signature";
 const USED = /used or canceled/i;
 const ON_ITS_WAY = "The payment is on its way into the chain: send the same proof again";
 
 /** USDC's own words, which public nodes pass on. */
 const REVERTS: readonly [RegExp, Reason, string][] = [
-  [/exceeds balance/i, "insufficient_funds", "The payer holds less USDC than the authorization is for"],
-  [/expired/i, "invalid_exact_evm_payload_authorization_valid_before", "The authorization has expired"],
-  [
-    /not yet valid/i,
-    "invalid_exact_evm_payload_authorization_valid_after",
-    "The authorization is not valid yet",
-  ],
+  [/exceeds balance/i, ...SHORT],
+  [/expired/i, ...TOO_LATE],
+  [/not yet valid/i, ...TOO_EARLY],
   [/signature|recover/i, MISSIGNED, "The authorization was not signed by its payer"],
 ];
 
@@ -174,7 +177,7 @@ function refusalOfRevert(text: string, short: boolean): Refusal {
   }
   // A node's refusal that is none of the call's says nothing about the payment.
   if (!/revert/i.test(text)) throw new AppError("upstream", `${UPSTREAM} refused a request`);
-  if (short) return refusal("insufficient_funds", "The payer holds less USDC than the authorization is for");
+  if (short) return refusal(...SHORT);
   return refusal("transaction_failed", "USDC's contract refuses this authorization");
 }
 
@@ -193,12 +196,12 @@ async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolea
 
 /** The transfers of a transaction that may be an authorization's. */
 export function transfersFor(
-  transfers: readonly { position: number; from: string; to: string; value: bigint }[],
+  transfers: readonly LoggedTransfer[],
   { from, value }: Authorization,
   txHash: string,
 ): Transfer[] {
   const payTo = required("PLATFORM_WALLET_ADDRESS").toLowerCase();
   return transfers
-    .filter((one) => one.from === from && one.to === payTo && one.value === BigInt(value))
+    .filter((one) => one.from === from && one.to === payTo && one.amount === BigInt(value))
     .map(({ position }) => ({ txHash, position, from, amount: value }));
 }

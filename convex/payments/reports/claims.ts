@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { rowsBy } from "../../lib/rows";
 import { mayActAs } from "../../users/access";
 import { refusalFor } from "../relayer";
 import { ALREADY_USED, refusal, type Refusal } from "../terms";
@@ -51,10 +52,7 @@ export const rejoin = internalMutation({
       if (row === null || row.state === "refused") return null;
       return rejoinSigned(ctx, row, authorization, order);
     }
-    const rows = await ctx.db
-      .query("paymentClaims")
-      .withIndex("by_txHash", (q) => q.eq("txHash", proof.txHash))
-      .take(50);
+    const rows = await rowsBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
     // The settlement of a signed payment is no proof of its own: anybody can read its hash from the chain.
     const shown = shownProof(proof);
     const row = rows.find((one) => one.authorization === undefined && sameOrder(one, order));

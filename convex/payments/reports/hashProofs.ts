@@ -3,7 +3,8 @@ import { USDC } from "../../lib/base";
 import { deadlines } from "../../lib/deadlines";
 import { required } from "../../lib/env";
 import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
-import { readPayment, signedBy, type MinedPayment, type UsdcTransfer } from "../../providers/usdc";
+import type { LoggedTransfer } from "../../providers/chainReceipts";
+import { readPayment, signedBy, type MinedPayment } from "../../providers/usdc";
 import { asAddress, asHex } from "../../wallets/addresses";
 import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "../terms";
 import { isConfirmed } from "../transfers";
@@ -52,7 +53,7 @@ export async function candidatesOf(
   }
   if (!payment.succeeded) return refusal("transaction_failed", "This transaction failed: nothing was paid");
   const transfers = payment.transfers.filter(
-    ({ from, to, value }) => to === payTo && from !== payTo && value >= PRICE,
+    ({ from, to, amount }) => to === payTo && from !== payTo && amount >= PRICE,
   );
   const [first] = transfers;
   if (first === undefined) {
@@ -66,8 +67,8 @@ export async function candidatesOf(
   if (signer === "stranger") {
     return refusal("invalid_payer_signature", "The payer did not sign this transaction, user and token");
   }
-  const candidates = transfers.map(({ position, from, value }) => ({
-    transfer: { txHash: proof.txHash, position, from, amount: value.toString() },
+  const candidates = transfers.map(({ position, from, amount }) => ({
+    transfer: { txHash: proof.txHash, position, from, amount: amount.toString() },
     proven: from === signer || opensLock(proof, payment, from),
   }));
   const young = candidates.filter(
@@ -93,7 +94,7 @@ async function signerOf(
   { txHash, signature }: HashProof,
   order: Order,
   payTo: string,
-  transfers: readonly UsdcTransfer[],
+  transfers: readonly LoggedTransfer[],
 ): Promise<string | null> {
   if (signature === undefined) return null;
   const text = proofText(txHash, payTo, order);

@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
@@ -55,10 +56,7 @@ export function authorizationKey({ from, nonce }: { from: string; nonce: string 
 }
 
 export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
-  return ctx.db
-    .query("paymentClaims")
-    .withIndex("by_key", (q) => q.eq("key", key))
-    .unique();
+  return getOneFrom(ctx.db, "paymentClaims", "by_key", key);
 }
 
 /** The claim that a piece of work is about; `null` when that was overtaken. */

@@ -4,7 +4,7 @@ import { deadlines } from "../../lib/deadlines";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { counted } from "../../lib/providerCalls";
-import { createPauses, SECOND, sleep } from "../../lib/time";
+import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import { timeoutFailure } from "../../providers/call";
 import { UPSTREAM } from "../../providers/chain";
 import { findAuthorizationUse, readPayment } from "../../providers/usdc";
@@ -36,21 +36,14 @@ type Redeemed = Exclude<Standing, { kind: "working" }>;
  */
 export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<Redeemed> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
-  const claimed: ClaimTicket | Refusal =
+  const claimed: ClaimTicket | Refusal | null =
     (await ctx.runMutation(internal.payments.reports.claims.rejoin, { proof, order })) ??
-    (await beforeDeadline(claim(ctx, proof, order), deadline));
+    // A slow chain holds no caller beyond the deadline; a claim made behind it is joined by the next request.
+    (await within(deadline, claim(ctx, proof, order)));
+  if (claimed === null) throw timeoutFailure(UPSTREAM);
   if (claimed.kind === "refused") return claimed;
   return waitFor(ctx, claimed, order, deadline);
 });
-
-/** A slow chain holds no caller beyond the deadline; a claim made behind it is joined by the next request. */
-async function beforeDeadline<Value>(work: Promise<Value>, deadline: AbortSignal): Promise<Value> {
-  const late = new Promise<never>((_resolve, reject) => {
-    const give = () => reject(timeoutFailure(UPSTREAM));
-    deadline.addEventListener("abort", give, { once: true });
-  });
-  return Promise.race([work, late]);
-}
 
 async function claim(ctx: ActionCtx, proof: Proof, order: Order): Promise<ClaimTicket | Refusal> {
   if (proof.kind === "authorization") return claimAuthorization(ctx, proof.authorization, order);

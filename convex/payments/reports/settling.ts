@@ -123,10 +123,9 @@ async function signAndHandOut(
   for (let turn = 0; turn < MAX_NONCES; turn++) {
     const signed = await signForService(ctx, "relayer", { address: relayer, preparation, gas, call });
     const stored = await ctx.runMutation(internal.payments.relayer.store, { ...work, relayer, signed });
-    if (stored.kind === "stored") {
-      return handOut(ctx, { _id: stored.transactionId, address: relayer, ...signed }, { isFirst: true });
-    }
-    if (stored.kind === "overtaken") return;
+    if (stored === "overtaken") return;
+    if (stored !== "taken")
+      return handOut(ctx, { _id: stored, address: relayer, ...signed }, { isFirst: true });
   }
   throw new AppError("upstream", "Too many payments are being settled: send the same proof again");
 }

@@ -1,7 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { vResult, vSourceStates } from "../../research/shapes";
-import type { RecordsOf } from "../../lib/records";
+import { older, waiting, type RecordsOf } from "../../lib/records";
 
 /** What a payment has bought. */
 export const vPaidReport = v.object({
@@ -50,7 +51,7 @@ export const vOrder = v.object({
  * How well a proof shows that its sender is the payer: 0 a hash that anybody can read from the chain, 1 paid from a
  * wallet of the named user, 2 signed by the payer or opened with the payer's secret.
  */
-const vStrength = v.union(v.literal(0), v.literal(1), v.literal(2));
+const vStrength = literals(0, 1, 2);
 
 const vClaimState = v.union(
   /** A signed payment is being carried out. */
@@ -64,11 +65,7 @@ const vClaimState = v.union(
 );
 
 /** Who failed: the codes of `lib/errors.ts` that a caller is told. */
-export const vTroubleCode = v.union(
-  v.literal("upstream"),
-  v.literal("internal"),
-  v.literal("not_configured"),
-);
+export const vTroubleCode = literals("upstream", "internal", "not_configured");
 
 export type Order = Infer<typeof vOrder>;
 export type Strength = Infer<typeof vStrength>;
@@ -157,21 +154,11 @@ export const paidRecords: RecordsOf<typeof paidTables> = {
     },
     final: { field: "state", states: ["delivered"] },
     openWhen: {
-      paidReports: {
-        rows: [
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling")),
-          (rows) => rows.withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "generating")),
-        ],
-        since: ({ createdAt }) => createdAt,
-      },
+      paidReports: waiting("by_state_and_leaseUntil", "state", ["settling", "generating"], "createdAt"),
     },
     withheld: ["authorization"],
   },
   relayerFailures: {
-    keep: {
-      days: 7,
-      why: "what a payer's wallet has failed at counts for a day",
-      aged: (rows, before) => rows.withIndex("by_at", (q) => q.lt("at", before)),
-    },
+    keep: { days: 7, why: "what a payer's wallet has failed at counts for a day", aged: older("at") },
   },
 };

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import type { RecordsOf } from "../../lib/records";
+import { older, waiting, type RecordsOf } from "../../lib/records";
 import { vBlocks } from "../arms";
 import { vOutcomes } from "../calibration";
 import { vHeld } from "../tables";
@@ -100,18 +100,13 @@ export const labRecords: RecordsOf<typeof labTables> = {
       aged: (rows, before) => rows.withIndex("by_slot", (q) => q.lt("hour", before)),
       ended: ({ state }) => state !== "writing",
     },
-    openWhen: {
-      shadowSignals: {
-        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing"))],
-        since: ({ _creationTime }) => _creationTime,
-      },
-    },
+    openWhen: { shadowSignals: waiting("by_state", "state", ["writing"], "_creationTime") },
   },
   shadowSignals: {
     keep: {
       days: KEPT_DAYS,
       why: "totals and chain hold what they came to",
-      aged: (rows, before) => rows.withIndex("by_hour", (q) => q.lt("hour", before)),
+      aged: older("hour"),
       ended: ({ status }) => status !== "PENDING",
     },
   },

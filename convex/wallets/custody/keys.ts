@@ -1,4 +1,5 @@
 import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import {
@@ -99,8 +100,5 @@ export const replace = internalMutation({
 });
 
 async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
-  return ctx.db
-    .query("walletKeys")
-    .withIndex("by_walletId", (q) => q.eq("walletId", walletId))
-    .unique();
+  return getOneFrom(ctx.db, "walletKeys", "by_walletId", walletId);
 }

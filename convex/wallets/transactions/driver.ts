@@ -93,18 +93,11 @@ function callerCode(code: ErrorCode | undefined): "invalid_request" | "upstream"
 
 async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
   const { request } = job.transaction;
-  const from = asAddress(job.transaction.address);
   switch (request.kind) {
     case "send": {
-      const transaction = sendTransaction(
-        request.token,
-        asAddress(request.toAddress),
-        BigInt(request.amount),
-      );
-      return affordable(ctx, job, from, transaction, {
-        token: request.token,
-        amount: BigInt(request.amount),
-      });
+      const spent = { token: request.token, amount: BigInt(request.amount) };
+      const transaction = sendTransaction(spent.token, asAddress(request.toAddress), spent.amount);
+      return affordable(ctx, job, transaction, spent);
     }
     case "swap":
       return prepareSwap(ctx, job, request);

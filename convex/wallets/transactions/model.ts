@@ -7,6 +7,7 @@ import { recordAudit } from "../../lib/audit";
 import { isOn } from "../../lib/env";
 import { AppError, type ErrorCode } from "../../lib/errors";
 import { NOBODY } from "../../lib/ids";
+import { rowsByBoth } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import { asHex } from "../addresses";
 import { byWalletId } from "../model";
@@ -46,10 +47,7 @@ export async function byId(ctx: QueryCtx, id: Id<"transactions">): Promise<Trans
 }
 
 export async function oldest(ctx: QueryCtx, walletId: string, state: "signed" | "unknown" | "prepared") {
-  return ctx.db
-    .query("transactions")
-    .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId).eq("state", state))
-    .first();
+  return rowsByBoth(ctx.db.query("transactions"), "walletId", walletId, "state", state).first();
 }
 
 export async function openedWith(ctx: QueryCtx, userId: string, idempotencyKey: string | undefined) {

@@ -6,7 +6,8 @@ import { deadlines } from "../../lib/deadlines";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { counted } from "../../lib/providerCalls";
-import { createPauses, sleep } from "../../lib/time";
+import { rowsByBoth } from "../../lib/rows";
+import { createPauses, sleep, within } from "../../lib/time";
 import { minedOf } from "../../providers/chainTransactions";
 import { valueOf } from "../holdings";
 import { assertMayMoveNow } from "../../users/access";
@@ -71,10 +72,7 @@ export const byHash = internalQuery({
   args: { userId: v.string(), txHash: v.string() },
   returns: v.union(vTransaction, v.null()),
   handler: (ctx, { userId, txHash }) =>
-    ctx.db
-      .query("transactions")
-      .withIndex("by_userId_and_txHash", (q) => q.eq("userId", userId).eq("txHash", txHash))
-      .first(),
+    rowsByBoth(ctx.db.query("transactions"), "userId", userId, "txHash", txHash).first(),
 });
 
 /**
@@ -219,18 +217,5 @@ async function receiptOf(row: Doc<"transactions">) {
     // The caller has its hash; the follow-up asks again when the chain answers.
     log.warn("wallets.receipt unknown", { transactionId: row._id, error: messageOf(error) });
     return null;
-  }
-}
-
-/** A promise's value, or `null` when the deadline comes first. */
-async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
-  let end: () => void = () => undefined;
-  const late = new Promise<null>((resolve) => (end = () => resolve(null)));
-  deadline.addEventListener("abort", end, { once: true });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    // Every look at a slow chain would leave one behind.
-    deadline.removeEventListener("abort", end);
   }
 }

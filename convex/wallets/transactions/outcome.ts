@@ -5,6 +5,7 @@ import { internalMutation, type ActionCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
+import { rowsDue } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import { standing, type Standing } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
@@ -200,10 +201,7 @@ export const advance = internalMutation({
 /** Starts what the follow-up owes: a check of every signed transaction that is due, the end of what was never signed. */
 export const followUpDue = cron("settle open transactions", async (ctx) => {
   const now = Date.now();
-  const due = await ctx.db
-    .query("transactions")
-    .withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))
-    .take(50);
+  const due = await rowsDue(ctx.db.query("transactions"), "nextCheckAt", now).take(50);
   for (const row of due) {
     const { _id: transactionId, state, checks } = row;
     if (state === "prepared") {

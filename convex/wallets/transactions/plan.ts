@@ -131,15 +131,13 @@ export type Plan = {
 export async function affordable(
   ctx: ActionCtx,
   job: Job,
-  from: Address,
   transaction: Transaction,
   spent: { token: Symbol; amount: bigint },
   wantedGas = 0n,
 ): Promise<Plan> {
-  const preparation = withGas(
-    await prepareTransaction(from, transaction, TOKENS[spent.token].address),
-    wantedGas,
-  );
+  const from = asAddress(job.transaction.address);
+  const prepared = await prepareTransaction(from, transaction, TOKENS[spent.token].address);
+  const preparation = withGas(prepared, wantedGas);
   const short = shortfall(spent, preparation);
   if (short !== null) {
     const hint = await otherWalletHint(ctx, job.transaction.userId, job.walletId, short.token, spent.amount);

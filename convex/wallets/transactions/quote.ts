@@ -22,6 +22,7 @@ export function checkQuote(quote: Quote, swap: Swap, nowMs: number): void {
   const sellToken = swapAddress(swap.fromToken);
   const native = TOKENS[swap.fromToken].address === null;
   const lowest = (quote.buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
+  const spender = quote.issues.allowance?.spender;
   const sound =
     isAddressEqual(quote.sellToken, sellToken) &&
     isAddressEqual(quote.buyToken, swapAddress(swap.toToken)) &&
@@ -29,32 +30,33 @@ export function checkQuote(quote: Quote, swap: Swap, nowMs: number): void {
     // One unit for rounding.
     quote.minBuyAmount + 1n >= lowest &&
     quote.buyAmount > 0n &&
-    quote.transaction.value === (native ? swap.amount : 0n);
+    quote.transaction.value === (native ? swap.amount : 0n) &&
+    (quote.permit2
+      ? isPermitOf(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs)
+      : native || isWrapping(swap)) &&
+    (!isWrapping(swap) || isPlainWrap(quote, swap)) &&
+    (spender === undefined || isAddressEqual(spender, PERMIT2));
   if (!sound) throw new AppError("upstream", SUSPECT);
-  if (quote.permit2) checkPermit(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs);
-  else if (!native && !isWrapping(swap)) throw new AppError("upstream", SUSPECT);
-  if (isWrapping(swap) && !isPlainWrap(quote, swap)) throw new AppError("upstream", SUSPECT);
-  const spender = quote.issues.allowance?.spender;
-  if (spender !== undefined && !isAddressEqual(spender, PERMIT2)) throw new AppError("upstream", SUSPECT);
 }
 
-function checkPermit(
+/** Whether a permit lets the called contract take exactly what is sold, and that soon. */
+function isPermitOf(
   quote: Quote,
   { domain, message }: NonNullable<Quote["permit2"]>["eip712"],
   sellToken: Address,
   amount: bigint,
   nowMs: number,
-): void {
+): boolean {
   const now = BigInt(Math.floor(nowMs / 1000));
-  const sound =
+  return (
     domain.chainId === CHAIN_ID &&
     isAddressEqual(domain.verifyingContract, PERMIT2) &&
     isAddressEqual(message.permitted.token, sellToken) &&
     message.permitted.amount === amount &&
     isAddressEqual(message.spender, quote.transaction.to) &&
     message.deadline > now &&
-    message.deadline <= now + LONGEST_PERMIT_SECONDS;
-  if (!sound) throw new AppError("upstream", SUSPECT);
+    message.deadline <= now + LONGEST_PERMIT_SECONDS
+  );
 }
 
 /** ETH and WETH change into each other one to one, at the WETH contract itself. */

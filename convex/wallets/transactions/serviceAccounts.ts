@@ -1,6 +1,7 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/ids";
+import { rowsByBoth } from "../../lib/rows";
 import { walletById, serviceWalletId, insertWallet, type ServiceRole } from "../model";
 import { insertSigned, type SignedBytes } from "./model";
 import type { TransactionRequest } from "./tables";
@@ -33,10 +34,7 @@ export async function storeSigned(
 
 /** The addresses that have ever been accounts of a role, oldest first, at most ten. */
 export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
-  const accounts = await ctx.db
-    .query("wallets")
-    .withIndex("by_userId_and_kind", (q) => q.eq("userId", NOBODY).eq("kind", role))
-    .take(10);
+  const accounts = await rowsByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role).take(10);
   return accounts.map(({ address }) => address);
 }
 

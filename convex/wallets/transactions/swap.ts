@@ -46,8 +46,8 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       slippageBps: swap.slippageBps,
     });
   // Settled rather than awaited together: what the wallet lacks is told before what the provider says.
-  const [asked, { held, prices }, allowed] = await Promise.all([
-    settled(ask()),
+  const [[asked], { held, prices }, allowed] = await Promise.all([
+    Promise.allSettled([ask()]),
     readMarket(taker, swap),
     readAllowed(ctx, job.walletId, taker, swap.fromToken),
   ]);
@@ -59,7 +59,8 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
     if (!checked && request.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
     return checked;
   };
-  let quote = valueOf(asked);
+  if (asked.status === "rejected") throw asked.reason;
+  let quote = asked.value;
   let priceChecked = check(quote);
   await requireGenuine(quote, swap);
   let { nextNonce } = job;
@@ -80,7 +81,7 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   const data = await withPermit(ctx, job, quote);
   const { to, value, gas } = quote.transaction;
   const spent = { token: swap.fromToken, amount: swap.amount };
-  const plan = await affordable(ctx, { ...job, nextNonce }, taker, { to, data, value }, spent, gas ?? 0n);
+  const plan = await affordable(ctx, { ...job, nextNonce }, { to, data, value }, spent, gas ?? 0n);
   const watched = watchedOf(taker, to);
   const { fees, market } = plan.preparation;
   const offer = { gas: plan.gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
@@ -116,21 +117,6 @@ async function requireGenuine(
   throw new AppError("upstream", verdict === "paused" ? PAUSED : COUNTERFEIT);
 }
 
-type Settled<Value> = { value: Value } | { error: unknown };
-
-async function settled<Value>(promise: Promise<Value>): Promise<Settled<Value>> {
-  try {
-    return { value: await promise };
-  } catch (error) {
-    return { error };
-  }
-}
-
-function valueOf<Value>(result: Settled<Value>): Value {
-  if ("error" in result) throw result.error;
-  return result.value;
-}
-
 /** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
 async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> {
   const { permit2, transaction } = quote;
@@ -153,10 +139,8 @@ async function approve(
 ): Promise<number> {
   const parentId = job.transaction._id;
   const from = asAddress(job.transaction.address);
-  const plan = await affordable(ctx, job, from, approval(token, spender, amount), {
-    token: fromToken,
-    amount: 0n,
-  });
+  const spent = { token: fromToken, amount: 0n };
+  const plan = await affordable(ctx, job, approval(token, spender, amount), spent);
   const signed = await signInTerm(ctx, job, plan);
   const transactionId = await ctx.runMutation(internal.wallets.transactions.swap.storeApproval, {
     parentId,

@@ -1,7 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { withSystemFields } from "convex-helpers/validators";
 import { vSymbol } from "../tables";
-import type { RecordsOf } from "../../lib/records";
+import { due, ofUser, type RecordsOf } from "../../lib/records";
 
 /** Amounts are digits in the token's smallest unit. */
 export const vRequest = v.union(
@@ -104,11 +105,7 @@ const transactionFields = {
 };
 
 /** A transaction as it leaves a query. */
-export const vTransaction = v.object({
-  ...transactionFields,
-  _id: v.id("transactions"),
-  _creationTime: v.number(),
-});
+export const vTransaction = v.object(withSystemFields("transactions", transactionFields));
 
 export const transactionTables = {
   /** Every transaction of every account, from the request to its end. Written by `wallets/transactions`. Kept. */
@@ -123,18 +120,9 @@ export const transactionTables = {
 export const transactionRecords: RecordsOf<typeof transactionTables> = {
   transactions: {
     keep: "what was signed and sent",
-    ownedBy: {
-      rows: (rows, userId) => rows.withIndex("by_userId_and_txHash", (q) => q.eq("userId", userId)),
-      section: "transactions",
-      onDeletion: "stay",
-    },
+    ownedBy: { rows: ofUser("by_userId_and_txHash"), section: "transactions", onDeletion: "stay" },
     final: { field: "state", states: ["confirmed", "failed"] },
-    openWhen: {
-      transactions: {
-        rows: [(rows, now) => rows.withIndex("by_nextCheckAt", (q) => q.lte("nextCheckAt", now))],
-        since: ({ nextCheckAt }) => nextCheckAt,
-      },
-    },
+    openWhen: { transactions: due("nextCheckAt") },
     withheld: ["rawTransaction"],
   },
 };

@@ -1,15 +1,17 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
+import { parse } from "convex-helpers/validators";
 import { isHash } from "viem";
 import { internal } from "../../_generated/api";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
 import { failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
+import { rowsDue } from "../../lib/rows";
 import { MINUTE, NEVER, HOUR } from "../../lib/time";
 import { readOutcomes, type Outcome } from "../../providers/chainReceipts";
 import { worthOf } from "../chain/movements";
 import { coinAt, isCoin } from "../coins";
-import { reportedFields, type Reported } from "../tables";
+import { vReported } from "../tables";
 import { feedPrices, priceIn, type Prices } from "../valuing";
 import { WINDOW_HOURS } from "./prompts";
 
@@ -33,10 +35,7 @@ const BATCH = 30;
 
 /** Schedules a check when one is due. Too many do no harm: each begins by claiming. */
 export async function scheduleDueChecks(ctx: MutationCtx, now: number): Promise<void> {
-  const due = await ctx.db
-    .query("whaleAlerts")
-    .withIndex("by_checkAt", (q) => q.lte("checkAt", now))
-    .first();
+  const due = await rowsDue(ctx.db.query("whaleAlerts"), "checkAt", now).first();
   if (due !== null) await ctx.scheduler.runAfter(0, internal.whales.agent.checks.run, {});
 }
 
@@ -46,7 +45,9 @@ export const run = providerAction({
   returns: v.null(),
   handler: async (ctx) => {
     const due = await ctx.runMutation(internal.whales.agent.checks.claim, {});
-    const wanted = due.flatMap((alert) => (isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : []));
+    const wanted = due.flatMap((alert) =>
+      alert.txHash !== undefined && isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : [],
+    );
     if (wanted.length === 0) return null;
     try {
       const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
@@ -70,25 +71,18 @@ export const run = providerAction({
   },
 });
 
+/** What an agent's alert says that the chain can say too. */
+const vChecked = vReported
+  .pick("token", "amount", "occurredAt", "txHash")
+  .extend({ alertId: v.id("whaleAlerts"), detectedAt: v.number() });
+
 /** Takes due checks, setting the next one of each. */
 export const claim = internalMutation({
   args: {},
-  returns: v.array(
-    v.object({
-      alertId: v.id("whaleAlerts"),
-      txHash: v.string(),
-      token: reportedFields.token,
-      amount: reportedFields.amount,
-      occurredAt: reportedFields.occurredAt,
-      detectedAt: v.number(),
-    }),
-  ),
+  returns: v.array(vChecked),
   handler: async (ctx) => {
     const now = Date.now();
-    const due = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_checkAt", (q) => q.lte("checkAt", now))
-      .take(BATCH);
+    const due = await rowsDue(ctx.db.query("whaleAlerts"), "checkAt", now).take(BATCH);
     for (const { _id, checks } of due) {
       const next = NEXT_CHECK_MS[checks];
       await ctx.db.patch("whaleAlerts", _id, {
@@ -96,16 +90,7 @@ export const claim = internalMutation({
         checkAt: next === undefined ? NEVER : now + next,
       });
     }
-    return due.flatMap(({ _id, txHash, token, amount, occurredAt, detectedAt }) =>
-      txHash === undefined
-        ? []
-        : [
-            {
-              ...{ alertId: _id, txHash, token, amount, detectedAt },
-              ...(occurredAt === undefined ? {} : { occurredAt }),
-            },
-          ],
-    );
+    return due.map((row) => parse(vChecked, { ...row, alertId: row._id }));
   },
 });
 
@@ -126,11 +111,10 @@ export const settle = internalMutation({
 
 /** Whether an agent tells of a transaction what the chain says of it: transaction, age, token and amount have to agree. */
 function agrees(
-  alert: Pick<Reported, "token" | "amount" | "occurredAt"> & { detectedAt: number },
+  { token, amount, occurredAt, detectedAt }: Infer<typeof vChecked>,
   outcome: Outcome,
   prices: Prices,
 ): boolean {
-  const { token, amount, occurredAt, detectedAt } = alert;
   const { time } = outcome.block;
   if (!outcome.succeeded || !isCoin(token)) return false;
   if (time < detectedAt - OLDEST_MS || time > detectedAt + SKEW_MS) return false;

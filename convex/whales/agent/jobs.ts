@@ -7,7 +7,7 @@ import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { MINUTE, SECOND } from "../../lib/time";
 import { sendPrompt, readJob, cancelJob } from "../../providers/agentApi";
-import { reportedFields } from "../tables";
+import { vReported } from "../tables";
 import { tell } from "../telling";
 import { scheduleDueChecks } from "./checks";
 import { LEASE_MS, schedulePoll, end, claimed, storeAlerts } from "./model";
@@ -164,7 +164,7 @@ export const finish = internalMutation({
   args: {
     watchId: v.id("whaleWatches"),
     attempt: v.number(),
-    alerts: v.array(v.object(reportedFields)),
+    alerts: v.array(vReported),
     dropped: v.number(),
     note: v.union(v.string(), v.null()),
   },

@@ -2,6 +2,7 @@ import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { log } from "../../lib/log";
+import { rowsBy } from "../../lib/rows";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { CHAIN } from "../coins";
 import type { Reported } from "../tables";
@@ -128,11 +129,7 @@ async function withTransaction(
   since: number,
 ): Promise<Doc<"whaleAlerts"> | null> {
   if (txHash === undefined) return null;
-  const rows = await ctx.db
-    .query("whaleAlerts")
-    .withIndex("by_txHash", (q) => q.eq("txHash", txHash))
-    .order("desc")
-    .take(10);
+  const rows = await rowsBy(ctx.db.query("whaleAlerts"), "txHash", txHash).order("desc").take(10);
   return (
     rows.find((row) => row.token === token && row.detectedAt >= since && row.withdrawnAt === undefined) ??
     null

@@ -1,3 +1,4 @@
+import { parse } from "convex-helpers/validators";
 import * as z from "zod";
 import { readValue } from "../../lib/answers/reading";
 import { extractJson } from "../../lib/json";
@@ -5,7 +6,7 @@ import { inOwnWords } from "../../lib/prose";
 import { line, symbol, usd } from "../../lib/shapes";
 import { FLOOR_USD } from "../coins";
 import { ALERT_TYPES, DIRECTIONS } from "../shapes";
-import type { Reported } from "../tables";
+import { vReported, type Reported } from "../tables";
 
 /** What the agent is asked each hour, and how its answer is read. */
 
@@ -67,12 +68,7 @@ export function readAnswer(response: string): ReadAnswer {
     .slice(0, MAX_ALERTS);
   const alerts = usable.map(({ chain, occurredAt, txHash, ...alert }): Reported => {
     const known = { chain: chainOf(chain), occurredAt: timeOf(occurredAt), txHash: hashOf(txHash) };
-    return {
-      ...alert,
-      ...(known.chain === undefined ? {} : { chain: known.chain }),
-      ...(known.occurredAt === undefined ? {} : { occurredAt: known.occurredAt }),
-      ...(known.txHash === undefined ? {} : { txHash: known.txHash }),
-    };
+    return parse(vReported, { ...alert, ...known });
   });
   return { alerts, dropped: list.data.length - alerts.length, note: null };
 }

@@ -5,6 +5,7 @@ import { cron, lostWork } from "../../lib/cronRuns";
 import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, iso } from "../../lib/time";
+import { OPEN } from "../tables";
 import { tellMeasured } from "../telling";
 import { scheduleDueChecks } from "./checks";
 import { LEASE_MS, end, schedulePoll } from "./model";
@@ -19,8 +20,6 @@ import { LEASE_MS, end, schedulePoll } from "./model";
 const MAX_PAUSE_MS = DAY;
 /** Lost steps per run of `resumeLost`: there is one watch an hour. */
 const BATCH = 10;
-
-const OPEN = ["claimed", "prompting", "polling"] as const;
 
 /**
  * Puts what was measured in the last hour on a card, claims the present hour and schedules its prompt. For the cron;

@@ -6,7 +6,7 @@ import { cron } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, MINUTE } from "../../lib/time";
-import { measuredFields, vBlockPlace } from "../tables";
+import { vBlockPlace, vMeasured } from "../tables";
 import { storeMeasured, withdrawAfter } from "./measured";
 
 /**
@@ -75,7 +75,7 @@ export const advance = internalMutation({
     from: vBlockPlace,
     /** In order, the first being the child of `from`. */
     blocks: v.array(vReadBlock),
-    movements: v.array(v.object(measuredFields)),
+    movements: v.array(vMeasured),
   },
   returns: v.boolean(),
   handler: async (ctx, { attempt, from, blocks, movements }) => {
@@ -154,7 +154,8 @@ function widened({ span, ceiling }: Doc<"whaleCursors">, now: number): number {
   return Math.max(span, Math.ceil((span + ceiling.span) / 2));
 }
 
-function placeOf({ number, hash }: Place): Place {
+/** Where a block is, without what else is known of it. */
+export function placeOf({ number, hash }: Place): Place {
   return { number, hash };
 }
 

@@ -1,4 +1,5 @@
 import type { MutationCtx } from "../../_generated/server";
+import { rowsBy } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import type { Measured } from "../tables";
 
@@ -19,10 +20,7 @@ export async function storeMeasured(
   now: number,
 ): Promise<void> {
   for (const one of movements) {
-    const rows = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_txHash", (q) => q.eq("txHash", one.txHash))
-      .take(OF_ONE);
+    const rows = await rowsBy(ctx.db.query("whaleAlerts"), "txHash", one.txHash).take(OF_ONE);
     const known = rows.find(({ movement }) => movement?.position === one.movement.position);
     if (known?.movement?.blockHash === one.movement.blockHash && known.withdrawnAt === undefined) continue;
     const same = known ?? rows.find(({ movement, token }) => movement === undefined && token === one.token);

@@ -9,6 +9,7 @@ import { readBlocks, readHeight, readPlace } from "../../providers/chainBlocks";
 import { CONTRACTS } from "../coins";
 import type { vBlockPlace } from "../tables";
 import { feedPrices, type Prices } from "../valuing";
+import { placeOf } from "./cursor";
 import { PARTIES } from "./labels";
 import { alertsIn } from "./reading";
 
@@ -113,8 +114,4 @@ async function goBack(ctx: ActionCtx, from: Place, trail: readonly Place[]): Pro
   while (!(await ctx.runMutation(internal.whales.chain.cursor.rewind, { from: placeOf(from), to }))) {
     // Each call has withdrawn as many alerts as a transaction may.
   }
-}
-
-function placeOf({ number, hash }: Place): Place {
-  return { number, hash };
 }

@@ -76,9 +76,9 @@ export function measuredIn(txHash: Hex, outcome: Outcome, prices: Prices): Measu
 /** What one transaction has moved; nothing when it failed. */
 function movementsIn({ succeeded, payment, transfers }: Outcome): Movement[] {
   if (!succeeded) return [];
-  const tokens = transfers.flatMap(({ token, ...rest }): Transfer[] => {
+  const tokens = transfers.flatMap(({ token, from, to, amount, position }): Transfer[] => {
     const coin = coinAt(token);
-    return coin === null ? [] : [{ coin, ...rest }];
+    return coin === null ? [] : [{ coin, from, to, amount, position }];
   });
   return movementsOf([...(payment === null ? [] : [ether(payment)]), ...tokens]);
 }
