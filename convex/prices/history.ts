@@ -28,7 +28,7 @@ export const closes = internalQuery({
 
 /** Points of a path are this far apart at least. */
 const PATH_STEP_MS = 5 * MINUTE;
-/** Samples are a minute apart at least, and kept for a week. */
+/** Samples are a minute apart at least. */
 const PATH_SAMPLES = 600;
 
 const vPoint = v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource });

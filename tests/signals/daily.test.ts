@@ -103,12 +103,8 @@ describe("a proposal the rules refuse", () => {
   test.for([
     ["inverted levels", { ...buy, tp1: 99, sl: 102 }, "sl < entry < tp1 <= tp2"],
     ["targets in the wrong order", { ...buy, tp1: 102, tp2: 101 }, "sl < entry < tp1 <= tp2"],
-    ["a SELL with a BUY's levels", { ...buy, signal: "SELL" }, "sl > entry > tp1 >= tp2"],
-    ["an entry far away", { ...buy, entry: 100.6 }, "within 0.5 % of the live price 100"],
     ["a target within the costs", { ...buy, tp1: 100.1, sl: 99.9 }, "more than the costs of 0.15 %"],
-    ["more risk than reward", { ...buy, sl: 98 }, "at least 0.8 times as far as sl 98"],
     ["a negative level", { ...buy, sl: -98 }, "sl"],
-    ["a level of zero", { ...buy, sl: 0 }, "sl"],
     ["NaN", { ...buy, tp1: "NaN" }, "tp1"],
     ["a word for a number", { ...buy, entry: "about 100" }, "entry"],
     ["a missing level", { ...buy, tp1: null }, "must have tp1, tp2 and sl"],
