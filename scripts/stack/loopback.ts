@@ -22,7 +22,8 @@ export async function loopbackFetch(input: RequestInfo | URL, init?: RequestInit
     });
     const abort = () => void sent.destroy(reasonOf(signal));
     signal.addEventListener("abort", abort, { once: true });
-    sent.once("close", () => signal.removeEventListener("abort", abort));
+    // Of the request, which has to be held until then: without it, its signal never hears of the caller's end.
+    sent.once("close", () => asked.signal.removeEventListener("abort", abort));
     sent.once("error", (cause) =>
       reject(signal.aborted ? reasonOf(signal) : new TypeError("fetch failed", { cause })),
     );

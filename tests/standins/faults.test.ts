@@ -1,4 +1,7 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import type { Fault, Standins } from "../../scripts/stack/standins/index";
 import { BASE, complete, get, post, standinsAt, START } from "./support";
 
@@ -172,4 +175,20 @@ test("keeps the last 5,000 requests", async () => {
   for (let i = 0; i <= 5_000; i++) await standins.handle(new Request(`${BASE}/llm/${i}`));
   const sent = standins.sent("llm");
   expect([sent.length, sent[0]?.path, sent.at(-1)?.path]).toEqual([5_000, "/1", "/5000"]);
+});
+
+test("a hanging call ends when its caller gives up, however much is collected in between", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = z.function({ input: [], output: z.void() }).implement(runInNewContext("gc"));
+  const standins = standinsAt();
+  standins.fail("llm", { mode: "hang" });
+  const caller = new AbortController();
+  const hanging = chat(standins, { signal: caller.signal });
+  hanging.catch(() => undefined);
+  for (let i = 0; i < 20; i++) {
+    collect();
+    await new Promise<void>((next) => setImmediate(next));
+  }
+  caller.abort();
+  await expect(hanging).rejects.toThrow("aborted");
 });

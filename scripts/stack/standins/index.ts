@@ -154,7 +154,10 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       const call = { method, query: url.searchParams, headers, bytes, body: new TextDecoder().decode(bytes) };
       const provider = area === "evidence" ? evidenceSourceOf(rest) : PREFIXES.get(area);
       if (provider === undefined) return own(area, rest, { ...call, path: url.pathname });
-      return serve(provider, { ...call, path: rest }, request.signal);
+      const answer = await serve(provider, { ...call, path: rest }, request.signal);
+      // Looked at again: a request that nobody holds is collected, and its signal then never hears of the caller's end.
+      request.signal.throwIfAborted();
+      return answer;
     },
     fail: (provider, fault) => {
       faults.add(provider, fault);
