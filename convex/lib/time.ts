@@ -27,16 +27,29 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Work that is given up when `end` comes: what `late` makes of it is thrown then. */
-export async function unlessLate<Value>(
+/** A promise's value, or `null` when the deadline comes first. */
+export async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
+  let end: () => void = () => undefined;
+  const late = new Promise<null>((resolve) => (end = () => resolve(null)));
+  if (deadline.aborted) end();
+  deadline.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    // Every look at a slow chain would leave one behind.
+    deadline.removeEventListener("abort", end);
+  }
+}
+
+/** The same for work that is given up at its deadline: what `late` makes of it is thrown then. */
+export async function unlessLate<Value extends object>(
   work: Promise<Value>,
-  end: AbortSignal,
+  deadline: AbortSignal,
   late: () => Error,
 ): Promise<Value> {
-  const lateness = new Promise<never>((_resolve, reject) => {
-    end.addEventListener("abort", () => reject(late()), { once: true });
-  });
-  return Promise.race([work, lateness]);
+  const value = await within(deadline, work);
+  if (value === null) throw late();
+  return value;
 }
 
 /** After so much of a wait, the pauses between its looks begin to grow. */
@@ -55,19 +68,6 @@ export function createPauses(first: number): () => Promise<void> {
     waited += pause;
     return sleep(pause);
   };
-}
-
-/** A promise's value, or `null` when the deadline comes first. */
-export async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
-  let end: () => void = () => undefined;
-  const late = new Promise<null>((resolve) => (end = () => resolve(null)));
-  deadline.addEventListener("abort", end, { once: true });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    // Every look at a slow chain would leave one behind.
-    deadline.removeEventListener("abort", end);
-  }
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
