@@ -11,8 +11,8 @@ import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
 import { ownWords } from "../lib/prose";
-import { awaitRefresh } from "../lib/refreshes";
 import { HOUR, iso, MINUTE } from "../lib/time";
+import { recentMarket } from "../market/model";
 import { complete, type Message } from "../providers/llm";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
@@ -86,13 +86,10 @@ async function freshenNews(ctx: ActionCtx): Promise<void> {
 
 /** Refreshes the market when it has aged, and waits for it a moment. Chat goes on without it, whatever happens. */
 async function freshenMarket(ctx: ActionCtx): Promise<void> {
-  const stored = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
-  if (stored !== null && Date.now() - stored.fetchedAt < MARKET_FRESH_MS) return;
   try {
     // The clock bounds it, however many ask: it is the service's own.
-    const begun = { focus: "", caller: { address: null }, forService: true };
-    const ticket = await ctx.runMutation(internal.market.snapshots.begin, begun);
-    await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.chatContext));
+    const wait = { freshMs: MARKET_FRESH_MS, waitMs: deadlines.chatContext, forService: true };
+    await recentMarket(ctx, wait);
   } catch (error) {
     if (failureOf(error) === null) throw error;
   }

@@ -9,16 +9,37 @@ import type { Fact } from "../evidence/tables";
 import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { log } from "../lib/log";
+import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { freshQuotes } from "../prices/quotes";
 import { completeStructured } from "../providers/structured";
 import { ground, references, type Observed } from "./grounding";
 import { snapshotQuestion } from "./prompts";
 import type { MarketFigures, MarketSource, RowSource } from "./tables";
+import type { readBack } from "./written";
 
 /** The stored row of a focus ("" for the whole market), however old. */
 export async function latestRow(ctx: QueryCtx, focus: string): Promise<Doc<"marketSnapshots"> | null> {
   return getOneFrom(ctx.db, "marketSnapshots", "by_focus", focus);
+}
+
+/**
+ * The whole market's snapshot, however old; one older than `freshMs` is made anew first, and waited for so long at most.
+ * For actions.
+ * @param forService Whether it is made at the service's own cost.
+ * @throws AppError `upstream` when the gateway was asked and failed; `rate_limited` when too much is being asked for.
+ */
+export async function recentMarket(
+  ctx: ActionCtx,
+  { freshMs, waitMs, forService }: { freshMs: number; waitMs: number; forService: boolean },
+): Promise<ReturnType<typeof readBack> | null> {
+  const read = () => ctx.runQuery(internal.market.snapshots.current, { focus: "" });
+  const stored = await read();
+  if (stored !== null && Date.now() - stored.fetchedAt <= freshMs) return stored;
+  const begun = { focus: "", caller: { address: null }, forService };
+  const ticket = await ctx.runMutation(internal.market.snapshots.begin, begun);
+  await awaitRefresh(ctx, ticket, AbortSignal.timeout(waitMs));
+  return read();
 }
 
 export type AskedMarket = {

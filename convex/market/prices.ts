@@ -6,12 +6,12 @@ import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { counted, providerAction } from "../lib/providerCalls";
-import { awaitRefresh } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { bestPrice } from "../prices/live";
 import { youngSample } from "../prices/model";
 import { findPrices } from "../prices/sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "../prices/tables";
+import { recentMarket } from "./model";
 
 /** Prices that fall back on the model's market data where no source tells them: for showing, never for limits. */
 
@@ -33,16 +33,9 @@ export async function modelPrice(
   symbol: string,
   { ask }: { ask: boolean },
 ): Promise<ModelPrice | null> {
-  const read = () => ctx.runQuery(internal.market.snapshots.current, { focus: "" });
-  let snapshot = await read();
-  if (ask && (snapshot === null || Date.now() - snapshot.fetchedAt > FRESH_MS)) {
-    const ticket = await ctx.runMutation(internal.market.snapshots.begin, {
-      focus: "",
-      caller: { address: null },
-    });
-    await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.modelPrice));
-    snapshot = await read();
-  }
+  const snapshot = ask
+    ? await recentMarket(ctx, { freshMs: FRESH_MS, waitMs: deadlines.modelPrice, forService: false })
+    : await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
   if (snapshot === null || Date.now() - snapshot.fetchedAt > STALE_MS) return null;
   const { keyPrices, top20 } = snapshot.figures;
   const key = { BTC: keyPrices.bitcoin, ETH: keyPrices.ethereum }[symbol]?.usd;
