@@ -200,3 +200,26 @@ describe("the house", () => {
     }
   });
 });
+
+describe("the tests", () => {
+  const tests = fileURLToPath(new URL(".", import.meta.url));
+  /** As `testTimeout` in vitest.config.ts. */
+  const LEAST_LIMIT_MS = 600_000;
+  /** A test or a hook that ends with its limit, such an option, and the waits that have a limit of their own. */
+  const LIMITS = /^ *\}, ([1-9][\d_]{5,})\);$|\btimeout: ([\d_]+)|\bwaitFor\(|\.poll\(/gm;
+
+  test("set no limit of their own that a busy machine could miss", async () => {
+    const files = (await readdir(tests, { recursive: true })).filter((file) => file.endsWith(".ts"));
+    const limits = await Promise.all(
+      files.map(async (file) => {
+        const found = (await readFile(path.join(tests, file), "utf8")).matchAll(LIMITS);
+        return Array.from(found, ([text, last = "", option = ""]) => ({
+          place: `${file}: ${text.trim()}`,
+          ms: Number((last + option).replaceAll("_", "")),
+        }));
+      }),
+    );
+    expect(limits.flat().length).toBeGreaterThan(5);
+    expect(limits.flat().filter(({ ms }) => ms < LEAST_LIMIT_MS)).toEqual([]);
+  });
+});

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
 import { feedAbi } from "../../scripts/stack/chain/abis";
-import { clientOf, newWallet, PRICES, send, signed, startTestChain, until } from "./support";
+import { clientOf, newWallet, PRICES, send, signed, startTestChain } from "./support";
+import { until } from "../support/waiting";
 
 let chain: Chain;
 afterEach(() => chain.stop());

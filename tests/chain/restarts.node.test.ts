@@ -8,7 +8,8 @@ import { startAnvil } from "../../scripts/stack/chain/anvil";
 import { PortInUseError } from "../../scripts/stack/listener";
 import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useStateFolder } from "./restarting";
 import { run } from "../stack/processes";
-import { clientOf, newWallet, send, until } from "./support";
+import { clientOf, newWallet, send } from "./support";
+import { until } from "../support/waiting";
 
 /** More of them: `npm run test:long -- restarts`. */
 

@@ -13,14 +13,11 @@ import { base } from "viem/chains";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/stack/chain";
 import { RpcError } from "../../scripts/stack/chain/rpc";
 import { loopbackFetch } from "../../scripts/stack/loopback";
-import { real } from "../../scripts/stack/real";
+import { until } from "../support/waiting";
 
 /** A chain of a test's own, and what a wallet does with it. */
 
 export const PRICES = { ETH: 3_000.12, BTC: 65_000.5, USDC: 1.0001, USDT: 0.9998, DAI: 1 };
-
-/** Between two looks at something that is waited for. */
-const LOOK_MS = 5;
 
 export const seconds = () => Math.floor(Date.now() / 1_000);
 
@@ -113,9 +110,4 @@ export async function revertOf(
     if (error instanceof RpcError) return error.data;
     throw error;
   }
-}
-
-/** Waits for something that comes to be without anybody waiting for it. The test's limit ends a wait in vain. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => real.setTimeout(resolve, LOOK_MS));
 }

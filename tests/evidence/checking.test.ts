@@ -256,4 +256,4 @@ test("of a dozen reports no altered figure passes, and no true one is lost", () 
     expect(counts.figures).toBeGreaterThan(300);
     expect(counts.alteredFigures).toBeGreaterThan(60);
   }
-}, 120_000);
+});

@@ -2,7 +2,7 @@ import { internal } from "../../convex/_generated/api";
 import type { Doc } from "../../convex/_generated/dataModel";
 import { hashesOf } from "../../convex/wallets/transactions/model";
 import type { Chain } from "../../scripts/stack/chain";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import type { WalletApp } from "../support/walletApp";
 import { passedBy, type World } from "./reorgOrders";
 
@@ -11,7 +11,7 @@ import { passedBy, type World } from "./reorgOrders";
 const MOST_PASSES = 40;
 const PASS_MS = 61_000;
 /** Ends what hangs. */
-const REST_LIMIT_MS = 120_000;
+const REST_LIMIT_MS = 600_000;
 
 /** A minute passes for all that waits for its time, and the crons come by. */
 export async function cronsComeBy(app: WalletApp): Promise<void> {

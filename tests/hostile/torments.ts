@@ -1,7 +1,8 @@
 import type { Address, Hex } from "viem";
 import type { Chain } from "../../scripts/stack/chain";
 import type { Random } from "../../scripts/stack/standins/random";
-import { clientOf, until } from "../chain/support";
+import { clientOf } from "../chain/support";
+import { until } from "../support/waiting";
 import { RELAYER } from "../payments/paying";
 import { answering } from "../support/rpc";
 import type { World } from "./reorgOrders";

@@ -14,7 +14,8 @@ import {
   usdcOf,
   useStateFolder,
 } from "../chain/restarting";
-import { clientOf, newWallet, until } from "../chain/support";
+import { clientOf, newWallet } from "../chain/support";
+import { until } from "../support/waiting";
 
 /** What is rarer than what `tests/chain/restarts.node.test.ts` holds. */
 

@@ -76,42 +76,38 @@ describe("the tables' records", () => {
 });
 
 describe("housekeeping", () => {
-  test(
-    "leaves what is young, and what is not to go however old it is",
-    { timeout: 120_000 },
-    async ({ app }) => {
-      await liveADay(app, "alice");
-      const young = await counts(app);
-      expect(young).toMatchObject({ shifts: 1, reports: 3, observations: expect.any(Number) });
-      await keepHouse(app);
-      const { cronRuns: _runs, ...after } = await counts(app);
-      expect({ ...after, cronRuns: young.cronRuns }).toEqual(young);
+  test("leaves what is young, and what is not to go however old it is", async ({ app }) => {
+    await liveADay(app, "alice");
+    const young = await counts(app);
+    expect(young).toMatchObject({ shifts: 1, reports: 3, observations: expect.any(Number) });
+    await keepHouse(app);
+    const { cronRuns: _runs, ...after } = await counts(app);
+    expect({ ...after, cronRuns: young.cronRuns }).toEqual(young);
 
-      later(400);
-      await keepHouse(app);
-      const old = await counts(app);
-      const gone = Object.keys(young).filter((table) => old[table] === undefined);
-      expect(gone.toSorted()).toEqual([
-        "dataPoints",
-        "facts",
-        "marketSnapshots",
-        "messages",
-        "observations",
-        "providerCalls",
-        "refreshes",
-        "researchResults",
-        "spending",
-        "syntheses",
-        "tokenAnswers",
-      ]);
-      for (const [table, count] of Object.entries(old)) {
-        if (table !== "cronRuns") expect([table, count]).toEqual([table, young[table]]);
-      }
-      await keepHouse(app);
-      expect(await counts(app)).toEqual(old);
-      expect((await app.get("/mcp/research/report?token=BTC")).status).toBe(200);
-    },
-  );
+    later(400);
+    await keepHouse(app);
+    const old = await counts(app);
+    const gone = Object.keys(young).filter((table) => old[table] === undefined);
+    expect(gone.toSorted()).toEqual([
+      "dataPoints",
+      "facts",
+      "marketSnapshots",
+      "messages",
+      "observations",
+      "providerCalls",
+      "refreshes",
+      "researchResults",
+      "spending",
+      "syntheses",
+      "tokenAnswers",
+    ]);
+    for (const [table, count] of Object.entries(old)) {
+      if (table !== "cronRuns") expect([table, count]).toEqual([table, young[table]]);
+    }
+    await keepHouse(app);
+    expect(await counts(app)).toEqual(old);
+    expect((await app.get("/mcp/research/report?token=BTC")).status).toBe(200);
+  });
 
   test("takes a stranger's shifts with their reports after half a year, unless they have come in or paid since", async ({
     app,
@@ -152,33 +148,29 @@ describe("housekeeping", () => {
     expect((await app.rows("messages")).length).toBe(1);
   });
 
-  test(
-    "takes 5,000 rows in bounded batches, and only the old ones",
-    { timeout: 120_000 },
-    async ({ app }) => {
-      const now = Date.now();
-      const answer = (index: number, fetchedAt: number) => {
-        const said = { model: "m", token: null, answer: "a", priceSource: null };
-        return { questionHash: `${index}`, fetchedAt, figuresAt: fetchedAt, ...said };
-      };
-      for (let batch = 0; batch < 5; batch++) {
-        await app.t.run(async (ctx) => {
-          for (let row = 0; row < 1_000; row++) {
-            await ctx.db.insert("tokenAnswers", answer(batch * 1_000 + row, now - 2 * DAY - row));
-          }
-        });
-      }
-      await app.t.run((ctx) => ctx.db.insert("tokenAnswers", answer(-1, now)));
-      await keepHouse(app);
-      expect((await app.rows("tokenAnswers")).map(({ questionHash }) => questionHash)).toEqual(["-1"]);
-      const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
-      const steps = jobs.filter(({ name }) => name.startsWith("ops/housekeeping"));
-      expect(
-        steps.filter(({ args }) => JSON.stringify(args).includes("tokenAnswers")).length,
-      ).toBeGreaterThanOrEqual(25);
-      expect(steps.every(({ state }) => state.kind === "success")).toBe(true);
-    },
-  );
+  test("takes 5,000 rows in bounded batches, and only the old ones", async ({ app }) => {
+    const now = Date.now();
+    const answer = (index: number, fetchedAt: number) => {
+      const said = { model: "m", token: null, answer: "a", priceSource: null };
+      return { questionHash: `${index}`, fetchedAt, figuresAt: fetchedAt, ...said };
+    };
+    for (let batch = 0; batch < 5; batch++) {
+      await app.t.run(async (ctx) => {
+        for (let row = 0; row < 1_000; row++) {
+          await ctx.db.insert("tokenAnswers", answer(batch * 1_000 + row, now - 2 * DAY - row));
+        }
+      });
+    }
+    await app.t.run((ctx) => ctx.db.insert("tokenAnswers", answer(-1, now)));
+    await keepHouse(app);
+    expect((await app.rows("tokenAnswers")).map(({ questionHash }) => questionHash)).toEqual(["-1"]);
+    const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+    const steps = jobs.filter(({ name }) => name.startsWith("ops/housekeeping"));
+    expect(
+      steps.filter(({ args }) => JSON.stringify(args).includes("tokenAnswers")).length,
+    ).toBeGreaterThanOrEqual(25);
+    expect(steps.every(({ state }) => state.kind === "success")).toBe(true);
+  });
 
   test("two runs at once end like one", async ({ app }) => {
     await app.get("/mcp/market");

@@ -27,63 +27,57 @@ const OWN_BOT = "7654321:own-bot-token-never-logged-at-all";
 const QUESTION = "a question of my own, which is nobody's business";
 const IP = "203.0.113.77";
 
-test(
-  "no log line holds a credential, an address or a word of its caller, whatever fails",
-  { timeout: 120_000 },
-  async () => {
-    const app = createApp({ env: SECRETS });
-    const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-      app.during(app.call("POST", path, { ip: IP, body: JSON.stringify(body), headers }));
-    const get = (path: string) => app.during(app.call("GET", path, { ip: IP }));
+test("no log line holds a credential, an address or a word of its caller, whatever fails", async () => {
+  const app = createApp({ env: SECRETS });
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    app.during(app.call("POST", path, { ip: IP, body: JSON.stringify(body), headers }));
+  const get = (path: string) => app.during(app.call("GET", path, { ip: IP }));
 
-    const answers = [];
-    answers.push(
-      await post("/user/messenger", { userId: USER, messengerBotToken: OWN_BOT, messengerChatId: "42" }),
-    );
-    answers.push(await post("/mcp/research/start", { userId: USER, token: "BTC" }));
-    answers.push(await post("/mcp/chat", { userId: USER, question: QUESTION }));
-    answers.push(await post("/mcp/token", { userId: USER, question: QUESTION }));
-    answers.push(await get(`/mcp/research/status?userId=${USER}`));
-    answers.push(await post("/mcp/wallet/create", { userId: USER }));
-    answers.push(await get(`/mcp/wallet/balance?userId=${USER}`));
-    answers.push(
-      await post("/mcp/defi/send", { userId: USER, token: "USDC", amount: "1", toAddress: "0x0" }),
-    );
-    answers.push(await post("/agent/research/paid", { userId: USER }, { "X-Payment": SECRETS.SWAP_API_KEY }));
-    answers.push(await get(`/${USER}/${OWN_BOT}`));
-    answers.push(await post("/mcp/chat", { userId: USER, question: 7 }));
-    for (const provider of ["llm", "sentiment", "messenger"] as const) {
-      app.standins.fail(provider, { mode: "status", status: 401 });
-    }
-    answers.push(await post("/mcp/chat", { userId: USER, question: QUESTION }));
-    answers.push(await get("/mcp/market?token=DOGE"));
-    answers.push(await post("/mcp/research/start", { userId: USER }));
-    await app.t
-      .withIdentity({
-        subject: "web-user",
-        issuer: "https://auth.test",
-        tokenIdentifier: "https://auth.test|web-user",
-      })
-      .mutation(api.users.profile.signIn, {});
-    await app.pass(6 * 60 * 60_000);
-    answers.push(await post("/mcp/research/stop", { userId: USER }));
-    answers.push(await get("/health"));
+  const answers = [];
+  answers.push(
+    await post("/user/messenger", { userId: USER, messengerBotToken: OWN_BOT, messengerChatId: "42" }),
+  );
+  answers.push(await post("/mcp/research/start", { userId: USER, token: "BTC" }));
+  answers.push(await post("/mcp/chat", { userId: USER, question: QUESTION }));
+  answers.push(await post("/mcp/token", { userId: USER, question: QUESTION }));
+  answers.push(await get(`/mcp/research/status?userId=${USER}`));
+  answers.push(await post("/mcp/wallet/create", { userId: USER }));
+  answers.push(await get(`/mcp/wallet/balance?userId=${USER}`));
+  answers.push(await post("/mcp/defi/send", { userId: USER, token: "USDC", amount: "1", toAddress: "0x0" }));
+  answers.push(await post("/agent/research/paid", { userId: USER }, { "X-Payment": SECRETS.SWAP_API_KEY }));
+  answers.push(await get(`/${USER}/${OWN_BOT}`));
+  answers.push(await post("/mcp/chat", { userId: USER, question: 7 }));
+  for (const provider of ["llm", "sentiment", "messenger"] as const) {
+    app.standins.fail(provider, { mode: "status", status: 401 });
+  }
+  answers.push(await post("/mcp/chat", { userId: USER, question: QUESTION }));
+  answers.push(await get("/mcp/market?token=DOGE"));
+  answers.push(await post("/mcp/research/start", { userId: USER }));
+  await app.t
+    .withIdentity({
+      subject: "web-user",
+      issuer: "https://auth.test",
+      tokenIdentifier: "https://auth.test|web-user",
+    })
+    .mutation(api.users.profile.signIn, {});
+  await app.pass(6 * 60 * 60_000);
+  answers.push(await post("/mcp/research/stop", { userId: USER }));
+  answers.push(await get("/health"));
 
-    const lines = linesOf(app);
-    const text = lines.map((line) => JSON.stringify(line)).join("\n");
-    const hidden = [USER, OWN_BOT, QUESTION, IP, ...Object.values(SECRETS), "web-user"];
-    expect(hidden.filter((secret) => text.includes(secret))).toEqual([]);
+  const lines = linesOf(app);
+  const text = lines.map((line) => JSON.stringify(line)).join("\n");
+  const hidden = [USER, OWN_BOT, QUESTION, IP, ...Object.values(SECRETS), "web-user"];
+  expect(hidden.filter((secret) => text.includes(secret))).toEqual([]);
 
-    const requests = lines.filter(({ event }) => event === "http");
-    expect(requests.map(({ requestId, status }) => [requestId, status])).toEqual(
-      answers.map(({ headers, status }) => [headers.get("x-request-id"), status]),
-    );
-    expect(new Set(answers.map(({ status }) => Math.floor(status / 100)))).toEqual(new Set([2, 4, 5]));
-    expect(lines.map(({ event }) => event)).toEqual(
-      expect.arrayContaining(["research.source failed", "messenger.unsent", "refresh.failed"]),
-    );
-  },
-);
+  const requests = lines.filter(({ event }) => event === "http");
+  expect(requests.map(({ requestId, status }) => [requestId, status])).toEqual(
+    answers.map(({ headers, status }) => [headers.get("x-request-id"), status]),
+  );
+  expect(new Set(answers.map(({ status }) => Math.floor(status / 100)))).toEqual(new Set([2, 4, 5]));
+  expect(lines.map(({ event }) => event)).toEqual(
+    expect.arrayContaining(["research.source failed", "messenger.unsent", "refresh.failed"]),
+  );
+});
 
 test("work that a request began can be followed by the request's id", async ({ app }) => {
   const { headers } = await app.get("/mcp/market?token=ETH");

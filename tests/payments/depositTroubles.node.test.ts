@@ -2,7 +2,8 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import { clientOf, mined, newWallet, signed, until, transferTo } from "../chain/support";
+import { clientOf, mined, newWallet, signed, transferTo } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, useChain } from "../support/chain";
 import {
   balanceOf,

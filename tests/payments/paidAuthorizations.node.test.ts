@@ -1,7 +1,8 @@
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { send, until } from "../chain/support";
+import { send } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, useChain } from "../support/chain";
 import { expireLeases } from "../support/leases";
 import { deadlineByHand, unreachDeadlines, type WalletApp } from "../support/walletApp";

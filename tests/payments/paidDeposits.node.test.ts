@@ -1,7 +1,8 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
-import { startTestChain as startChainAt, until } from "../chain/support";
+import { startTestChain as startChainAt } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, useChain } from "../support/chain";
 import { type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";

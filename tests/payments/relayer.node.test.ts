@@ -1,7 +1,7 @@
 import { pad, toHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import { place } from "../hostile/contracts";
 import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain";
 import { answering } from "../support/rpc";

@@ -1,6 +1,6 @@
 import { parseTransaction } from "viem";
 import { describe, expect } from "vitest";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, isMined, usdcOf, useChain } from "../support/chain";
 import { type WalletApp } from "../support/walletApp";
 import {

@@ -4,6 +4,7 @@ import { readFile, readdir, readlink } from "node:fs/promises";
 import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { JSONRPCMessageSchema, LATEST_PROTOCOL_VERSION } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../support/waiting";
 import { buildProxy, fakeService, hang, HASTENED, json, type Built, type FakeService } from "./support";
 
 /** The built proxy as a process: its setting, its streams, its end. */
@@ -13,7 +14,7 @@ let service: FakeService;
 beforeAll(async () => {
   built = await buildProxy();
   service = await fakeService();
-}, 180_000);
+});
 afterAll(async () => {
   await service.stop();
   await built.remove();
@@ -129,7 +130,7 @@ describe("the protocol", () => {
     child.stdin.write(bytes.subarray(0, inside));
     await new Promise((resolve) => setImmediate(resolve));
     child.stdin.write(bytes.subarray(inside));
-    await expect.poll(() => out.stdout, { timeout: 30_000 }).toContain('"stopped":1');
+    await until(() => out.stdout.includes('"stopped":1'));
     expect(service.received[0]?.body).toBe('{"userId":"ü"}');
     child.stdin.end();
     await ended;
@@ -174,7 +175,7 @@ describe("the process", () => {
     child.stdin.write(
       `${[HELLO, READY, call(1, "run_research", {})].map((one) => JSON.stringify(one)).join("\n")}\n`,
     );
-    await expect.poll(() => service.received.length, { timeout: 30_000 }).toBe(1);
+    await until(() => service.received.length === 1);
     child.stdin.end();
     expect(await ended).toMatchObject({ code: 0 });
   });
@@ -184,7 +185,7 @@ describe("the process", () => {
     const { child, out, ended } = start({ NOELCLAW_CONVEX_URL: service.url });
     const messages = [HELLO, READY, call(1, "stop_research", { userId: "u" })];
     child.stdin.write(messages.map((one) => `${JSON.stringify(one)}\n`).join(""));
-    await expect.poll(() => out.stdout, { timeout: 30_000 }).toContain('"stopped":0');
+    await until(() => out.stdout.includes('"stopped":0'));
     expect(await listeningSockets(child.pid ?? 0)).toEqual([]);
     child.stdin.end();
     await ended;

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { callService, ServiceError, type ServiceCall } from "../../scripts/proxy/service";
 import { tools } from "../../scripts/proxy/tools";
+import { until } from "../support/waiting";
 import {
   breakOff,
   connect,
@@ -36,8 +37,6 @@ const sent = {
 };
 const order = { userId: "u", token: "USDC", toAddress: sent.toAddress, amount: "25000000" };
 const keysSent = () => service.received.map(({ headers }) => headers["idempotency-key"]);
-/** Ends what hangs. */
-const FOREVER = 300_000;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe("a call", () => {
@@ -87,10 +86,10 @@ describe("a call", () => {
     const hasty = await connect(built.file, service.url, HASTENED);
     const call = hasty.client.callTool({ name, arguments: {} }, undefined, { signal: controller.signal });
     call.catch(() => {});
-    await vi.waitFor(() => expect(service.received).toHaveLength(1), FOREVER);
+    await until(() => service.received.length === 1);
     controller.abort("The person has changed their mind");
     await expect(call).rejects.toThrow("changed their mind");
-    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), FOREVER);
+    await until(() => service.received[0]?.closed === true);
     expect(service.received).toHaveLength(1);
     await hasty.client.close();
   });
@@ -238,13 +237,13 @@ describe("a failure", () => {
       return start(ms === call.timeoutMs ? () => undefined : work, ms);
     });
     const called = callService(call).catch((reason: unknown) => reason);
-    await vi.waitFor(() => expect(service.received).toHaveLength(1), FOREVER);
+    await until(() => service.received.length === 1);
     vi.unstubAllGlobals();
     for (const passes of deadlines) passes();
     const error: unknown = await called;
     expect(error).toBeInstanceOf(ServiceError);
     expect(error).toMatchObject({ message: "The service did not answer within 1 seconds.", inDoubt: true });
-    await vi.waitFor(() => expect(service.received[0]?.closed).toBe(true), FOREVER);
+    await until(() => service.received[0]?.closed === true);
     expect(service.received).toHaveLength(1);
   });
 

@@ -88,7 +88,7 @@ test("the head is anchored once a day, and a record that was rewritten and rehas
   expect((await anchorFindings(forged, hidden, reader)).problems).toEqual([
     `The anchor with nonce 0 of ${account.address} was mined, and its transaction is not shown`,
   ]);
-}, 120_000);
+});
 
 test("late and dropped anchors are no alarm, one that is not shown is", async () => {
   const record = { events: [] };

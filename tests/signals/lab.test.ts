@@ -143,7 +143,7 @@ describe("the shadow lab", () => {
     expect(beside.events).toEqual(without.events);
     expect(beside.record).toEqual(without.record);
     expect(beside.texts).toEqual(without.texts);
-  }, 60_000);
+  });
 
   test("is asked within its tenth of the day's budget, and misses the hours for which it is spent", async () => {
     const app = createApp({ now: EIGHT + 11 * MINUTE, env: { ...ARMS, DAILY_BUDGET_USD: "0.01" } });
@@ -219,7 +219,7 @@ describe("the shadow lab", () => {
       brier: expect.closeTo(0.36, 10),
       calibratedBrier: expect.closeTo(calibratedAgainst(champion.losses), 4),
     });
-  }, 60_000);
+  });
 });
 
 /** An hour in which a BUY wins and a SELL loses. */

@@ -88,7 +88,7 @@ describe("the chain of shadow signals", () => {
     expect(found).toMatch(/the figures shown for claude-haiku-4.5@signal-\d do not follow from its events/);
     const cut = { ...lab, ...rehashed(lab.events.filter(({ kind }) => kind !== "missed")) };
     expect(problemsOfShadows(cut, []).join()).toContain("do not follow from its events");
-  }, 60_000);
+  });
 
   test("keeps on telling what its rows no longer do", async () => {
     const app = createApp({ now: EIGHT - 8 * HOUR, env: ARMS });
@@ -104,7 +104,7 @@ describe("the chain of shadow signals", () => {
     const after = await labOf(app);
     expect(after.events).toEqual(before.events);
     expect(problemsOfShadows(after, [])).toEqual([]);
-  }, 60_000);
+  });
 
   test("leaves a day's signals of nobody in a deployment that asks no arms", async ({ app }) => {
     await issued(app, buy);

@@ -36,7 +36,7 @@ async function threeDays(): Promise<SignalRecord> {
 let record: SignalRecord;
 beforeAll(async () => {
   record = await threeDays();
-}, 60_000);
+});
 
 const copy = () => structuredClone(record);
 const at = (events: SignalEvent[], index: number) => {

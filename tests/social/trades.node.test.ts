@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, useChain, usdcOf } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";

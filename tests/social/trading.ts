@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/stack/chain";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { linkedUser, SECRET } from "./support";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { startStack, type Stack } from "../../scripts/stack/stack";
+import { eventually } from "../support/waiting";
 import { ran } from "./processes";
 
 /** A fresh local stack anchors its record on its own chain, and whoever checks it is told so. */
@@ -10,15 +11,6 @@ beforeAll(async () => {
   stack = await startStack({ envFile: "/dev/null", ephemeral: true, speed: 60 });
 });
 afterAll(() => stack.stop());
-
-/** Asks until it is so; the test's own time limit ends a wait in vain. */
-async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
 
 const anchors = z.object({ anchors: z.array(z.object({ sequence: z.number(), status: z.string() })) });
 

@@ -5,7 +5,8 @@ import type { Chain } from "../../scripts/stack/chain";
 import { feedAbi } from "../../scripts/stack/chain/abis";
 import type { FeedName } from "../../scripts/stack/chain/addresses";
 import { startStack, type Stack, type StackOptions } from "../../scripts/stack/stack";
-import { clientOf, until } from "../chain/support";
+import { clientOf } from "../chain/support";
+import { until } from "../support/waiting";
 import { HEADERS, queryOf, quoteShape } from "../chain/swapping";
 import { small, temporaryDirectory } from "./processes";
 

@@ -11,6 +11,7 @@ import { loadParts } from "../../scripts/stack/modules";
 import { real } from "../../scripts/stack/real";
 import { measure } from "../../scripts/stack/host/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
+import { eventually } from "../support/waiting";
 import { small, startScript, temporaryDirectory } from "./processes";
 
 const hostScript = fileURLToPath(new URL("host.ts", import.meta.url));
@@ -32,15 +33,6 @@ const jobs = makeFunctionReference<
 const minuteShape = z.object({ before: z.number(), after: z.number() });
 
 const quiet = { source: small, envFile: "/dev/null", log: () => {} };
-
-/** Asks until the answer is there; the test's own time limit ends a wait in vain. */
-async function eventually<T>(ask: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 
 describe("one running stack", () => {
   let stack: Stack;

@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { createRpc } from "../../scripts/stack/chain/rpc";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import { addressesOf, startMain, temporaryDirectory } from "./processes";
 
 /** The host is killed in the middle of a research shift, and started again. */

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/audit";
 import { deadlines } from "../../convex/lib/deadlines";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain";
 import { answering } from "../support/rpc";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";

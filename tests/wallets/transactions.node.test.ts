@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import { until } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import { hang, intercept } from "../support/outside";

@@ -4,6 +4,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { startStack, type Stack } from "../../scripts/stack/stack";
+import { eventually } from "../support/waiting";
 
 /** The web application's functions as a browser calls them: over HTTP, with a token, on the whole local stack. */
 
@@ -31,14 +32,6 @@ async function refusal(call: Promise<unknown>): Promise<unknown> {
   );
   if (!(error instanceof ConvexError)) throw new Error(`It did not fail as it should: ${String(error)}`);
   return error.data;
-}
-
-async function eventually<T>(ask: () => Promise<T | null>): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (answer !== null) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 describe("a browser on the local stack", () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { clientOf, mined, newWallet, signed, until } from "../chain/support";
+import { clientOf, mined, newWallet, signed } from "../chain/support";
+import { until } from "../support/waiting";
 import { chain } from "../support/chain";
 import { createWalletApp, freshAddress } from "../support/walletApp";
 import {
