@@ -3,7 +3,7 @@ import { insertSignals } from "../../scripts/bench/signalRows";
 import { record } from "../../convex/pages/shapes";
 import { createApp, type App } from "../support/app";
 import { replace } from "../support/world";
-import { askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./lab";
+import { askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "../lab/support";
 import { recordOf } from "./record";
 import * as given from "./support";
 import { test } from "./support";

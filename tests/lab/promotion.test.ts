@@ -5,9 +5,9 @@ import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/inference";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { createApp, type App, test } from "../support/app";
 import { says, openPage, soundWords } from "../pages/support";
-import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf } from "./lab";
-import { rechained, recordOf } from "./record";
-import * as given from "./support";
+import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf } from "./support";
+import { rechained, recordOf } from "../signals/record";
+import * as given from "../signals/support";
 
 const { buy, sell, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, track, wait } = given;
 

@@ -7,10 +7,10 @@ import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { problemsOfShadows, type ShadowRecord } from "../../scripts/verifySignalsShadow";
 import { createApp, type App } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
-import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./lab";
-import { recordOf } from "./record";
-import * as given from "./support";
-import { test } from "./support";
+import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./support";
+import { recordOf } from "../signals/record";
+import * as given from "../signals/support";
+import { test } from "../signals/support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, wait } = given;
 

@@ -2,8 +2,8 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { closeApp, createApp, type App, test } from "../support/app";
 import { loseScheduled } from "../support/leases";
-import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, settled, trackShadows } from "./lab";
-import * as given from "./support";
+import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, settled, trackShadows } from "./support";
+import * as given from "../signals/support";
 
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, track, wait } = given;
 
