@@ -68,7 +68,7 @@ export type Stack = {
   issuer: Issuer;
   /** The providers that are called for real. */
   realProviders: Provider[];
-  /** Saves and ends everything. Scheduled functions still pending at speed 1 end with the process. */
+  /** Saves and ends everything: functions under way come to nothing, and none that is still due runs any more. */
   stop: () => Promise<void>;
 };
 
@@ -211,6 +211,8 @@ async function startApplication(
     HOUSEKEEPING_MS,
   );
   ending.quiet.push(() => real.clearInterval(housekeeping));
+  // What it would write from here on is not saved, and what it would call is gone.
+  ending.quiet.push(application.host.stop);
   return application;
 }
 

@@ -212,6 +212,20 @@ test("an accelerated stack's time flies for the application and for nobody else"
   }
 });
 
+test("a stack that has ended runs nothing any more", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { application, stop } = await startStack(quiet);
+  await application.runMutation("notes:addLater", { text: "too late", ms: 1_000 });
+  expect(vi.getTimerCount()).toBeGreaterThan(0);
+  await stop();
+  await vi.advanceTimersByTimeAsync(5_000);
+  const notes = application.dump()[""]?.filter(({ table }) => table === "notes");
+  expect(notes?.filter(({ document }) => document.text === "too late")).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+  await expect(application.runMutation("notes:add", { text: "too late" })).rejects.toThrow("was stopped");
+});
+
 test("after kill -9 all rows are back, a pending function runs, and an action that was cut off does not", async () => {
   const dataDir = await temporaryDirectory();
   const start = async () => {

@@ -252,8 +252,15 @@ export class Core {
     }
   }
 
+  /** Ends it for good. */
+  halt(): void {
+    this.isHalted = true;
+    this.scheduler.disarm();
+  }
+
   /** Has a pending job run when it is due. */
   armJob(component: string, row: Row | null): void {
+    if (this.isHalted) return;
     const due = this.jobs.due(component, row);
     if (due !== null) this.scheduler.arm({ id: due.id, component, path: due.path }, due.time);
   }

@@ -76,7 +76,7 @@ export function createHost(options: HostOptions): Host {
       core.asWork(path, (work) =>
         core.permitted(work, () => fetchFrom(core, path, init, runFor(caller, work))),
       ),
-    stop: () => void (core.isHalted = true),
+    stop: () => core.halt(),
     busy: () => [...core.works].filter(({ timers }) => timers.size === 0).map(({ name }) => name),
   };
 }

@@ -15,6 +15,7 @@ type Due = { id: string; component: string; path: FunctionPath };
 export class Scheduler {
   readonly #waiting: Due[] = [];
   readonly #running = new Set<Promise<void>>();
+  readonly #armed = new Set<ReturnType<typeof outer.setTimeout>>();
 
   constructor(
     readonly core: Core,
@@ -25,10 +26,11 @@ export class Scheduler {
   /** Has a committed job run at its time, by the clock of whoever scheduled it. */
   arm(due: Due, time: number): void {
     const wait = Math.max(0, time - outer.now());
-    outside(() =>
+    const timer = outside(() =>
       unmeasured(() =>
         outer.setTimeout(
           () => {
+            this.#armed.delete(timer);
             if (wait > LONGEST_DELAY) return this.arm(due, time);
             this.#waiting.push(due);
             this.#fill();
@@ -37,6 +39,13 @@ export class Scheduler {
         ),
       ),
     );
+    this.#armed.add(timer);
+  }
+
+  /** Has nothing run any more that is not under way: a timer left behind would fire in whatever time comes next. */
+  disarm(): void {
+    for (const timer of this.#armed) outer.clearTimeout(timer);
+    this.#armed.clear();
   }
 
   /** Resolves when none is running. */
