@@ -27,7 +27,7 @@ const FIRST: readonly Step[] = [
 
 const BESIDE_THE_TESTS: readonly Step[] = [
   // The types' checker is a Go program: it collects its garbage oftener than its memory asks for unless it is told otherwise.
-  { name: "lint and types", script: "check:lint", env: { GOGC: "400" } },
+  { name: "lint and types", script: "check:lint", env: { GOGC: "1000", GOMEMLIMIT: "4GiB" } },
   { name: "platform's lint", script: "check:platform" },
   { name: "nothing unused", script: "check:unused" },
 ];
